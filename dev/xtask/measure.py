@@ -56,8 +56,9 @@ TOKEN = re.compile(
 def main():
     words = sys.argv[1:]
     folders = [word for word in words if not word.startswith("--")]
-    root = Path(folders[0] if folders else Path(__file__).resolve().parents[2])
-    files = [SourceFile(root, path) for path in production_files(root)]
+    root = Path(folders[0]).resolve() if folders else Path(__file__).resolve().parents[2]
+    base = next((folder for folder in [root, *root.parents] if (folder / "Cargo.lock").exists()), root)
+    files = [SourceFile(base, path) for path in production_files(root, base)]
     names = [name for file in files for name in file.function_names()]
     print_size(root, files)
     print_names(names)
@@ -67,17 +68,17 @@ def main():
             print(f"{count:6}  {name}")
 
 
-def production_files(root):
+def production_files(root, base):
     apart = {"tests", "benches", "examples", "target", "fuzz", "node_modules"}
     for path in sorted(root.rglob("*.rs")):
-        parts = path.relative_to(root).parts
+        parts = path.relative_to(base).parts
         if apart.isdisjoint(parts) and parts[-1] not in {"tests.rs", "build.rs"} and "src" in parts:
             yield path
 
 
 class SourceFile:
-    def __init__(self, root, path):
-        self.parts = path.relative_to(root).parts
+    def __init__(self, base, path):
+        self.parts = path.relative_to(base).parts
         text = path.read_text(errors="replace")
         self.comments = []
         self.code = without_tests(TOKEN.sub(self.blank, text))

@@ -11,11 +11,11 @@ use url::Url;
 /// Its sentence continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFault {
-    #[error("cannot be sent its headers: {reason}")]
+    #[error("has invalid headers: {reason}")]
     Header { reason: String },
-    #[error("cannot be sent a signed request: {reason}")]
+    #[error("was not called, because the request could not be signed: {reason}")]
     Unsigned { reason: String },
-    #[error("was not called: `{host}` leads where calls may not go: {reason}")]
+    #[error("was not called: `{host}` is not an allowed destination: {reason}")]
     Address { host: String, reason: String },
     #[error("could not be reached at {origin}: {reason}")]
     Unreachable {
@@ -54,7 +54,9 @@ impl RequestFault {
             }
             Self::TimedOut { .. } => format!("if it is only slow, raise `timeout` of {table}"),
             Self::TooLarge { .. } => {
-                format!("ask for less, such as one page, or raise `max_response_bytes` of {table}")
+                format!(
+                    "request less data, for example one page, or raise `max_response_bytes` of {table}"
+                )
             }
             Self::Unsigned { .. }
             | Self::Address { .. }

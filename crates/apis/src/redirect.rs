@@ -30,7 +30,7 @@ pub(crate) fn next(
     if !stays && (body.is_some() || !matches!(method, Method::GET | Method::HEAD)) {
         let to = origin(&url);
         return Err(RequestFault::redirect(format!(
-            "to {to}, and what is sent there would leave this API"
+            "to {to}, which is not part of this API, so the request is not sent there"
         )));
     }
     Ok(PendingRequest {
@@ -45,13 +45,13 @@ pub(crate) fn next(
 fn destination(from: &Url, location: &str) -> Result<Url, RequestFault> {
     let url = from
         .join(location)
-        .map_err(|error| RequestFault::redirect(format!("not to a URL: {error}")))?;
+        .map_err(|error| RequestFault::redirect(format!("to an invalid URL: {error}")))?;
     if !matches!(url.scheme(), "http" | "https") {
         let reason = format!("to a `{}:` address", url.scheme());
         return Err(RequestFault::redirect(reason));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        let reason = format!("to {} with a user in it", origin(&url));
+        let reason = format!("to {} with a user name in it", origin(&url));
         return Err(RequestFault::redirect(reason));
     }
     Ok(url)

@@ -20,8 +20,8 @@ use kitbag_apis::{
     RotatedRefreshToken, TokenCache,
 };
 use kitbag_tool_spec::{
-    ActionDeclaration, ActionWrites, AnswerRule, AnswerType, ApiDeclaration, AuthScheme,
-    BodyTemplate, JsonTemplate, StorageDeclaration, TextTemplate,
+    ActionSpec, ActionWrites, AnswerRule, AnswerType, ApiSpec, AuthScheme, BodyPattern,
+    JsonPattern, StorageSpec, TextPattern,
 };
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -67,23 +67,23 @@ async fn amazons_services_accept_signed_actions_and_refuse_others() {
 
 /// An image that an action gets from one place of the storage is put into another.
 async fn images_are_stored(moto: &Moto, user: &AwsUser) {
-    let bucket = ActionDeclaration {
+    let bucket = ActionSpec {
         method: Method::PUT,
         body: None,
         ..action("/pictures", &json!({}))
     };
     let answer = moto.call("s3", &bucket, &json!({}), user).await;
     assert_eq!(answer.status, 200, "{answer:?}");
-    let original = ActionDeclaration {
+    let original = ActionSpec {
         method: Method::PUT,
-        body: Some(BodyTemplate::Bytes("{bytes}".parse().unwrap())),
+        body: Some(BodyPattern::Bytes("{bytes}".parse().unwrap())),
         ..action("/pictures/original", &json!({}))
     };
     let kite = json!({ "bytes": "a2l0ZQ==" });
     let answer = moto.call("s3", &original, &kite, user).await;
     assert_eq!(answer.status, 200, "{answer:?}");
 
-    let mut again = ActionDeclaration {
+    let mut again = ActionSpec {
         method: Method::GET,
         body: None,
         ..action("/pictures/original", &json!({}))
@@ -121,7 +121,7 @@ async fn images_are_stored(moto: &Moto, user: &AwsUser) {
 }
 
 /// A message as SES wants it, with only the parts that were given.
-fn mail() -> ActionDeclaration {
+fn mail() -> ActionSpec {
     let content = json!({ "Simple": {
         "Subject": { "Data": "{subject}" },
         "Body": { "Text": { "Data": "{text}" }, "Html": { "Data": "{html}" } },
@@ -131,7 +131,7 @@ fn mail() -> ActionDeclaration {
         "Destination": { "ToAddresses": "{to}", "CcAddresses": "{cc}" },
         "Content": content,
     });
-    ActionDeclaration {
+    ActionSpec {
         writes: ActionWrites::Send,
         ..action("/v2/email/outbound-emails", &body)
     }
@@ -146,8 +146,8 @@ fn message() -> Value {
     })
 }
 
-fn detection() -> ActionDeclaration {
-    ActionDeclaration {
+fn detection() -> ActionSpec {
+    ActionSpec {
         headers: vec![
             header("content-type", "application/x-amz-json-1.1"),
             header("x-amz-target", "Textract.DetectDocumentText"),
@@ -157,17 +157,17 @@ fn detection() -> ActionDeclaration {
 }
 
 /// The name of the model has a colon in it, which is encoded in the path and once more in the signature.
-fn invocation() -> ActionDeclaration {
+fn invocation() -> ActionSpec {
     let body = json!({ "taskType": "TEXT_IMAGE", "textToImageParams": { "text": "{prompt}" } });
     action("/model/{model}/invoke", &body)
 }
 
-fn header(name: &'static str, value: &str) -> (HeaderName, TextTemplate) {
+fn header(name: &'static str, value: &str) -> (HeaderName, TextPattern) {
     (HeaderName::from_static(name), value.parse().unwrap())
 }
 
-fn action(path: &str, body: &Value) -> ActionDeclaration {
-    ActionDeclaration {
+fn action(path: &str, body: &Value) -> ActionSpec {
+    ActionSpec {
         name: "act".parse().unwrap(),
         writes: ActionWrites::Write,
         repeatable: false,
@@ -175,7 +175,7 @@ fn action(path: &str, body: &Value) -> ActionDeclaration {
         path: path.parse().unwrap(),
         query: Vec::new(),
         headers: Vec::new(),
-        body: Some(BodyTemplate::Json(JsonTemplate::read(body).unwrap())),
+        body: Some(BodyPattern::Json(JsonPattern::from_value(body).unwrap())),
         defaults: Map::new(),
         pages: None,
         answer: AnswerRule::default(),
@@ -183,10 +183,10 @@ fn action(path: &str, body: &Value) -> ActionDeclaration {
 }
 
 /// A request of the older services, whose answers are XML.
-fn administration() -> ActionDeclaration {
+fn administration() -> ActionSpec {
     let mut action = action("/", &json!({}));
-    let all = JsonTemplate::read(&json!({ "Version": "2010-05-08", "...": "{*}" })).unwrap();
-    action.body = Some(BodyTemplate::Form(all));
+    let all = JsonPattern::from_value(&json!({ "Version": "2010-05-08", "...": "{*}" })).unwrap();
+    action.body = Some(BodyPattern::Form(all));
     action.answer.kind = AnswerType::Text;
     action
 }
@@ -254,7 +254,7 @@ impl Moto {
     async fn call(
         &self,
         service: &str,
-        action: &ActionDeclaration,
+        action: &ActionSpec,
         arguments: &Value,
         user: &AwsUser,
     ) -> ActionAnswer {
@@ -265,19 +265,19 @@ impl Moto {
     /// The images of the answer go into a folder of the bucket.
     async fn call_storing(
         &self,
-        action: &ActionDeclaration,
+        action: &ActionSpec,
         arguments: &Value,
         user: &AwsUser,
     ) -> ActionAnswer {
         let plain = declaration("s3");
-        let storage = StorageDeclaration {
+        let storage = StorageSpec {
             url: "https://s3.{credential.region}.amazonaws.com/{credential.bucket}"
                 .parse()
                 .unwrap(),
             auth: plain.auth.clone(),
             unless: "inline".to_owned(),
         };
-        let storing = ApiDeclaration {
+        let storing = ApiSpec {
             storage: Some(storage),
             ..plain
         };
@@ -286,8 +286,8 @@ impl Moto {
 
     async fn call_declared(
         &self,
-        declaration: ApiDeclaration,
-        action: &ActionDeclaration,
+        declaration: ApiSpec,
+        action: &ActionSpec,
         arguments: &Value,
         user: &AwsUser,
     ) -> ActionAnswer {
@@ -327,8 +327,8 @@ impl Drop for Moto {
     }
 }
 
-fn declaration(service: &str) -> ApiDeclaration {
-    ApiDeclaration {
+fn declaration(service: &str) -> ApiSpec {
+    ApiSpec {
         url: format!("https://{service}.{{credential.region}}.amazonaws.com")
             .parse()
             .unwrap(),
@@ -341,7 +341,7 @@ fn declaration(service: &str) -> ApiDeclaration {
         },
         headers: Vec::new(),
         timeout: Duration::from_secs(60),
-        max_response_bytes: ApiDeclaration::DEFAULT_MAX_RESPONSE_BYTES,
+        max_response_bytes: ApiSpec::DEFAULT_MAX_RESPONSE_BYTES,
         requests_per_minute: None,
         storage: None,
     }

@@ -5,7 +5,7 @@
 
 use std::time::Instant;
 
-use kitbag_budget::{Fitted, estimate, fit, price};
+use kitbag_budget::{TruncateOutcome, estimate_result_tokens, estimate_tokens, truncate_to_budget};
 use serde_json::json;
 
 fn main() {
@@ -44,18 +44,18 @@ fn main() {
 
 fn measure(name: &str, result: &str) {
     let begin = Instant::now();
-    let Fitted::Cut(cut) = fit(result, 8_000) else {
+    let TruncateOutcome::Cut(cut) = truncate_to_budget(result, 8_000) else {
         return println!("{name}: not cut");
     };
     let fitted = begin.elapsed();
     let begin = Instant::now();
-    let page = cut.pages.page(cut.pages.whole().len() * 9 / 10, 8_000);
+    let page = cut.pages.page(cut.pages.full_text().len() * 9 / 10, 8_000);
     let paged = begin.elapsed();
     let begin = Instant::now();
-    let tokens = estimate(cut.pages.whole());
+    let tokens = estimate_tokens(cut.pages.full_text());
     let estimated = begin.elapsed();
     let begin = Instant::now();
-    price(result);
+    estimate_result_tokens(result);
     println!(
         "{name}: {} bytes fitted in {fitted:.1?}, a page of {} bytes in {paged:.1?}, {tokens} tokens estimated in \
          {estimated:.1?}, priced in {:.1?}",

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use kitbag_budget::pieces::{Lead, TextPiece, TextPieces, WordCase};
-use kitbag_budget::{count, estimate};
+use kitbag_budget::{count, estimate_tokens};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut prices: BTreeMap<(String, usize), (usize, usize)> = BTreeMap::new();
     for line in std::fs::read_to_string(path)?.lines() {
         let sample: Sample = serde_json::from_str(line)?;
-        let (counted, estimated) = (count(&sample.text), estimate(&sample.text));
+        let (counted, estimated) = (count(&sample.text), estimate_tokens(&sample.text));
         let kind = kinds.entry(sample.kind).or_default();
         kind.texts += 1;
         kind.counted += counted;
@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn add_prices(text: &str, prices: &mut BTreeMap<(String, usize), (usize, usize)>) {
     let mut at = 0;
-    for (piece, end) in TextPieces::of(text) {
+    for (piece, end) in TextPieces::new(text) {
         let price = prices.entry(row(piece)).or_default();
         price.0 += 1;
         price.1 += count(&text[at..end]);

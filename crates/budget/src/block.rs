@@ -23,10 +23,10 @@ pub(crate) enum BlockKind {
 }
 
 impl<'a> Block<'a> {
-    pub(crate) fn read(raw: &'a RawValue) -> Self {
+    pub(crate) fn parse(raw: &'a RawValue) -> Self {
         let known = serde_json::from_str(raw.get())
             .ok()
-            .and_then(ProtocolBlock::kind);
+            .and_then(ProtocolBlock::into_kind);
         let kind = known.unwrap_or_else(|| BlockKind::Readable {
             heading: String::new(),
             text: raw.get().to_owned(),
@@ -75,30 +75,30 @@ struct Resource<'a> {
 }
 
 impl ProtocolBlock<'_> {
-    fn kind(self) -> Option<BlockKind> {
+    fn into_kind(self) -> Option<BlockKind> {
         let mime = self.mime_type.as_deref();
         match self.r#type.as_str() {
             "text" => self.text.map(BlockKind::Text),
-            "image" => Some(binary("image", mime, self.data?, |bytes| {
+            "image" => Some(binary_block("image", mime, self.data?, |bytes| {
                 bytes.min(IMAGE_TOKENS)
             })),
-            "audio" => Some(binary("audio", mime, self.data?, |bytes| {
+            "audio" => Some(binary_block("audio", mime, self.data?, |bytes| {
                 bytes / AUDIO_BYTES_PER_TOKEN
             })),
-            "resource" => self.resource?.kind(),
+            "resource" => self.resource?.into_kind(),
             _ => None,
         }
     }
 }
 
 impl Resource<'_> {
-    fn kind(self) -> Option<BlockKind> {
+    fn into_kind(self) -> Option<BlockKind> {
         match (self.text, self.blob) {
             (Some(text), _) => Some(BlockKind::Readable {
                 heading: format!("{}:", self.uri),
                 text,
             }),
-            (None, Some(blob)) => Some(binary(
+            (None, Some(blob)) => Some(binary_block(
                 &self.uri,
                 self.mime_type.as_deref(),
                 blob,
@@ -110,7 +110,7 @@ impl Resource<'_> {
 }
 
 /// A block of binary data. Base64 is a third longer than the bytes it stands for.
-fn binary(
+fn binary_block(
     name: &str,
     mime: Option<&str>,
     base64: &RawValue,

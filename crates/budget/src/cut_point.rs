@@ -14,7 +14,7 @@ pub(crate) enum TextKind {
 }
 
 impl TextKind {
-    pub(crate) fn of(text: &str) -> Self {
+    pub(crate) fn detect(text: &str) -> Self {
         let begins = text.trim_start().starts_with(['{', '[']);
         if begins && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok() {
             Self::Json
@@ -59,25 +59,25 @@ impl CutRange {
     }
 
     /// No cut is made before this, if there is a lesser point behind it.
-    fn floor(self) -> usize {
+    fn earliest_cut(self) -> usize {
         self.start + ((self.end - self.start) / LEAST_SHARE).max(1)
     }
 }
 
 /// Returns the best point to cut a text within the room.
-pub(crate) fn choose(text: &str, kind: TextKind, room: CutRange) -> CutPoint {
+pub(crate) fn choose_cut(text: &str, kind: TextKind, room: CutRange) -> CutPoint {
     let found = match kind {
-        TextKind::Json => in_json(text, room),
+        TextKind::Json => cut_json(text, room),
         TextKind::Prose => None,
     };
     found.unwrap_or_else(|| CutPoint {
-        at: in_prose(text, room, &PROSE),
+        at: cut_prose(text, room, &PROSE),
         kind: CutKind::Plain,
     })
 }
 
 /// Returns the text before a cut, made whole again.
-pub(crate) fn mended(text: &str, cut: &CutPoint) -> String {
+pub(crate) fn close_cut(text: &str, cut: &CutPoint) -> String {
     let before = &text[..cut.at];
     match cut.kind {
         CutKind::Plain => before.trim_end().to_owned(),
@@ -86,33 +86,33 @@ pub(crate) fn mended(text: &str, cut: &CutPoint) -> String {
             format!(
                 "{}{}",
                 before.strip_suffix(',').unwrap_or(before),
-                open.closers()
+                open.closing_brackets()
             )
         }
-        CutKind::InsideString(open) => format!("{before}…\"{}", open.closers()),
+        CutKind::InsideString(open) => format!("{before}…\"{}", open.closing_brackets()),
     }
 }
 
 /// Cuts between elements, as far out as possible; an element that alone is too long is cut inside.
-fn in_json(text: &str, room: CutRange) -> Option<CutPoint> {
+fn cut_json(text: &str, room: CutRange) -> Option<CutPoint> {
     let gaps = Gaps::find(text, room.start, room.end)?;
-    gaps.outermost(room.floor())
-        .map(CutPoint::between)
-        .or_else(|| in_string(text, gaps.inside?, room))
-        .or_else(|| gaps.nearest().map(CutPoint::between))
+    gaps.outermost_gap(room.earliest_cut())
+        .map(CutPoint::between_elements)
+        .or_else(|| cut_string(text, gaps.inside?, room))
+        .or_else(|| gaps.last_gap().map(CutPoint::between_elements))
 }
 
-fn in_string(text: &str, string: OpenString, room: CutRange) -> Option<CutPoint> {
+fn cut_string(text: &str, string: OpenString, room: CutRange) -> Option<CutPoint> {
     let start = room.start.max(string.start);
     let end = string.safe;
     (end > start).then(|| CutPoint {
-        at: in_prose(text, CutRange { start, end }, &STRING),
+        at: cut_prose(text, CutRange { start, end }, &STRING),
         kind: CutKind::InsideString(string.open),
     })
 }
 
 impl CutPoint {
-    fn between(gap: Gap) -> Self {
+    fn between_elements(gap: Gap) -> Self {
         Self {
             at: gap.at,
             kind: CutKind::BetweenElements(gap.open),
@@ -129,8 +129,8 @@ const STRING: Ends = [&[r"\n\n", r"\r\n\r\n"], &[r"\n"], SENTENCES, WORDS];
 const SENTENCES: &[&str] = &[". ", "! ", "? ", "。", "！", "？", "},", "],"];
 const WORDS: &[&str] = &[" ", "\t", "\u{3000}"];
 
-fn in_prose(text: &str, room: CutRange, ends: &Ends) -> usize {
-    let floor = text.ceil_char_boundary(room.floor()).min(room.end);
+fn cut_prose(text: &str, room: CutRange, ends: &Ends) -> usize {
+    let floor = text.ceil_char_boundary(room.earliest_cut()).min(room.end);
     let window = &text[floor..room.end];
     ends.iter()
         .find_map(|marks| last_end(window, marks))

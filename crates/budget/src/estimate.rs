@@ -8,32 +8,32 @@ use crate::pieces::{Lead, Script, TextPiece, TextPieces, WordCase};
 
 /// Returns about as many tokens as [`count`](crate::count()) would find, in one pass and without
 /// allocating.
-pub fn estimate(text: &str) -> usize {
+pub fn estimate_tokens(text: &str) -> usize {
     let mut meter = TokenMeter::default();
     let mut at = 0;
-    for (piece, end) in TextPieces::of(text) {
+    for (piece, end) in TextPieces::new(text) {
         meter.add(piece, &text.as_bytes()[at..end]);
         at = end;
     }
-    meter.tokens()
+    meter.total_tokens()
 }
 
 /// Like [`estimate`], but of a long text only samples are read, evenly spread.
-pub(crate) fn roughly(text: &str) -> usize {
+pub(crate) fn estimate_by_sampling(text: &str) -> usize {
     if text.len() <= SAMPLES * SAMPLE_BYTES {
-        return estimate(text);
+        return estimate_tokens(text);
     }
     let (mut bytes, mut tokens) = (0, 0);
     for number in 0..SAMPLES {
-        let sample = sample(text, number);
+        let sample = take_sample(text, number);
         bytes += sample.len();
-        tokens += estimate(sample);
+        tokens += estimate_tokens(sample);
     }
     // The same as `text.len() * tokens / bytes`, which could overflow.
     text.len() / bytes * tokens + text.len() % bytes * tokens / bytes
 }
 
-fn sample(text: &str, number: usize) -> &str {
+fn take_sample(text: &str, number: usize) -> &str {
     let start = text.floor_char_boundary(number * (text.len() / SAMPLES));
     &text[start..text.floor_char_boundary(start + SAMPLE_BYTES)]
 }
@@ -44,14 +44,14 @@ const SAMPLE_BYTES: usize = 8_192;
 
 /// Returns how many bytes of a text these tokens pay for, and how many of the tokens that takes. A
 /// piece is paid for as a whole, unless it is long.
-pub(crate) fn affordable(text: &str, tokens: usize) -> (usize, usize) {
+pub(crate) fn affordable_bytes(text: &str, tokens: usize) -> (usize, usize) {
     let mut meter = TokenMeter::default();
     let mut at = 0;
-    for (piece, end) in TextPieces::of(text) {
-        let before = meter.tokens();
+    for (piece, end) in TextPieces::new(text) {
+        let before = meter.total_tokens();
         meter.add(piece, &text.as_bytes()[at..end]);
-        if meter.tokens() > tokens {
-            let price = price(piece, &text.as_bytes()[at..end]);
+        if meter.total_tokens() > tokens {
+            let price = piece_price(piece, &text.as_bytes()[at..end]);
             if price <= LONG {
                 return (at, tokens);
             }
@@ -61,7 +61,7 @@ pub(crate) fn affordable(text: &str, tokens: usize) -> (usize, usize) {
         }
         at = end;
     }
-    (at, meter.tokens())
+    (at, meter.total_tokens())
 }
 
 /// Adds up prices, in hundredths of a token.
@@ -77,7 +77,7 @@ struct TokenMeter {
 
 impl TokenMeter {
     fn add(&mut self, piece: TextPiece, text: &[u8]) {
-        self.sum += price(piece, text);
+        self.sum += piece_price(piece, text);
         if let TextPiece::Word {
             lead: Lead::Space,
             case: WordCase::Lower | WordCase::Title,
@@ -92,7 +92,7 @@ impl TokenMeter {
     }
 
     /// A text counts as English until enough words have gone by among which too few are English.
-    fn tokens(&self) -> usize {
+    fn total_tokens(&self) -> usize {
         let foreign = self
             .words
             .saturating_sub(self.english * ENGLISH_EVERY + UNDECIDED);
@@ -109,14 +109,14 @@ fn is_english(word: &[u8]) -> bool {
 }
 
 /// Returns the price of a piece in hundredths of a token.
-fn price(piece: TextPiece, text: &[u8]) -> usize {
+fn piece_price(piece: TextPiece, text: &[u8]) -> usize {
     match piece {
         TextPiece::Word {
             lead,
             case,
             letters,
             accented,
-        } => at(word_row(lead, case), letters) + ACCENT * accented,
+        } => row_price(word_row(lead, case), letters) + ACCENT * accented,
         TextPiece::Script { script, letters } => {
             let (first, next) = script_price(script);
             first + next * (letters - 1)
@@ -131,7 +131,7 @@ fn price(piece: TextPiece, text: &[u8]) -> usize {
             pictures,
         } => {
             let repeated = ascii - changes;
-            at(&MARKS, changes + repeated.min(2))
+            row_price(&MARKS, changes + repeated.min(2))
                 + repeated / LONGEST_RUN * 100
                 + WIDE * wide
                 + PICTURE * pictures
@@ -166,7 +166,7 @@ fn is_joint(marks: &[u8]) -> bool {
 }
 
 /// Returns the price for a length; beyond the row, each step costs as much as the last one did.
-fn at(row: &[usize; 13], length: usize) -> usize {
+fn row_price(row: &[usize; 13], length: usize) -> usize {
     let last = row.len() - 1;
     row[length.min(last)] + (row[last] - row[last - 1]) * length.saturating_sub(last)
 }

@@ -2,7 +2,7 @@
 //!
 //! The same rows give the same bytes, in whatever order they come, so that a prompt cache holds.
 
-use crate::estimate::estimate;
+use crate::estimate::estimate_tokens;
 
 /// A server or an API, as the guide tells of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,13 +17,13 @@ pub struct GuideRow {
 /// Returns the rows within a number of tokens, as [`estimate`](crate::estimate()) counts them. The
 /// purposes get shorter until every server has a place. Where even that is too long, those with the
 /// most tools come first, and the others are counted.
-pub fn guide(mut rows: Vec<GuideRow>, tokens: usize) -> String {
+pub fn write_guide(mut rows: Vec<GuideRow>, tokens: usize) -> String {
     rows.sort();
     WORDS
         .into_iter()
-        .map(|words| whole(&rows, words))
-        .find(|text| estimate(text) <= tokens)
-        .unwrap_or_else(|| first_of(rows, tokens))
+        .map(|words| join_rows(&rows, words))
+        .find(|text| estimate_tokens(text) <= tokens)
+        .unwrap_or_else(|| list_largest(rows, tokens))
 }
 
 /// The most words of a purpose, from generous to scarce.
@@ -31,30 +31,33 @@ const WORDS: [usize; 7] = [12, 9, 7, 5, 4, 3, 2];
 /// The words of a purpose where not every server has a place: fewer would not tell servers apart.
 const WORDS_OF_MANY: usize = 3;
 
-fn whole(rows: &[GuideRow], words: usize) -> String {
-    let told: Vec<String> = rows.iter().map(|row| row.told(words)).collect();
+fn join_rows(rows: &[GuideRow], words: usize) -> String {
+    let told: Vec<String> = rows.iter().map(|row| row.to_text(words)).collect();
     told.join("; ")
 }
 
-fn first_of(mut rows: Vec<GuideRow>, tokens: usize) -> String {
-    rows.sort_by_key(|row| std::cmp::Reverse(row.size()));
+fn list_largest(mut rows: Vec<GuideRow>, tokens: usize) -> String {
+    rows.sort_by_key(|row| std::cmp::Reverse(row.size_class()));
     (0..rows.len())
-        .map(|shown| shortened(&rows, shown))
-        .take_while(|text| estimate(text) <= tokens)
+        .map(|shown| join_first_rows(&rows, shown))
+        .take_while(|text| estimate_tokens(text) <= tokens)
         .last()
-        .unwrap_or_else(|| shortened(&rows, 0))
+        .unwrap_or_else(|| join_first_rows(&rows, 0))
 }
 
-fn shortened(rows: &[GuideRow], shown: usize) -> String {
+fn join_first_rows(rows: &[GuideRow], shown: usize) -> String {
     let more = rows.len() - shown;
     match shown {
         0 => format!("{more} servers"),
-        _ => format!("{}; and {more} more", whole(&rows[..shown], WORDS_OF_MANY)),
+        _ => format!(
+            "{}; and {more} more",
+            join_rows(&rows[..shown], WORDS_OF_MANY)
+        ),
     }
 }
 
 impl GuideRow {
-    fn told(&self, words: usize) -> String {
+    fn to_text(&self, words: usize) -> String {
         let about = first_words(&self.about, words);
         match about.as_str() {
             "" => self.name.clone(),
@@ -63,7 +66,7 @@ impl GuideRow {
     }
 
     /// Doubles from one size to the next: a tool more or fewer must not change the order.
-    fn size(&self) -> u32 {
+    fn size_class(&self) -> u32 {
         self.tools.checked_ilog2().map_or(0, |size| size + 1)
     }
 }
@@ -75,14 +78,14 @@ fn first_words(about: &str, most: usize) -> String {
     if words.len() < about.split(' ').count() {
         match words.iter().rposition(|word| word.ends_with(',')) {
             Some(last) => words.truncate(last + 1),
-            None => drop_leading(&mut words),
+            None => drop_connectives(&mut words),
         }
     }
     words.join(" ").trim_end_matches(MARKS).to_owned()
 }
 
-fn drop_leading(words: &mut Vec<&str>) {
-    while words.last().is_some_and(|word| LEADING.contains(word)) {
+fn drop_connectives(words: &mut Vec<&str>) {
+    while words.last().is_some_and(|word| CONNECTIVES.contains(word)) {
         words.pop();
     }
 }
@@ -90,7 +93,7 @@ fn drop_leading(words: &mut Vec<&str>) {
 const MARKS: [char; 6] = [',', ';', ':', '.', '-', '–'];
 
 /// Words after which more is expected.
-const LEADING: [&str; 16] = [
+const CONNECTIVES: [&str; 16] = [
     "a", "an", "and", "as", "by", "for", "from", "in", "of", "on", "or", "the", "to", "via",
     "with", "your",
 ];
@@ -119,31 +122,31 @@ mod tests {
             row("time", "", 2),
             row("git", "log, diff, commit, and branches of a repository", 12),
         ];
-        let told = guide(rows.iter().rev().cloned().collect(), 100);
+        let told = write_guide(rows.iter().rev().cloned().collect(), 100);
         assert_eq!(
             told,
             "git: log, diff, commit, and branches of a repository; time"
         );
-        assert_eq!(guide(rows, 100), told);
+        assert_eq!(write_guide(rows, 100), told);
     }
 
     #[test]
     fn more_servers_have_shorter_purposes_and_too_many_are_counted() {
-        let told = guide(many(10), 100);
+        let told = write_guide(many(10), 100);
         assert!(told.ends_with("; shop-009: places orders"), "{told}");
-        let told = guide(many(200), 100);
+        let told = write_guide(many(200), 100);
         assert!(
             told.starts_with("shop-128: places orders; shop-129"),
             "{told}"
         );
         assert!(told.ends_with(" more"), "{told}");
-        assert_eq!(guide(many(200), 3), "200 servers");
+        assert_eq!(write_guide(many(200), 3), "200 servers");
     }
 
     #[test]
     fn the_exact_count_is_near_the_number_of_tokens_that_was_asked_for() {
         for servers in [1, 5, 12, 25, 60, 200] {
-            let told = guide(many(servers), 100);
+            let told = write_guide(many(servers), 100);
             assert!(count(&told) <= 110, "{} for {told}", count(&told));
         }
     }

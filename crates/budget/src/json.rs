@@ -15,11 +15,13 @@ pub(crate) struct OpenLevels {
 
 impl OpenLevels {
     /// Returns the brackets that complete the text.
-    pub(crate) fn closers(self) -> String {
-        (0..self.depth).map(|level| self.closer(level)).collect()
+    pub(crate) fn closing_brackets(self) -> String {
+        (0..self.depth)
+            .map(|level| self.closing_bracket(level))
+            .collect()
     }
 
-    fn closer(self, level: usize) -> char {
+    fn closing_bracket(self, level: usize) -> char {
         match self.objects >> level & 1 {
             1 => '}',
             _ => ']',
@@ -36,7 +38,7 @@ impl OpenLevels {
         self.objects >>= 1;
     }
 
-    fn in_object(self) -> bool {
+    fn is_in_object(self) -> bool {
         self.depth > 0 && self.objects & 1 == 1
     }
 }
@@ -90,14 +92,14 @@ impl Gaps {
                 b'}' | b']' => open.leave(),
                 b':' => key = false,
                 b',' => {
-                    key = open.in_object();
-                    at += blanks(&bytes[at..]);
+                    key = open.is_in_object();
+                    at += count_blanks(&bytes[at..]);
                     if (from + 1..=end).contains(&at) {
                         gaps.last[open.depth] = Some(Gap { at, open });
                     }
                 }
                 b'"' => {
-                    let (safe, ended) = string(bytes, at, end);
+                    let (safe, ended) = scan_string(bytes, at, end);
                     if !ended {
                         gaps.inside = (!key).then_some(OpenString {
                             start: at,
@@ -115,7 +117,7 @@ impl Gaps {
     }
 
     /// Returns the outermost gap that lies at `floor` or after it.
-    pub(crate) fn outermost(&self, floor: usize) -> Option<Gap> {
+    pub(crate) fn outermost_gap(&self, floor: usize) -> Option<Gap> {
         self.last
             .iter()
             .flatten()
@@ -124,12 +126,12 @@ impl Gaps {
     }
 
     /// Returns the gap nearest to the end.
-    pub(crate) fn nearest(&self) -> Option<Gap> {
+    pub(crate) fn last_gap(&self) -> Option<Gap> {
         self.last.iter().flatten().copied().max_by_key(|gap| gap.at)
     }
 }
 
-fn blanks(bytes: &[u8]) -> usize {
+fn count_blanks(bytes: &[u8]) -> usize {
     bytes
         .iter()
         .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n'))
@@ -138,12 +140,12 @@ fn blanks(bytes: &[u8]) -> usize {
 
 /// Reads on inside a string. Returns the point behind its quotation mark and true, or the last safe
 /// point before `end` and false.
-fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
+fn scan_string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
     loop {
         let width = match bytes.get(at) {
             None => return (at, false),
             Some(b'"') if at < end => return (at + 1, true),
-            Some(b'\\') => escape(&bytes[at..]),
+            Some(b'\\') => escape_length(&bytes[at..]),
             Some(0xf0..) => 4,
             Some(0xe0..) => 3,
             Some(0xc0..) => 2,
@@ -157,7 +159,7 @@ fn string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
 }
 
 /// Returns the length of an escape; the two halves of a surrogate pair are one.
-fn escape(bytes: &[u8]) -> usize {
+fn escape_length(bytes: &[u8]) -> usize {
     match bytes {
         [
             b'\\',

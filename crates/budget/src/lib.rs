@@ -15,19 +15,19 @@
 mod block;
 mod count;
 mod cut_point;
+mod duplicate;
 mod estimate;
-mod fit;
 mod guide;
 mod json;
 pub mod notice;
 mod pages;
 pub mod pieces;
 mod price;
-mod repeated;
+mod truncate;
 
 pub use count::count;
-pub use estimate::estimate;
-pub use fit::{Cut, Fitted, Structured, fit};
-pub use guide::{GuideRow, guide};
+pub use estimate::estimate_tokens;
+pub use guide::{GuideRow, write_guide};
 pub use pages::{Pages, ResultPage};
-pub use price::price;
+pub use price::estimate_result_tokens;
+pub use truncate::{StructuredOutcome, TruncateOutcome, TruncatedResult, truncate_to_budget};

@@ -1,25 +1,31 @@
 //! The line that tells a model that it sees only a part of a result.
 
-use crate::fit::{Cut, Structured};
 use crate::pages::ResultPage;
+use crate::truncate::{StructuredOutcome, TruncatedResult};
 
 /// Returns the line below a result that was cut. `read_on` writes the call that reads from an
 /// offset on, such as `call_api(result: "r1", offset: 8000)`; `instead` says what counts and filters
 /// without reading.
-pub fn cut(cut: &Cut, read_on: impl FnOnce(usize) -> String, instead: &str) -> String {
+pub fn truncation_notice(
+    cut: &TruncatedResult,
+    read_on: impl FnOnce(usize) -> String,
+    instead: &str,
+) -> String {
     // Both figures are estimates; the total must not look smaller than its part.
     let mut line = format!(
         "Cut: about {} of {} tokens shown.",
-        grouped(cut.shown_tokens),
-        grouped(cut.total_tokens.max(cut.shown_tokens))
+        group_digits(cut.shown_tokens),
+        group_digits(cut.total_tokens.max(cut.shown_tokens))
     );
     if cut.binaries_left_out > 0 {
         line += &format!(" Binary blocks left out: {}.", cut.binaries_left_out);
     }
     line += match cut.structured {
-        Structured::Unchanged => "",
-        Structured::SaidByText => " structuredContent left out; it says the same as the text.",
-        Structured::MovedToText => " structuredContent is given as text.",
+        StructuredOutcome::Unchanged => "",
+        StructuredOutcome::SameAsText => {
+            " structuredContent left out; it says the same as the text."
+        }
+        StructuredOutcome::MovedToText => " structuredContent is given as text.",
     };
     if let Some(offset) = cut.next_offset {
         line += &format!(
@@ -35,9 +41,9 @@ pub fn page(page: &ResultPage<'_>, read_on: impl FnOnce(usize) -> String) -> Str
     let end = page.offset + page.text.len();
     let position = format!(
         "Bytes {} to {} of {}",
-        grouped(page.offset),
-        grouped(end),
-        grouped(page.total)
+        group_digits(page.offset),
+        group_digits(end),
+        group_digits(page.total)
     );
     match page.next_offset {
         Some(offset) => format!("[{position}. Read on: {}]", read_on(offset)),
@@ -46,7 +52,7 @@ pub fn page(page: &ResultPage<'_>, read_on: impl FnOnce(usize) -> String) -> Str
 }
 
 /// Writes `51200` as `51,200`.
-fn grouped(number: usize) -> String {
+fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

@@ -1,7 +1,7 @@
 //! A long text, read page by page.
 
 use crate::cut_point::{self, CutKind, CutPoint, CutRange, TextKind};
-use crate::estimate::{affordable, estimate};
+use crate::estimate::{affordable_bytes, estimate_tokens};
 
 /// A text that is too long to be shown at once. Offsets are bytes; pages that follow each other
 /// are the whole text, without a gap and without an overlap.
@@ -34,7 +34,7 @@ pub(crate) struct PagePart {
 impl Pages {
     pub fn new(whole: &str) -> Self {
         let mut pages = Self::empty();
-        pages.push(whole);
+        pages.push_part(whole);
         pages
     }
 
@@ -46,14 +46,14 @@ impl Pages {
     }
 
     /// Adds a part that begins on a line of its own. An empty text adds nothing.
-    pub(crate) fn push(&mut self, text: &str) -> PagePart {
+    pub(crate) fn push_part(&mut self, text: &str) -> PagePart {
         if !text.is_empty() && !self.whole.is_empty() {
             self.whole.push_str(SEPARATOR);
         }
         let part = PagePart {
             start: self.whole.len(),
             end: self.whole.len() + text.len(),
-            kind: TextKind::of(text),
+            kind: TextKind::detect(text),
         };
         if !text.is_empty() {
             self.whole.push_str(text);
@@ -62,7 +62,7 @@ impl Pages {
         part
     }
 
-    pub fn whole(&self) -> &str {
+    pub fn full_text(&self) -> &str {
         &self.whole
     }
 
@@ -72,7 +72,7 @@ impl Pages {
     pub fn page(&self, offset: usize, tokens: usize) -> ResultPage<'_> {
         let offset = self.whole.floor_char_boundary(offset);
         let end = self
-            .cut(offset, tokens)
+            .find_cut(offset, tokens)
             .map_or(self.whole.len(), |(cut, _)| cut.at);
         ResultPage {
             text: &self.whole[offset..end],
@@ -84,17 +84,17 @@ impl Pages {
 
     /// Returns the end of the page that begins at an offset, unless it is the last, with the part
     /// that is cut.
-    pub(crate) fn cut(&self, offset: usize, tokens: usize) -> Option<(CutPoint, PagePart)> {
+    pub(crate) fn find_cut(&self, offset: usize, tokens: usize) -> Option<(CutPoint, PagePart)> {
         let mut left = tokens;
         let mut at = offset;
         for &part in self.parts.iter().filter(|part| part.end > offset) {
-            let (bytes, price) = affordable(&self.whole[at..part.end], left);
+            let (bytes, price) = affordable_bytes(&self.whole[at..part.end], left);
             if at + bytes < part.end {
                 let page = CutRange {
                     start: offset,
                     end: at + bytes,
                 };
-                return Some((self.cut_in(part, page, at > offset), part));
+                return Some((self.cut_part(part, page, at > offset), part));
             }
             left -= price.min(left);
             at = part.end;
@@ -104,7 +104,7 @@ impl Pages {
 
     /// Cuts in front of this part, if the page holds others before it and they use the page well;
     /// or else inside it.
-    fn cut_in(&self, part: PagePart, page: CutRange, follows_others: bool) -> CutPoint {
+    fn cut_part(&self, part: PagePart, page: CutRange, follows_others: bool) -> CutPoint {
         let start = part.start.max(page.start);
         if follows_others && page.is_well_used_by(start) {
             return CutPoint {
@@ -118,7 +118,7 @@ impl Pages {
             start: start - part.start,
             end: end - part.start,
         };
-        let cut = cut_point::choose(&self.whole[part.start..part.end], part.kind, within);
+        let cut = cut_point::choose_cut(&self.whole[part.start..part.end], part.kind, within);
         CutPoint {
             at: part.start + cut.at,
             ..cut
@@ -126,19 +126,19 @@ impl Pages {
     }
 
     /// Returns a part up to where it is cut, made whole.
-    pub(crate) fn mended(&self, part: PagePart, cut: &CutPoint) -> String {
+    pub(crate) fn close_cut(&self, part: PagePart, cut: &CutPoint) -> String {
         let within = CutPoint {
             at: cut.at - part.start,
             kind: cut.kind,
         };
-        cut_point::mended(&self.whole[part.start..part.end], &within)
+        cut_point::close_cut(&self.whole[part.start..part.end], &within)
     }
 }
 
 impl ResultPage<'_> {
     /// Returns about how many tokens the page is.
     pub fn tokens(&self) -> usize {
-        estimate(self.text)
+        estimate_tokens(self.text)
     }
 }
 

@@ -73,7 +73,7 @@ pub struct TextPieces<'a> {
 }
 
 impl<'a> TextPieces<'a> {
-    pub fn of(text: &'a str) -> Self {
+    pub fn new(text: &'a str) -> Self {
         Self { text, at: 0 }
     }
 }
@@ -82,29 +82,29 @@ impl Iterator for TextPieces<'_> {
     type Item = (TextPiece, usize);
 
     fn next(&mut self) -> Option<(TextPiece, usize)> {
-        let first = self.class(self.at)?;
+        let first = self.class_at(self.at)?;
         let piece = match first.kind {
-            CharKind::Digit => self.digits(),
-            kind if kind.is_letter() => self.word(Lead::Nothing),
-            CharKind::Space | CharKind::Mark if self.kind(self.at + first.bytes).is_letter() => {
+            CharKind::Digit => self.read_digits(),
+            kind if kind.is_letter() => self.read_word(Lead::Nothing),
+            CharKind::Space | CharKind::Mark if self.kind_at(self.at + first.bytes).is_letter() => {
                 self.at += first.bytes;
-                self.word(if first.kind == CharKind::Space {
+                self.read_word(if first.kind == CharKind::Space {
                     Lead::Space
                 } else {
                     Lead::Mark
                 })
             }
-            CharKind::Mark => self.marks(),
-            _ => self.blank(),
+            CharKind::Mark => self.read_marks(),
+            _ => self.read_blanks(),
         };
         Some((piece, self.at))
     }
 }
 
 impl TextPieces<'_> {
-    fn digits(&mut self) -> TextPiece {
+    fn read_digits(&mut self) -> TextPiece {
         for _ in 0..MAX_DIGITS {
-            match self.class(self.at) {
+            match self.class_at(self.at) {
                 Some(class) if class.kind == CharKind::Digit => self.at += class.bytes,
                 _ => break,
             }
@@ -113,14 +113,14 @@ impl TextPieces<'_> {
     }
 
     /// Capitals, then small letters, then `'s` and its like. Letters without case are both.
-    fn word(&mut self, lead: Lead) -> TextPiece {
-        let script = self.class(self.at).and_then(|class| class.script);
+    fn read_word(&mut self, lead: Lead) -> TextPiece {
+        let script = self.class_at(self.at).and_then(|class| class.script);
         let mut word = LetterCounts::default();
         while word.letters < LONGEST
-            && let Some(class) = self.class(self.at)
+            && let Some(class) = self.class_at(self.at)
             // The vocabulary would go on, but has few tokens of two scripts.
             && class.script == script
-            && word.add(class)
+            && word.add_letter(class)
         {
             self.at += class.bytes;
         }
@@ -131,15 +131,15 @@ impl TextPieces<'_> {
             },
             None => TextPiece::Word {
                 lead,
-                case: word.case(),
-                letters: word.letters + self.contraction(),
+                case: word.word_case(),
+                letters: word.letters + self.skip_contraction(),
                 accented: word.accented,
             },
         }
     }
 
     /// Skips `'s`, `'t`, `'re`, `'ve`, `'m`, `'ll` or `'d`, and returns the number of characters.
-    fn contraction(&mut self) -> usize {
+    fn skip_contraction(&mut self) -> usize {
         let rest = &self.text.as_bytes()[self.at..];
         let length = match *rest {
             [
@@ -159,12 +159,12 @@ impl TextPieces<'_> {
     }
 
     /// Marks, and the line ends and slashes after them.
-    fn marks(&mut self) -> TextPiece {
+    fn read_marks(&mut self) -> TextPiece {
         let (mut ascii, mut changes, mut wide, mut pictures) = (0, 0, 0, 0);
         let mut before = 0;
         while ascii + wide + pictures < LONGEST
             && let Some(class) = self
-                .class(self.at)
+                .class_at(self.at)
                 .filter(|class| class.kind == CharKind::Mark)
         {
             let byte = self.text.as_bytes()[self.at];
@@ -192,20 +192,20 @@ impl TextPieces<'_> {
 
     /// Blanks to the last line end among them. Without a line end: all but the last, which belongs
     /// to the piece that follows, if there is one.
-    fn blank(&mut self) -> TextPiece {
+    fn read_blanks(&mut self) -> TextPiece {
         let start = self.at;
-        let run = self.blank_run();
+        let run = self.find_blank_run();
         let is_single = run.last == start;
         // A single space before marks is part of them.
         if run.after_line.is_none()
             && is_single
             && self.text.as_bytes()[start] == b' '
             && self
-                .class(run.end)
+                .class_at(run.end)
                 .is_some_and(|class| class.kind == CharKind::Mark)
         {
             self.at = run.end;
-            return self.marks();
+            return self.read_marks();
         }
         self.at = match run.after_line {
             Some(after) => after,
@@ -217,14 +217,14 @@ impl TextPieces<'_> {
         }
     }
 
-    fn blank_run(&self) -> BlankRun {
+    fn find_blank_run(&self) -> BlankRun {
         let mut run = BlankRun {
             last: self.at,
             end: self.at,
             after_line: None,
         };
         while run.end - self.at < LONGEST
-            && let Some(class) = self.class(run.end).filter(|class| class.kind.is_blank())
+            && let Some(class) = self.class_at(run.end).filter(|class| class.kind.is_blank())
         {
             run.last = run.end;
             run.end += class.bytes;
@@ -235,11 +235,11 @@ impl TextPieces<'_> {
         run
     }
 
-    fn kind(&self, at: usize) -> CharKind {
-        self.class(at).map_or(CharKind::Line, |class| class.kind)
+    fn kind_at(&self, at: usize) -> CharKind {
+        self.class_at(at).map_or(CharKind::Line, |class| class.kind)
     }
 
-    fn class(&self, at: usize) -> Option<CharClass> {
+    fn class_at(&self, at: usize) -> Option<CharClass> {
         let byte = *self.text.as_bytes().get(at)?;
         if byte < 0x80 {
             return Some(CharClass {
@@ -248,7 +248,7 @@ impl TextPieces<'_> {
                 script: None,
             });
         }
-        self.text[at..].chars().next().map(CharClass::of)
+        self.text[at..].chars().next().map(CharClass::from_char)
     }
 }
 
@@ -263,7 +263,7 @@ struct LetterCounts {
 
 impl LetterCounts {
     /// Adds a letter. Returns false if the character does not belong to the word.
-    fn add(&mut self, class: CharClass) -> bool {
+    fn add_letter(&mut self, class: CharClass) -> bool {
         match class.kind {
             CharKind::Upper if !self.has_small => self.capitals += 1,
             CharKind::Lower => self.has_small = true,
@@ -275,7 +275,7 @@ impl LetterCounts {
         true
     }
 
-    fn case(&self) -> WordCase {
+    fn word_case(&self) -> WordCase {
         match self.capitals {
             0 => WordCase::Lower,
             1 if self.has_small => WordCase::Title,
@@ -323,8 +323,8 @@ struct CharClass {
 }
 
 impl CharClass {
-    fn of(letter: char) -> Self {
-        let script = script(letter);
+    fn from_char(letter: char) -> Self {
+        let script = char_script(letter);
         let kind = match letter {
             _ if letter.is_uppercase() => CharKind::Upper,
             _ if letter.is_lowercase() => CharKind::Lower,
@@ -343,7 +343,7 @@ impl CharClass {
     }
 }
 
-fn script(letter: char) -> Option<Script> {
+fn char_script(letter: char) -> Option<Script> {
     match letter {
         '\0'..='\u{36f}' | '\u{1e00}'..='\u{1eff}' => None,
         '\u{370}'..='\u{3ff}' | '\u{1f00}'..='\u{1fff}' => Some(Script::Greek),
@@ -364,9 +364,9 @@ const MAX_DIGITS: usize = 3;
 /// long text fits into a small budget.
 const LONGEST: usize = 1_024;
 
-static ASCII: [CharKind; 128] = ascii();
+static ASCII: [CharKind; 128] = classify_ascii();
 
-const fn ascii() -> [CharKind; 128] {
+const fn classify_ascii() -> [CharKind; 128] {
     let mut kinds = [CharKind::Mark; 128];
     let mut byte = 0;
     while byte < 128 {
@@ -401,7 +401,7 @@ mod tests {
             ("网关 · 😀", "网关| ·| 😀"),
         ] {
             let mut at = 0;
-            let pieces: Vec<&str> = TextPieces::of(text)
+            let pieces: Vec<&str> = TextPieces::new(text)
                 .map(|(_, end)| &text[std::mem::replace(&mut at, end)..end])
                 .collect();
             assert_eq!(pieces.join("|"), expected);

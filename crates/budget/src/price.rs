@@ -4,14 +4,14 @@ use kitbag_wire::RawObject;
 use serde_json::value::RawValue;
 
 use crate::block::{Block, BlockKind};
-use crate::estimate::roughly;
+use crate::estimate::estimate_by_sampling;
 
 /// Returns about how many tokens a result, JSON, is to a model: its content, with binary data at
 /// the price of its kind. `structuredContent` counts only without content, since clients show a
 /// model one of the two. A text that is no such result is priced as text.
-pub fn price(result: &str) -> usize {
+pub fn estimate_result_tokens(result: &str) -> usize {
     let Ok(object) = serde_json::from_str::<RawObject>(result) else {
-        return roughly(result);
+        return estimate_by_sampling(result);
     };
     let content: Option<Vec<&RawValue>> = object
         .get("content")
@@ -20,15 +20,17 @@ pub fn price(result: &str) -> usize {
         (Some(content), structured) if !content.is_empty() || structured.is_none() => {
             content.into_iter().map(block_price).sum()
         }
-        (_, Some(structured)) => roughly(structured.get()),
-        (_, None) => roughly(result),
+        (_, Some(structured)) => estimate_by_sampling(structured.get()),
+        (_, None) => estimate_by_sampling(result),
     }
 }
 
 fn block_price(block: &RawValue) -> usize {
-    match &Block::read(block).kind {
-        BlockKind::Text(text) => roughly(text),
-        BlockKind::Readable { heading, text } => roughly(heading) + roughly(text),
+    match &Block::parse(block).kind {
+        BlockKind::Text(text) => estimate_by_sampling(text),
+        BlockKind::Readable { heading, text } => {
+            estimate_by_sampling(heading) + estimate_by_sampling(text)
+        }
         BlockKind::Binary { tokens, .. } => *tokens,
     }
 }
@@ -37,13 +39,13 @@ fn block_price(block: &RawValue) -> usize {
 mod tests {
     use serde_json::json;
 
-    use super::price;
-    use crate::estimate;
+    use super::estimate_result_tokens;
+    use crate::estimate::estimate_tokens;
 
     #[test]
     fn only_the_content_that_a_model_reads_is_priced() {
         let text = "the quick brown fox jumps over the lazy dog";
-        let alone = estimate(text);
+        let alone = estimate_tokens(text);
         let block = json!({ "type": "text", "text": text });
         for (result, tokens) in [
             (json!({ "content": [block] }), alone),
@@ -57,12 +59,16 @@ mod tests {
             ),
             (
                 json!({ "content": [], "structuredContent": [1, 2] }),
-                estimate("[1,2]"),
+                estimate_tokens("[1,2]"),
             ),
             (json!({ "content": [] }), 0),
         ] {
-            assert_eq!(price(&result.to_string()), tokens, "{result}");
+            assert_eq!(
+                estimate_result_tokens(&result.to_string()),
+                tokens,
+                "{result}"
+            );
         }
-        assert_eq!(price(text), alone);
+        assert_eq!(estimate_result_tokens(text), alone);
     }
 }

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use kitbag_budget::{Cut, Fitted, Pages, estimate, fit, notice};
+use kitbag_budget::{
+    Pages, TruncateOutcome, TruncatedResult, estimate_tokens, notice, truncate_to_budget,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -18,7 +20,7 @@ fn a_result_within_the_budget_is_not_touched() {
         json!({"content": [{"type": "text", "text": long}], "structuredContent": {"result": long}})
             .to_string(),
     ] {
-        assert!(matches!(fit(&result, 2_000), Fitted::Whole), "{}", &result[..result.len().min(200)]);
+        assert!(matches!(truncate_to_budget(&result, 2_000), TruncateOutcome::Whole), "{}", &result[..result.len().min(200)]);
     }
 }
 
@@ -31,7 +33,10 @@ fn a_text_that_is_no_result_of_a_tool_passes() {
         format!("{{\"content\":{}}}", "7".repeat(9_000)),
         deep,
     ] {
-        assert!(matches!(fit(&text, 100), Fitted::Whole));
+        assert!(matches!(
+            truncate_to_budget(&text, 100),
+            TruncateOutcome::Whole
+        ));
     }
 }
 
@@ -40,16 +45,16 @@ fn text_is_cut_at_the_best_border_there_is() {
     let sentence = |end: &str| "It is long enough to be a sentence of its own".to_owned() + end;
     let ends = |unit: &str, last: &str| {
         let cut = cut(&text_result(&unit.repeat(400)), 500);
-        let shown = &cut.pages.whole()[..cut.next_offset.unwrap()];
+        let shown = &cut.pages.full_text()[..cut.next_offset.unwrap()];
         assert!(
             shown.ends_with(last),
             "{unit:?}: …{:?}",
             &shown[shown.len() - 20..]
         );
         assert!(
-            estimate(shown) > 150,
+            estimate_tokens(shown) > 150,
             "{unit:?}: only {} tokens",
-            estimate(shown)
+            estimate_tokens(shown)
         );
     };
     ends(
@@ -101,7 +106,7 @@ fn an_element_that_alone_is_too_long_is_cut_inside() {
         let shown = first_text(cut(&text_result(&value.to_string()), 1_000));
         let value: Value =
             serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
-        assert!(estimate(&shown) > 300);
+        assert!(estimate_tokens(&shown) > 300);
         assert!(value.to_string().contains("quoted"));
     }
 }
@@ -121,12 +126,12 @@ fn any_result_is_cut_however_strange_it_is() {
         "\n".repeat(1_000_000),
     ] {
         let result = text_result(&text).to_string();
-        let Fitted::Cut(cut) = fit(&result, 100) else {
+        let TruncateOutcome::Cut(cut) = truncate_to_budget(&result, 100) else {
             continue;
         };
         let end = cut.next_offset.unwrap();
         assert!(end > 0 && end < text.len());
-        let whole = cut.pages.whole().to_owned();
+        let whole = cut.pages.full_text().to_owned();
         assert_eq!(read_all(&cut.pages, 0, 5_000), whole);
         serde_json::from_str::<serde::de::IgnoredAny>(cut.answer("[Cut.]").get()).unwrap();
     }
@@ -164,7 +169,7 @@ fn structured_content_is_whole_or_left_out() {
     let rows = json!({"rows": (0..3_000).collect::<Vec<u32>>()});
     let check = |result: Value, said: &str, blocks: usize| {
         let cut = cut(&result, 1_000);
-        let line = notice::cut(&cut, |offset| format!("read({offset})"), "a tool");
+        let line = notice::truncation_notice(&cut, |offset| format!("read({offset})"), "a tool");
         assert!(line.contains(said), "{line}");
         let answer: Value = serde_json::from_str(cut.answer(&line).get()).unwrap();
         assert!(answer.get("structuredContent").is_none());
@@ -207,7 +212,7 @@ fn the_text_of_a_resource_is_shown_in_part_as_text() {
         &json!({"content": [{"type": "resource", "resource": resource}]}),
         500,
     );
-    assert!(cut.pages.whole().starts_with("file:///log:\n\nline\n"));
+    assert!(cut.pages.full_text().starts_with("file:///log:\n\nline\n"));
     assert!(first_text(cut).starts_with("line\nline\n"));
 }
 
@@ -216,7 +221,7 @@ fn the_notice_says_how_much_is_shown_and_how_to_read_on() {
     let cut = cut(&text_result(&"word ".repeat(10_000)), 1_000);
     let offset = cut.next_offset.unwrap();
     let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
-    let line = notice::cut(&cut, read_on, "run_code");
+    let line = notice::truncation_notice(&cut, read_on, "run_code");
     let expected = format!(
         "[Cut: about 920 of 10,101 tokens shown. Read on: call_api(result: \"r1\", offset: {offset}). \
          To count or filter, use run_code instead of reading on.]"
@@ -239,14 +244,14 @@ proptest! {
     ) {
         let content: Vec<Value> = parts.iter().map(|text| json!({"type": "text", "text": text})).collect();
         let result = json!({"content": content}).to_string();
-        if let Fitted::Cut(cut) = fit(&result, budget) {
+        if let TruncateOutcome::Cut(cut) = truncate_to_budget(&result, budget) {
             let offset = cut.next_offset.unwrap();
-            let whole = cut.pages.whole();
+            let whole = cut.pages.full_text();
             prop_assert_eq!(whole[..offset].to_owned() + &read_all(&cut.pages, offset, budget), whole);
-            let line = notice::cut(&cut, |offset| format!("call_api(result: \"0123456789ab\", offset: {offset})"), "a tool");
+            let line = notice::truncation_notice(&cut, |offset| format!("call_api(result: \"0123456789ab\", offset: {offset})"), "a tool");
             let answer: Value = serde_json::from_str(cut.answer(&line).get()).unwrap();
             let blocks = answer["content"].as_array().unwrap();
-            let tokens: usize = blocks.iter().map(|block| estimate(block["text"].as_str().unwrap())).sum();
+            let tokens: usize = blocks.iter().map(|block| estimate_tokens(block["text"].as_str().unwrap())).sum();
             prop_assert!(tokens <= budget + budget / 20 + 5, "{} of {}", tokens, budget);
         }
     }
@@ -287,15 +292,15 @@ fn text_result(text: &str) -> Value {
 }
 
 #[track_caller]
-fn cut(result: &Value, budget: usize) -> Cut {
-    match fit(&result.to_string(), budget) {
-        Fitted::Cut(cut) => *cut,
-        Fitted::Whole => panic!("the result is within its budget"),
+fn cut(result: &Value, budget: usize) -> TruncatedResult {
+    match truncate_to_budget(&result.to_string(), budget) {
+        TruncateOutcome::Cut(cut) => *cut,
+        TruncateOutcome::Whole => panic!("the result is within its budget"),
     }
 }
 
 /// The text of the first block that is shown.
-fn first_text(cut: Cut) -> String {
+fn first_text(cut: TruncatedResult) -> String {
     let answer: Value = serde_json::from_str(cut.answer("[Cut.]").get()).unwrap();
     answer["content"][0]["text"].as_str().unwrap().to_owned()
 }

@@ -8,7 +8,7 @@
 
 use std::path::Path;
 
-use kitbag_budget::{count, estimate};
+use kitbag_budget::{count, estimate_tokens};
 use serde_json::{Value, json};
 
 #[test]
@@ -59,7 +59,7 @@ fn prose_is_estimated_within_a_quarter_in_any_language() {
 fn check(what: &str, texts: &[String], in_total: f64, each: f64) {
     let pairs: Vec<(f64, f64)> = texts
         .iter()
-        .map(|text| (estimate(text) as f64, count(text) as f64))
+        .map(|text| (estimate_tokens(text) as f64, count(text) as f64))
         .collect();
     let (estimated, counted) = pairs
         .iter()

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 
 use super::edit::{self, NewServer, Reach};
-use super::{Config, ConfigError, Overrides, Surroundings, parse};
+use super::{Config, ConfigError, Environment, Overrides, parse};
 
 /// A text with a part of every section, which the tests damage.
 const TEXT: &str = r#"# mine
@@ -45,10 +45,10 @@ bearer = "x"
 cost_usd = 0.1
 "#;
 
-fn read(text: &str) -> Result<Config, ConfigError> {
-    let around = Surroundings {
+fn parse_text(text: &str) -> Result<Config, ConfigError> {
+    let around = Environment {
         home: Some("/home/ann".into()),
-        ..Surroundings::default()
+        ..Environment::default()
     };
     parse(
         text,
@@ -60,13 +60,13 @@ fn read(text: &str) -> Result<Config, ConfigError> {
 
 #[test]
 fn what_is_to_be_damaged_is_whole() {
-    read(TEXT).unwrap();
+    parse_text(TEXT).unwrap();
 }
 
 proptest! {
     #[test]
     fn any_text_is_read_or_refused_with_a_reason(text in "(?s).{0,300}") {
-        told(&read(&text));
+        check_error_text(&parse_text(&text));
     }
 
     #[test]
@@ -76,8 +76,8 @@ proptest! {
         let begin = at.index(TEXT.len());
         let end = TEXT.ceil_char_boundary((begin + length).min(TEXT.len()));
         let damaged = format!("{}{slip}{}", &TEXT[..begin], &TEXT[end..]);
-        let config = read(&damaged);
-        told(&config);
+        let config = parse_text(&damaged);
+        check_error_text(&config);
         if let Ok(config) = config {
             check_edits(&damaged, &config)?;
         }
@@ -85,7 +85,7 @@ proptest! {
 }
 
 /// Checks that a refusal has a text, and that its remedy does not panic.
-fn told(read: &Result<Config, ConfigError>) {
+fn check_error_text(read: &Result<Config, ConfigError>) {
     if let Err(error) = read {
         assert!(!error.to_string().is_empty());
         let _advice = error.remedy();
@@ -110,13 +110,14 @@ fn check_edits(text: &str, config: &Config) -> Result<(), TestCaseError> {
     );
     // An inline table in an unusual form may refuse another server. Then the text stays as it is.
     let Ok(added) = added else { return Ok(()) };
-    let after = read(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;
+    let after =
+        parse_text(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;
     prop_assert_eq!(after.servers.len(), config.servers.len() + 1);
     let removed = edit::remove_server(&added, &name)
         .expect("it was just read")
         .expect("it was just added");
-    let again =
-        read(&removed).map_err(|error| TestCaseError::fail(format!("{error}:\n{removed}")))?;
+    let again = parse_text(&removed)
+        .map_err(|error| TestCaseError::fail(format!("{error}:\n{removed}")))?;
     prop_assert_eq!(again.servers.len(), config.servers.len());
     Ok(())
 }

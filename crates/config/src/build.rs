@@ -9,8 +9,8 @@ use kitbag_upstream::ServerSpec;
 use toml::Spanned;
 
 use super::error::{Fault, Problem};
-use super::load::Ground;
-use super::raw::{Named, RawConfig};
+use super::load::BaseDirs;
+use super::raw::{ByName, RawConfig};
 use super::sections::provider::{self, RawProvider};
 use super::sections::server::{self, RawServer};
 use super::sections::{
@@ -20,9 +20,9 @@ use super::sections::{
 use super::values::{Section, parse_key};
 use super::{CatalogSettings, Config, Project, ProviderConfig};
 
-pub(super) fn build(raw: RawConfig, ground: &Ground) -> Result<Config, Fault> {
+pub(super) fn build(raw: RawConfig, ground: &BaseDirs) -> Result<Config, Fault> {
     let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, ground)?;
-    let providers = providers(raw.providers, |name| {
+    let providers = build_providers(raw.providers, |name| {
         on.contains_key(name) || off.contains_key(name)
     })?;
     let agents = agents::build(
@@ -68,12 +68,12 @@ struct ConfiguredServers {
 }
 
 impl ConfiguredServers {
-    fn build(raw: Named<RawServer>, ground: &Ground) -> Result<Self, Fault> {
+    fn build(raw: ByName<RawServer>, ground: &BaseDirs) -> Result<Self, Fault> {
         let mut servers = Self::default();
         for (name, raw) in raw {
-            let section = Section::named("servers", &name);
+            let section = Section::for_name("servers", &name);
             let name: ServerName = parse_key(&name, "servers")?;
-            not_reserved(&name, &section)?;
+            check_not_reserved(&name, &section)?;
             let is_on = raw.enabled.unwrap_or(true);
             let spec = server::build(name.clone(), raw, &section, ground)?;
             let place = if is_on {
@@ -88,40 +88,40 @@ impl ConfiguredServers {
 }
 
 /// Servers and APIs are both called by name, and rules are written for names.
-fn providers(
-    raw: Named<RawProvider>,
+fn build_providers(
+    raw: ByName<RawProvider>,
     taken: impl Fn(&ServerName) -> bool,
 ) -> Result<BTreeMap<ServerName, ProviderConfig>, Fault> {
     raw.into_iter()
-        .map(|(name, raw)| provider(&name, raw, &taken))
+        .map(|(name, raw)| build_provider(&name, raw, &taken))
         .collect()
 }
 
-fn provider(
+fn build_provider(
     name: &Spanned<String>,
     raw: RawProvider,
     taken: impl Fn(&ServerName) -> bool,
 ) -> Result<(ServerName, ProviderConfig), Fault> {
-    let section = Section::named("providers", name);
+    let section = Section::for_name("providers", name);
     let name: ServerName = parse_key(name, "providers")?;
-    not_reserved(&name, &section)?;
+    check_not_reserved(&name, &section)?;
     if taken(&name) {
-        return Err(section.wrong(Problem::NameTaken { name }));
+        return Err(section.fault(Problem::NameTaken { name }));
     }
     let provider = provider::build(name.clone(), raw, &section)?;
     Ok((name, provider))
 }
 
-fn not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault> {
+fn check_not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault> {
     match name.as_str() == CatalogSettings::SERVER {
-        true => Err(section.wrong(Problem::NameReserved { name: name.clone() })),
+        true => Err(section.fault(Problem::NameReserved { name: name.clone() })),
         false => Ok(()),
     }
 }
 
-impl Ground {
+impl BaseDirs {
     /// Returns a path relative to the configuration file, with `~` for the home directory.
-    pub(super) fn path(&self, text: &str) -> PathBuf {
+    pub(super) fn resolve_path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),
             _ => self.base.join(text),

@@ -5,10 +5,10 @@ use super::rows::{SectionRow, TableLayout};
 use super::sections::SECTIONS;
 
 /// Returns the keys whose new values take effect when Kitbag is started again.
-pub fn until_restart(running: &Config, config: &Config) -> Vec<String> {
+pub fn keys_needing_restart(running: &Config, config: &Config) -> Vec<String> {
     let sections = SECTIONS.iter();
     sections
-        .flat_map(|section| changed_keys(section, running, config))
+        .flat_map(|section| restart_keys_in(section, running, config))
         .collect()
 }
 
@@ -18,14 +18,14 @@ pub fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
         .iter()
         .filter(|section| {
             section
-                .in_force
+                .fingerprint
                 .is_some_and(|written| written(before) != written(after))
         })
         .map(|section| section.name)
         .collect()
 }
 
-fn changed_keys(section: &SectionRow, running: &Config, config: &Config) -> Vec<String> {
+fn restart_keys_in(section: &SectionRow, running: &Config, config: &Config) -> Vec<String> {
     let TableLayout::One(table) = section.layout else {
         return Vec::new();
     };
@@ -46,7 +46,7 @@ mod tests {
     #[track_caller]
     fn check(text: &str, keys: &[&str], sections: &[&str]) {
         let (before, after) = (config("").unwrap(), config(text).unwrap());
-        assert_eq!(until_restart(&before, &after), keys, "{text}");
+        assert_eq!(keys_needing_restart(&before, &after), keys, "{text}");
         assert_eq!(changed_sections(&before, &after), sections, "{text}");
     }
 
@@ -77,7 +77,7 @@ mod tests {
         let both = format!("{each}\n{collector}");
         let (before, after) = (config(collector).unwrap(), config(&both).unwrap());
         assert_eq!(
-            until_restart(&before, &after),
+            keys_needing_restart(&before, &after),
             ["telemetry.metrics_per_tool"]
         );
     }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use kitbag_domain::ServerName;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, TomlError, value};
 
-use super::edit_log::note_edit;
+use super::edit_log::record_edit;
 use super::error::ConfigError;
 use super::load;
 
@@ -44,20 +44,20 @@ pub enum EditError {
 }
 
 /// Returns the text to edit. It is empty if there is no file.
-pub fn read(path: &Path) -> Result<String, ConfigError> {
-    match load::read(path) {
+pub fn read_file(path: &Path) -> Result<String, ConfigError> {
+    match load::read_config_file(path) {
         Err(ConfigError::Missing { .. }) => Ok(String::new()),
         other => other,
     }
 }
 
-pub fn write(path: &Path, text: &str) -> Result<(), EditError> {
-    let before = read(path).unwrap_or_default();
+pub fn write_file(path: &Path, text: &str) -> Result<(), EditError> {
+    let before = read_file(path).unwrap_or_default();
     kitbag_clients::write(path, text).map_err(|source| EditError::Write {
         path: path.to_owned(),
         source,
     })?;
-    note_edit(path, &before, text);
+    record_edit(path, &before, text);
     Ok(())
 }
 
@@ -68,7 +68,7 @@ pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<S
         .entry("servers")
         .or_insert_with(|| Item::Table(implicit_table()));
     let servers = servers.as_table_like_mut().ok_or(EditError::NotATable)?;
-    insert(servers, name, server.table());
+    insert_server(servers, name, server.to_table());
     Ok(document.to_string())
 }
 
@@ -109,7 +109,7 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
         return Ok(None);
     };
     if let Item::Table(table) = &removed {
-        keep_what_is_not_its_own(&mut document, table);
+        keep_file_comment(&mut document, table);
     }
     Ok(Some(document.to_string()))
 }
@@ -167,7 +167,7 @@ fn server_table<'a>(
 }
 
 impl NewServer {
-    fn table(&self) -> Table {
+    fn to_table(&self) -> Table {
         let mut table = Table::new();
         match &self.reach {
             Reach::Launch {
@@ -213,7 +213,7 @@ fn insert_pairs(table: &mut Table, key: &str, pairs: &[(String, String)]) {
     }
 }
 
-fn insert(servers: &mut dyn TableLike, name: &ServerName, mut table: Table) {
+fn insert_server(servers: &mut dyn TableLike, name: &ServerName, mut table: Table) {
     match servers.get_mut(name.as_str()) {
         // The new table takes the position of the old one and keeps the comment above it.
         Some(Item::Table(old)) => {
@@ -236,7 +236,7 @@ fn implicit_table() -> Table {
 
 /// The paragraph directly above a table describes that table and is removed with it. The text
 /// further up, before an empty line, describes the file and moves to the next table or to the end.
-fn keep_what_is_not_its_own(document: &mut DocumentMut, removed: &Table) {
+fn keep_file_comment(document: &mut DocumentMut, removed: &Table) {
     let above = removed
         .decor()
         .prefix()

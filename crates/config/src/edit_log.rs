@@ -14,13 +14,13 @@ pub struct Edit {
     pub changes: Vec<String>,
 }
 
-/// Every verb writes through [`crate::edit::write`], so that no edit is missing in the audit.
+/// Every verb writes through [`crate::edit::write_file`], so that no edit is missing in the audit.
 static EDITS: Mutex<Vec<Edit>> = Mutex::new(Vec::new());
 
-pub(crate) fn note_edit(path: &Path, before: &str, after: &str) {
+pub(crate) fn record_edit(path: &Path, before: &str, after: &str) {
     lock(&EDITS).push(Edit {
         path: path.to_owned(),
-        changes: changes(before, after),
+        changes: diff_tables(before, after),
     });
 }
 
@@ -31,17 +31,17 @@ pub fn take_edits() -> Vec<Edit> {
 
 /// Returns the tables that differ. A section that holds a table for each name is compared name by
 /// name.
-pub(crate) fn changes(before: &str, after: &str) -> Vec<String> {
-    let (before, after) = (tables(before), tables(after));
+pub(crate) fn diff_tables(before: &str, after: &str) -> Vec<String> {
+    let (before, after) = (table_texts(before), table_texts(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
     let changed = names.into_iter().filter_map(|name| {
-        let verb = verb(before.get(name), after.get(name))?;
+        let verb = change_verb(before.get(name), after.get(name))?;
         Some(format!("{verb} {name}"))
     });
     changed.collect()
 }
 
-fn verb(before: Option<&String>, after: Option<&String>) -> Option<&'static str> {
+fn change_verb(before: Option<&String>, after: Option<&String>) -> Option<&'static str> {
     match (before, after) {
         (None, Some(_)) => Some("added"),
         (Some(_), None) => Some("removed"),
@@ -51,7 +51,7 @@ fn verb(before: Option<&String>, after: Option<&String>) -> Option<&'static str>
 }
 
 /// Returns the text of each table under its name.
-fn tables(text: &str) -> BTreeMap<String, String> {
+fn table_texts(text: &str) -> BTreeMap<String, String> {
     let document = text.parse::<DocumentMut>().unwrap_or_default();
     let mut tables = BTreeMap::new();
     for (section, item) in document.iter() {

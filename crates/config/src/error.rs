@@ -14,15 +14,18 @@ pub enum ConfigError {
     Missing { path: PathBuf },
     #[error("the configuration file {} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
-    #[error("{place}: {problem}")]
-    Invalid { place: Place, problem: Problem },
+    #[error("{location}: {problem}")]
+    Invalid {
+        location: ConfigLocation,
+        problem: Problem,
+    },
     #[error("there is no place for Kitbag's files: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
 }
 
 /// The file and the place in it where something is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct ConfigLocation {
     pub file: Option<PathBuf>,
     pub line: usize,
     /// The key, with the tables around it: `servers.git.command`. It is empty for the whole file.
@@ -54,7 +57,7 @@ pub enum Problem {
     ToolId { reason: String },
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
-    #[error("`{found}` is none of {}", quoted(choices))]
+    #[error("`{found}` is none of {}", quote_names(choices))]
     NotOneOf {
         found: String,
         choices: Vec<&'static str>,
@@ -182,7 +185,7 @@ impl Problem {
             | Self::NotOneOf { nearest: Some(nearest), .. } => {
                 format!("did you mean `{nearest}`?")
             }
-            Self::UnknownKey { nearest: None, known, .. } => format!("the keys here are {}", quoted(known)),
+            Self::UnknownKey { nearest: None, known, .. } => format!("the keys here are {}", quote_names(known)),
             Self::Duration { .. } => "write it like \"90s\", \"10m\" or \"1h30m\"".to_owned(),
             Self::Bind { .. } => "write an address and a port, like \"127.0.0.1:7420\"".to_owned(),
             Self::Origin { .. } => "write scheme and host, like \"https://app.example\"".to_owned(),
@@ -289,21 +292,21 @@ impl Fault {
         }
     }
 
-    pub(super) fn at(self, text: &str, file: Option<&Path>) -> ConfigError {
+    pub(super) fn into_error(self, text: &str, file: Option<&Path>) -> ConfigError {
         let line = line_at(text, self.span.start);
-        let place = Place {
+        let place = ConfigLocation {
             file: file.map(Path::to_owned),
             line,
             key: self.key,
         };
         ConfigError::Invalid {
-            place,
+            location: place,
             problem: self.problem,
         }
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ConfigLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(file) = &self.file {
             write!(f, "{}, ", file.display())?;
@@ -323,7 +326,7 @@ pub(super) fn line_at(text: &str, byte: usize) -> usize {
     before.iter().filter(|byte| **byte == b'\n').count() + 1
 }
 
-fn quoted(words: &[&str]) -> String {
+fn quote_names(words: &[&str]) -> String {
     words
         .iter()
         .map(|word| format!("`{word}`"))

@@ -10,7 +10,7 @@ use super::sections::SECTIONS;
 
 type WrittenValue<'i> = Spanned<DeValue<'i>>;
 
-pub(super) fn check(document: &DeTable<'_>) -> Result<(), Fault> {
+pub(super) fn check_keys(document: &DeTable<'_>) -> Result<(), Fault> {
     check_names(document, SECTIONS.iter().map(|it| it.name).collect(), "")?;
     SECTIONS
         .iter()
@@ -40,7 +40,7 @@ fn check_section(section: &SectionRow, written: &WrittenValue<'_>) -> Result<(),
     match section.layout {
         TableLayout::One(known) => check_table(known, written, section.name),
         TableLayout::Each(known) => check_each(known, written, section.name, &[]),
-        TableLayout::EachBeside { own, each } => check_each(each, written, section.name, own.rows),
+        TableLayout::EachAndOwn { own, each } => check_each(each, written, section.name, own.rows),
         TableLayout::Named => Ok(()),
     }
 }
@@ -67,12 +67,12 @@ fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Resu
         // serde refuses everything else.
         _ => return Ok(()),
     };
-    check_names(table, known.names(), path)?;
+    check_names(table, known.key_names(), path)?;
     check_alternative(known, table, path)?;
     known
         .rows
         .iter()
-        .filter_map(|row| Some((row.name, row.value.table()?, table.get(row.name)?)))
+        .filter_map(|row| Some((row.name, row.value.inner_table()?, table.get(row.name)?)))
         .try_for_each(|(key, known, written)| check_table(known, written, &format!("{path}.{key}")))
 }
 
@@ -112,11 +112,11 @@ fn check_alternative(known: &KeyTable, table: &DeTable<'_>, path: &str) -> Resul
     let foreign = known
         .rows
         .iter()
-        .filter(|row| !row.has_meaning_for(Some(alternative)))
+        .filter(|row| !row.applies_to(Some(alternative)))
         .find_map(|row| Some((row.name, table.get(row.name)?)));
     match foreign {
         Some((key, value)) => {
-            let kind = alternative.told;
+            let kind = alternative.description;
             Err(Fault::new(
                 value.span(),
                 path,

@@ -43,14 +43,14 @@ use kitbag_policy::Policy;
 use kitbag_upstream::ServerSpec;
 use url::Url;
 
-pub use changes::{changed_sections, until_restart};
+pub use changes::{changed_sections, keys_needing_restart};
 pub use edit_log::{Edit, take_edits};
-pub use error::{ConfigError, Place, Problem};
+pub use error::{ConfigError, ConfigLocation, Problem};
 pub use keys::nearest;
-pub use load::{Overrides, Surroundings, Whereabouts, parse};
-pub use project::{LeftOut, Obstacle, Project, ProjectFile, granting, wanted};
+pub use load::{ConfigSource, Environment, Overrides, parse};
+pub use project::{Obstacle, Project, ProjectFile, SkippedServer, describe_variable, grant_flag};
 pub use sections::agents::Agents;
-pub use sections::audit::{ArgumentsKept, Audit};
+pub use sections::audit::{ArgumentRecording, Audit};
 pub use sections::catalog::{CatalogSettings, ToolEndpoint};
 pub use sections::code::Code;
 pub use sections::context::ContextSettings;
@@ -60,24 +60,24 @@ pub use sections::lock::{Lock, LockState, OnDrift, ServerLock};
 pub use sections::models::{ForeignTools, ModelVendor, Models};
 pub use sections::priors::{CronSchedule, PriorsSettings};
 pub use sections::provider::ProviderConfig;
-pub use sections::registry::parse_registry;
-pub use sections::secrets::KeyPlace;
-pub use sections::serve::{OpenDoor, Serve, parse_bind};
-pub use sections::store::StorePlace;
+pub use sections::registry::parse_registry_url;
+pub use sections::secrets::KeyLocation;
+pub use sections::serve::{Serve, UnprotectedBind, parse_bind};
+pub use sections::store::StoreLocation;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
 pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
 pub use sections::web::{ReaderEndpoint, WebSettings};
-pub use trust::{Trust, TrustError, TrustFile, create_private};
+pub use trust::{Trust, TrustError, TrustFile, create_private_dir};
 
 #[derive(Debug, Clone)]
 pub struct Config {
     pub serve: Serve,
     /// The directory of everything that Kitbag writes for itself.
     pub data_dir: PathBuf,
-    pub store: StorePlace,
+    pub store: StoreLocation,
     /// The place of the key that encrypts secrets, unless the environment holds that key.
-    pub secret_key: KeyPlace,
+    pub secret_key: KeyLocation,
     pub audit: Audit,
     pub priors: PriorsSettings,
     pub learning: LearningSettings,
@@ -117,7 +117,7 @@ impl Config {
     /// the files that it comes from.
     pub fn identity(&self) -> String {
         let project = match &self.project {
-            Project::InForce { path, .. } => Some(path),
+            Project::Active { path, .. } => Some(path),
             _ => None,
         };
         let files = self.origin.iter().chain(project);
@@ -128,20 +128,20 @@ impl Config {
     }
 
     /// The file that keeps the output of a server other than its answers.
-    pub fn server_log(&self, server: &ServerName) -> PathBuf {
+    pub fn server_log_path(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
     /// Returns the servers that run: the configured ones and the built-in one.
-    pub fn running(&self) -> impl Iterator<Item = &ServerSpec> {
+    pub fn running_servers(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers
             .values()
             .chain(self.agents.iter().map(|agents| &agents.spec))
     }
 
     /// Returns the server of that name, whether it is enabled, disabled or built in.
-    pub fn server(&self, name: &ServerName) -> Option<&ServerSpec> {
-        let mut all = self.running().chain(self.disabled.values());
+    pub fn find_server(&self, name: &ServerName) -> Option<&ServerSpec> {
+        let mut all = self.running_servers().chain(self.disabled.values());
         all.find(|spec| spec.name == *name)
     }
 }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::error::ConfigError;
 use super::sections::lock::{self, LockState};
 use super::trust::TrustFile;
-use super::{Config, StorePlace, build, project, raw};
+use super::{Config, StoreLocation, build, project, raw};
 
 /// The values of flags and of the environment. Both take precedence over the file.
 #[derive(Debug, Clone, Default)]
@@ -27,7 +27,7 @@ pub struct Overrides {
 
 /// The directories in which files are searched.
 #[derive(Debug, Clone, Default)]
-pub struct Surroundings {
+pub struct Environment {
     pub cwd: PathBuf,
     pub home: Option<PathBuf>,
     pub config_home: Option<PathBuf>,
@@ -36,72 +36,74 @@ pub struct Surroundings {
 
 /// Everything that decides which configuration is in force.
 #[derive(Debug, Clone, Default)]
-pub struct Whereabouts {
+pub struct ConfigSource {
     pub overrides: Overrides,
-    pub around: Surroundings,
+    pub environment: Environment,
 }
 
 /// The directories that paths in a configuration are relative to.
-pub(super) struct Ground {
+pub(super) struct BaseDirs {
     pub(super) data_dir: PathBuf,
     pub(super) base: PathBuf,
     pub(super) home: Option<PathBuf>,
 }
 
-impl Whereabouts {
+impl ConfigSource {
     /// Without any file, every value is its default. A file that the person names must exist,
     /// unless it is the usual one, which clients name before it exists.
     pub fn load(&self) -> Result<Config, ConfigError> {
-        let is_usual = self.own_file() == self.around.usual_file();
-        let own = self.own_file().filter(|path| !is_usual || path.is_file());
+        let is_usual = self.config_file() == self.environment.default_config_file();
+        let own = self
+            .config_file()
+            .filter(|path| !is_usual || path.is_file());
         let mut config = match own {
-            Some(path) => self.parse(&read(&path)?, &path)?,
-            None => parse("", None, &self.overrides, &self.around)?,
+            Some(path) => self.parse(&read_config_file(&path)?, &path)?,
+            None => parse("", None, &self.overrides, &self.environment)?,
         };
-        project::lay_over(&mut config, self);
+        project::add_project_servers(&mut config, self);
         config.lock.built_in = config.agents.as_ref().map(|it| it.spec.name.clone());
         if let Some(path) = self.lock_file() {
-            config.lock.state = LockState::read(&path);
+            config.lock.state = LockState::load(&path);
         }
         Ok(config)
     }
 
     /// Returns the person's own file, whether it exists or not: the named one, or else the usual
     /// one.
-    pub fn own_file(&self) -> Option<PathBuf> {
+    pub fn config_file(&self) -> Option<PathBuf> {
         match &self.overrides.config {
-            Some(path) => Some(self.around.cwd.join(path)),
-            None => self.around.usual_file(),
+            Some(path) => Some(self.environment.cwd.join(path)),
+            None => self.environment.default_config_file(),
         }
     }
 
     /// Returns the lock file beside the person's own file, whether it exists or not.
     pub fn lock_file(&self) -> Option<PathBuf> {
-        self.own_file().map(|path| lock::beside(&path))
+        self.config_file().map(|path| lock::lock_file_path(&path))
     }
 
     /// Returns the file that an edit changes.
-    pub fn editable(&self) -> Result<PathBuf, ConfigError> {
-        self.own_file().ok_or(ConfigError::NoHome)
+    pub fn editable_file(&self) -> Result<PathBuf, ConfigError> {
+        self.config_file().ok_or(ConfigError::NoHome)
     }
 
     /// Returns the file of the project in the current directory, trusted or not.
     pub fn project_file(&self) -> Option<PathBuf> {
-        project::file_in(&self.around.cwd).filter(|path| !self.is_own(path))
+        project::find_project_file(&self.environment.cwd).filter(|path| !self.is_config_file(path))
     }
 
-    fn is_own(&self, path: &Path) -> bool {
-        self.own_file()
+    fn is_config_file(&self, path: &Path) -> bool {
+        self.config_file()
             .and_then(|own| fs::canonicalize(own).ok())
             .is_some_and(|own| own == path)
     }
 
     /// Returns every file that decides which configuration is in force.
-    pub fn files(&self) -> Vec<PathBuf> {
-        let project = self.around.cwd.join(FILE_NAME);
-        let trust = self.around.data_dir(&self.overrides).ok();
+    pub fn source_files(&self) -> Vec<PathBuf> {
+        let project = self.environment.cwd.join(FILE_NAME);
+        let trust = self.environment.data_dir(&self.overrides).ok();
         let trust = trust.map(|data_dir| TrustFile::in_data_dir(&data_dir).path().to_owned());
-        self.own_file()
+        self.config_file()
             .into_iter()
             .chain(self.lock_file())
             .chain([project])
@@ -111,7 +113,7 @@ impl Whereabouts {
 
     /// Reads a configuration from its text, as if the text were in `file`.
     pub fn parse(&self, text: &str, file: &Path) -> Result<Config, ConfigError> {
-        parse(text, Some(file), &self.overrides, &self.around)
+        parse(text, Some(file), &self.overrides, &self.environment)
     }
 }
 
@@ -120,9 +122,9 @@ pub fn parse(
     text: &str,
     file: Option<&Path>,
     overrides: &Overrides,
-    around: &Surroundings,
+    around: &Environment,
 ) -> Result<Config, ConfigError> {
-    let ground = Ground {
+    let ground = BaseDirs {
         data_dir: around.data_dir(overrides)?,
         base: file
             .and_then(Path::parent)
@@ -130,19 +132,19 @@ pub fn parse(
             .to_owned(),
         home: around.home.clone(),
     };
-    let built = raw::read(text).and_then(|raw| build::build(raw, &ground));
-    let mut config = built.map_err(|fault| fault.at(text, file))?;
+    let built = raw::parse_raw(text).and_then(|raw| build::build(raw, &ground));
+    let mut config = built.map_err(|fault| fault.into_error(text, file))?;
     config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
     config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
     if let Some(store) = &overrides.store {
-        config.store = StorePlace::parse(store, |path| around.cwd.join(path));
+        config.store = StoreLocation::parse(store, |path| around.cwd.join(path));
     }
     config.surfaces.default = overrides.surface.unwrap_or(config.surfaces.default);
     config.origin = file.map(Path::to_owned);
     Ok(config)
 }
 
-pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
+pub(super) fn read_config_file(path: &Path) -> Result<String, ConfigError> {
     fs::read_to_string(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => ConfigError::Missing {
             path: path.to_owned(),
@@ -154,18 +156,18 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-impl Surroundings {
-    pub fn of_this_process() -> Self {
+impl Environment {
+    pub fn from_process() -> Self {
         Self {
             cwd: env::current_dir().unwrap_or_default(),
-            home: directory("HOME"),
-            config_home: directory("XDG_CONFIG_HOME"),
-            data_home: directory("XDG_DATA_HOME"),
+            home: absolute_dir_from_env("HOME"),
+            config_home: absolute_dir_from_env("XDG_CONFIG_HOME"),
+            data_home: absolute_dir_from_env("XDG_DATA_HOME"),
         }
     }
 
     /// Returns the person's own configuration file for the case that none is named.
-    fn usual_file(&self) -> Option<PathBuf> {
+    fn default_config_file(&self) -> Option<PathBuf> {
         let home = self
             .config_home
             .clone()
@@ -189,7 +191,7 @@ impl Surroundings {
 }
 
 /// Returns the directory that a variable of the environment names.
-fn directory(variable: &str) -> Option<PathBuf> {
+fn absolute_dir_from_env(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())

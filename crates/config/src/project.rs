@@ -14,7 +14,7 @@ use kitbag_domain::{Reach, ServerName};
 use kitbag_upstream::{ServerKind, ServerSpec};
 
 use super::error::{ConfigError, Fault, Problem};
-use super::load::{Ground, Whereabouts};
+use super::load::{BaseDirs, ConfigSource};
 use super::trust::{Trust, TrustFile};
 use super::{Config, build, raw};
 
@@ -29,25 +29,25 @@ pub enum Project {
     Changed { path: PathBuf },
     /// The file, or the record of trust, cannot be read.
     Unusable { path: PathBuf, reason: String },
-    InForce {
+    Active {
         path: PathBuf,
         servers: BTreeSet<ServerName>,
-        left_out: Vec<LeftOut>,
+        skipped: Vec<SkippedServer>,
     },
 }
 
 /// A server of a trusted project that is still not in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct SkippedServer {
     pub server: ServerName,
-    pub why: Obstacle,
+    pub reason: Obstacle,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
     #[error("you have a server or provider of that name")]
     NameTaken,
-    #[error("it wants {}, which was not granted", wanted(variable))]
+    #[error("it wants {}, which was not granted", describe_variable(variable))]
     NotGranted { variable: String },
 }
 
@@ -66,14 +66,14 @@ impl Project {
             Self::Untrusted { path }
             | Self::Changed { path }
             | Self::Unusable { path, .. }
-            | Self::InForce { path, .. } => Some(path),
+            | Self::Active { path, .. } => Some(path),
         }
     }
 
     /// Returns the path of the file if its servers are in force.
-    pub fn in_force(&self) -> Option<&Path> {
+    pub fn active_path(&self) -> Option<&Path> {
         match self {
-            Self::InForce { path, .. } => Some(path),
+            Self::Active { path, .. } => Some(path),
             Self::None | Self::Untrusted { .. } | Self::Changed { .. } | Self::Unusable { .. } => {
                 None
             }
@@ -85,49 +85,55 @@ impl Project {
         match self {
             Self::None => Vec::new(),
             Self::Untrusted { path } => {
-                vec![not_in_force(path, "you have not trusted it", look(path))]
+                vec![inactive_notice(
+                    path,
+                    "you have not trusted it",
+                    trust_advice(path),
+                )]
             }
             Self::Changed { path } => {
                 let why = "it has changed since you trusted it";
-                vec![not_in_force(path, why, look(path))]
+                vec![inactive_notice(path, why, trust_advice(path))]
             }
             Self::Unusable { path, reason } => {
                 let advice = "mend it, and trust it again with `kitbag trust`";
-                vec![not_in_force(path, reason, advice.to_owned())]
+                vec![inactive_notice(path, reason, advice.to_owned())]
             }
-            Self::InForce { path, left_out, .. } => {
-                left_out.iter().map(|it| it.notice(path)).collect()
-            }
+            Self::Active {
+                path,
+                skipped: left_out,
+                ..
+            } => left_out.iter().map(|it| it.to_notice(path)).collect(),
         }
     }
 }
 
-fn not_in_force(path: &Path, why: &str, advice: String) -> (String, String) {
+fn inactive_notice(path: &Path, why: &str, advice: String) -> (String, String) {
     (format!("{} is not in force: {why}", path.display()), advice)
 }
 
-fn look(path: &Path) -> String {
+fn trust_advice(path: &Path) -> String {
     format!(
         "see what it would run, and decide: kitbag trust {}",
         path.display()
     )
 }
 
-impl LeftOut {
-    fn notice(&self, path: &Path) -> (String, String) {
+impl SkippedServer {
+    fn to_notice(&self, path: &Path) -> (String, String) {
         let what = format!(
             "`{}` of {} is left out: {}",
             self.server,
             path.display(),
-            self.why
+            self.reason
         );
-        let remedy = match &self.why {
+        let remedy = match &self.reason {
             Obstacle::NameTaken => "give one of the two another name".to_owned(),
             Obstacle::NotGranted { variable } => {
                 format!(
                     "grant it, if you mean to: kitbag trust {} {}",
                     path.display(),
-                    granting(variable)
+                    grant_flag(variable)
                 )
             }
         };
@@ -136,31 +142,31 @@ impl LeftOut {
 }
 
 impl ProjectFile {
-    pub fn read(path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
-        let text = super::load::read(path)?;
+    pub fn load(path: &Path, at: &ConfigSource) -> Result<Self, ConfigError> {
+        let text = super::load::read_config_file(path)?;
         Self::parse(&text, path, at)
     }
 
-    fn parse(text: &str, path: &Path, at: &Whereabouts) -> Result<Self, ConfigError> {
+    fn parse(text: &str, path: &Path, at: &ConfigSource) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let ground = Ground {
-            data_dir: at.around.data_dir(&at.overrides)?,
+        let ground = BaseDirs {
+            data_dir: at.environment.data_dir(&at.overrides)?,
             base: folder.clone(),
-            home: at.around.home.clone(),
+            home: at.environment.home.clone(),
         };
-        let built = only_servers(text)
-            .and_then(|()| raw::read(text))
+        let built = check_only_servers(text)
+            .and_then(|()| raw::parse_raw(text))
             .and_then(|raw| build::build(raw, &ground));
-        let config = built.map_err(|fault| fault.at(text, Some(path)))?;
+        let config = built.map_err(|fault| fault.into_error(text, Some(path)))?;
         Ok(Self {
-            hash: Trust::hash_of(text),
-            servers: all_started_in(&folder, config.servers),
-            disabled: all_started_in(&folder, config.disabled),
+            hash: Trust::hash_text(text),
+            servers: with_default_cwds(&folder, config.servers),
+            disabled: with_default_cwds(&folder, config.disabled),
         })
     }
 
     /// Returns every secret and variable of the person that the servers of the file ask for.
-    pub fn variables(&self) -> BTreeSet<String> {
+    pub fn required_variables(&self) -> BTreeSet<String> {
         self.servers
             .iter()
             .chain(&self.disabled)
@@ -170,36 +176,36 @@ impl ProjectFile {
 }
 
 /// Adds the project's servers to the person's configuration, as far as they are trusted.
-pub(super) fn lay_over(config: &mut Config, at: &Whereabouts) {
+pub(super) fn add_project_servers(config: &mut Config, at: &ConfigSource) {
     let Some(path) = at.project_file() else {
         return;
     };
-    config.project = match standing(&path, config, at) {
+    config.project = match apply_project(&path, config, at) {
         Ok(standing) => standing,
         Err(reason) => Project::Unusable { path, reason },
     };
 }
 
-fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Project, String> {
+fn apply_project(path: &Path, config: &mut Config, at: &ConfigSource) -> Result<Project, String> {
     let trusted = TrustFile::in_data_dir(&config.data_dir)
-        .of(path)
+        .find(path)
         .map_err(|error| error.to_string())?;
     let path = path.to_owned();
     let Some(trust) = trusted else {
         return Ok(Project::Untrusted { path });
     };
     // The file is read once, so that the hashed text is the parsed text.
-    let text = super::load::read(&path).map_err(|error| error.to_string())?;
-    if Trust::hash_of(&text) != trust.hash {
+    let text = super::load::read_config_file(&path).map_err(|error| error.to_string())?;
+    if Trust::hash_text(&text) != trust.hash {
         return Ok(Project::Changed { path });
     }
     let file = ProjectFile::parse(&text, &path, at).map_err(|error| error.to_string())?;
     let (mut servers, mut left_out) = (BTreeSet::new(), Vec::new());
-    for (spec, enabled) in both(file) {
-        match obstacle(&spec, config, &trust) {
-            Some(why) => left_out.push(LeftOut {
+    for (spec, enabled) in with_enabled(file) {
+        match find_obstacle(&spec, config, &trust) {
+            Some(why) => left_out.push(SkippedServer {
                 server: spec.name,
-                why,
+                reason: why,
             }),
             None => {
                 servers.insert(spec.name.clone());
@@ -212,20 +218,20 @@ fn standing(path: &Path, config: &mut Config, at: &Whereabouts) -> Result<Projec
             }
         }
     }
-    Ok(Project::InForce {
+    Ok(Project::Active {
         path,
         servers,
-        left_out,
+        skipped: left_out,
     })
 }
 
-fn both(file: ProjectFile) -> impl Iterator<Item = (ServerSpec, bool)> {
+fn with_enabled(file: ProjectFile) -> impl Iterator<Item = (ServerSpec, bool)> {
     let enabled = file.servers.into_iter().map(|spec| (spec, true));
     enabled.chain(file.disabled.into_iter().map(|spec| (spec, false)))
 }
 
-fn obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacle> {
-    if config.server(&spec.name).is_some() || config.providers.contains_key(&spec.name) {
+fn find_obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacle> {
+    if config.find_server(&spec.name).is_some() || config.providers.contains_key(&spec.name) {
         return Some(Obstacle::NameTaken);
     }
     let missing = spec
@@ -236,7 +242,7 @@ fn obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Obstacl
 }
 
 /// Only the person may set rules, keys, addresses and everything else that is not a server.
-fn only_servers(text: &str) -> Result<(), Fault> {
+fn check_only_servers(text: &str) -> Result<(), Fault> {
     let Ok(document) = toml::de::DeTable::parse(text) else {
         return Ok(());
     };
@@ -257,13 +263,13 @@ fn only_servers(text: &str) -> Result<(), Fault> {
     }
 }
 
-fn all_started_in(folder: &Path, specs: BTreeMap<ServerName, ServerSpec>) -> Vec<ServerSpec> {
+fn with_default_cwds(folder: &Path, specs: BTreeMap<ServerName, ServerSpec>) -> Vec<ServerSpec> {
     let specs = specs.into_values();
-    specs.map(|spec| started_in(folder, spec)).collect()
+    specs.map(|spec| with_default_cwd(folder, spec)).collect()
 }
 
 /// A project's servers work in its folder, wherever the gateway was started.
-fn started_in(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
+fn with_default_cwd(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
     if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
         launch.cwd.get_or_insert_with(|| folder.to_owned());
     }
@@ -271,7 +277,7 @@ fn started_in(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
 }
 
 /// Returns the file of the project in that folder, if there is one.
-pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
+pub(super) fn find_project_file(folder: &Path) -> Option<PathBuf> {
     let path = folder.join(super::load::FILE_NAME);
     match fs::canonicalize(&path) {
         Ok(path) => path.is_file().then_some(path),
@@ -281,7 +287,7 @@ pub(super) fn file_in(folder: &Path) -> Option<PathBuf> {
 }
 
 /// Names, in words, the secret or variable that a server asks for.
-pub fn wanted(variable: &str) -> String {
+pub fn describe_variable(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
         None => format!("your variable `{variable}`"),
@@ -289,7 +295,7 @@ pub fn wanted(variable: &str) -> String {
 }
 
 /// Returns the flag of `kitbag trust` that grants the secret or variable.
-pub fn granting(variable: &str) -> String {
+pub fn grant_flag(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
         None => format!("--grant-variable {variable}"),
@@ -299,7 +305,7 @@ pub fn granting(variable: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Overrides, Surroundings};
+    use crate::{Environment, Overrides};
 
     /// A person's configuration and a project's, in temporary folders.
     struct Folders(tempfile::TempDir);
@@ -318,19 +324,19 @@ mod tests {
             fs::write(path, text).unwrap();
         }
 
-        fn at(&self) -> Whereabouts {
+        fn at(&self) -> ConfigSource {
             let (cwd, home) = (
                 self.0.path().join("project"),
                 Some(self.0.path().join("home")),
             );
-            let around = Surroundings {
+            let around = Environment {
                 cwd,
                 home,
-                ..Surroundings::default()
+                ..Environment::default()
             };
-            Whereabouts {
+            ConfigSource {
                 overrides: Overrides::default(),
-                around,
+                environment: around,
             }
         }
 
@@ -343,7 +349,7 @@ mod tests {
             let secret = |name: &&str| name.trim_start_matches("secret:").to_owned();
             let trust = Trust {
                 path,
-                hash: Trust::hash_of(&text),
+                hash: Trust::hash_text(&text),
                 since: jiff::Timestamp::UNIX_EPOCH,
                 secrets: secrets.into_iter().map(secret).collect(),
                 variables: variables
@@ -351,7 +357,7 @@ mod tests {
                     .map(|name: &&str| (*name).to_owned())
                     .collect(),
             };
-            let data_dir = at.around.data_dir(&at.overrides).unwrap();
+            let data_dir = at.environment.data_dir(&at.overrides).unwrap();
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
         }
 

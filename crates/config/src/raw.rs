@@ -37,7 +37,7 @@ use super::sections::tools::RawTool;
 use super::sections::web::{RawBrowser, RawWeb};
 
 /// A key that a person chose, such as the name of a server or a tenant.
-pub(super) type Named<T> = BTreeMap<Spanned<String>, T>;
+pub(super) type ByName<T> = BTreeMap<Spanned<String>, T>;
 pub(super) type Texts = Vec<Spanned<String>>;
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -51,26 +51,26 @@ pub(super) struct RawConfig {
     pub(super) learning: RawLearning,
     pub(super) index: RawIndex,
     pub(super) agents: RawAgents,
-    pub(super) tools: Named<RawTool>,
+    pub(super) tools: ByName<RawTool>,
     pub(super) catalog: RawCatalog,
-    pub(super) endpoints: Named<RawEndpoint>,
+    pub(super) endpoints: ByName<RawEndpoint>,
     pub(super) lock: RawLock,
     pub(super) context: RawContext,
     pub(super) web: RawWeb,
     pub(super) browser: RawBrowser,
     pub(super) surfaces: RawSurfaces,
-    pub(super) groups: Named<Texts>,
+    pub(super) groups: ByName<Texts>,
     pub(super) code: RawCode,
     pub(super) models: RawModels,
     pub(super) telemetry: RawTelemetry,
     pub(super) registry: RawRegistry,
     pub(super) policy: RawRules,
-    pub(super) tenants: Named<RawRules>,
+    pub(super) tenants: ByName<RawRules>,
     /// The keys under `[tenants]` that are not tables of tenants.
     #[serde(skip)]
     pub(super) all_tenants: RawTenants,
-    pub(super) servers: Named<RawServer>,
-    pub(super) providers: Named<RawProvider>,
+    pub(super) servers: ByName<RawServer>,
+    pub(super) providers: ByName<RawProvider>,
     pub(super) import: RawImport,
 }
 
@@ -81,17 +81,17 @@ pub(super) enum RawDuration {
     Seconds(i64),
 }
 
-pub(super) fn read(text: &str) -> Result<RawConfig, Fault> {
-    let document = DeTable::parse(text).map_err(|error| syntax(&error))?;
-    keys::check(document.get_ref())?;
+pub(super) fn parse_raw(text: &str) -> Result<RawConfig, Fault> {
+    let document = DeTable::parse(text).map_err(|error| syntax_fault(&error))?;
+    keys::check_keys(document.get_ref())?;
     let mut tables = document.clone();
     let all_tenants = RawTenants::take_from(tables.get_mut())?;
     let raw = RawConfig::deserialize(toml::Deserializer::from(tables))
-        .map_err(|error| misfit(document.get_ref(), &error))?;
+        .map_err(|error| type_fault(document.get_ref(), &error))?;
     Ok(RawConfig { all_tenants, ..raw })
 }
 
-fn syntax(error: &toml::de::Error) -> Fault {
+fn syntax_fault(error: &toml::de::Error) -> Fault {
     let problem = Problem::Syntax {
         message: error.message().to_owned(),
     };
@@ -100,9 +100,9 @@ fn syntax(error: &toml::de::Error) -> Fault {
 
 /// serde's message quotes the value that it met, and that value may be a secret. So only the
 /// expected kind is kept, and the kind of the actual value is looked up in the document.
-fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
+fn type_fault(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let span = error.span().unwrap_or_default();
-    let (key, found) = locate(document, &span).unwrap_or_default();
+    let (key, found) = find_value(document, &span).unwrap_or_default();
     let expected = match error
         .message()
         .rsplit_once("expected ")
@@ -125,21 +125,24 @@ fn misfit(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
 }
 
 /// Returns the path of the value at `span`, and the kind of the value.
-fn locate(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static str)> {
+fn find_value(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static str)> {
     table.iter().find_map(|(key, value)| {
-        let (inner, kind) = locate_in(value, span)?;
+        let (inner, kind) = find_value_in(value, span)?;
         Some((format!("{}{inner}", key.get_ref()), kind))
     })
 }
 
-fn locate_in(value: &Spanned<DeValue<'_>>, span: &Range<usize>) -> Option<(String, &'static str)> {
+fn find_value_in(
+    value: &Spanned<DeValue<'_>>,
+    span: &Range<usize>,
+) -> Option<(String, &'static str)> {
     let here = (value.span() == *span).then(|| (String::new(), value.get_ref().type_str()));
     here.or_else(|| match value.get_ref() {
         DeValue::Table(table) => {
-            locate(table, span).map(|(inner, kind)| (format!(".{inner}"), kind))
+            find_value(table, span).map(|(inner, kind)| (format!(".{inner}"), kind))
         }
         DeValue::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
-            locate_in(item, span).map(|(inner, kind)| (format!("[{index}]{inner}"), kind))
+            find_value_in(item, span).map(|(inner, kind)| (format!("[{index}]{inner}"), kind))
         }),
         _ => None,
     })

@@ -7,7 +7,7 @@ use super::Config;
 use super::rows::{Fallback, KeyRow, KeyTable, ValueType};
 use super::sections::SECTIONS;
 use super::sections::tests::tables;
-use super::show::{Entry, Sources, entries};
+use super::show::{Entry, Sources, list_entries};
 use super::tests::config;
 
 /// If this is set, the test writes the page and does not compare it.
@@ -16,9 +16,9 @@ const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuratio
 
 #[test]
 fn the_reference_has_the_tables_and_defaults_that_the_rows_give() {
-    let page = page();
-    let tables = tables().fold(page.clone(), |page, table| with_table(&page, table));
-    let expected = with_defaults(&tables);
+    let page = read_page();
+    let tables = tables().fold(page.clone(), |page, table| replace_table(&page, table));
+    let expected = replace_defaults(&tables);
     if env::var_os(WRITE).is_some() {
         return fs::write(PATH, expected).unwrap();
     }
@@ -33,23 +33,23 @@ fn the_reference_has_the_tables_and_defaults_that_the_rows_give() {
 fn every_section_is_explained() {
     for section in SECTIONS {
         let heading = format!("\n## [{}", section.name);
-        assert!(page().contains(&heading), "[{}]", section.name);
+        assert!(read_page().contains(&heading), "[{}]", section.name);
     }
 }
 
 #[test]
 fn every_example_is_a_configuration() {
-    for example in examples(&page()) {
+    for example in toml_examples(&read_page()) {
         config(example).unwrap_or_else(|error| panic!("{error}\n{example}"));
     }
 }
 
-fn page() -> String {
+fn read_page() -> String {
     fs::read_to_string(PATH).unwrap()
 }
 
 /// Returns the texts between the fences of the `toml` blocks.
-fn examples(page: &str) -> impl Iterator<Item = &str> {
+fn toml_examples(page: &str) -> impl Iterator<Item = &str> {
     page.split(FENCE)
         .skip(1)
         .filter_map(|rest| rest.split("```").next())
@@ -58,7 +58,7 @@ fn examples(page: &str) -> impl Iterator<Item = &str> {
 const FENCE: &str = "```toml\n";
 
 /// Returns the page with the table of one section as the rows give it.
-fn with_table(page: &str, table: &KeyTable) -> String {
+fn replace_table(page: &str, table: &KeyTable) -> String {
     let heading = format!("\n## [{}]\n", table.path);
     let (before, section) = page
         .split_once(&heading)
@@ -68,36 +68,36 @@ fn with_table(page: &str, table: &KeyTable) -> String {
         .filter(|(prose, _)| !prose.contains("\n## "))
         .unwrap_or_else(|| panic!("write a line `| Key |` where the table should be in{heading}"));
     let (_, after) = old.split_once("\n\n").expect("prose follows a table");
-    format!("{before}{heading}{prose}\n{}\n{after}", rendered(table))
+    format!("{before}{heading}{prose}\n{}\n{after}", render_table(table))
 }
 
-fn rendered(table: &KeyTable) -> String {
+fn render_table(table: &KeyTable) -> String {
     let head = "| Key | Type | Default | Meaning |\n|---|---|---|---|\n".to_owned();
     table
         .rows
         .iter()
-        .map(line)
+        .map(render_row)
         .fold(head, |text, line| text + &line)
 }
 
-fn line(row: &KeyRow) -> String {
+fn render_row(row: &KeyRow) -> String {
     let KeyRow { name, meaning, .. } = row;
-    let restart = row.restart.map(|it| format!(" {}", it.told));
+    let restart = row.restart.map(|it| format!(" {}", it.note));
     let restart = restart.unwrap_or_default();
-    let (told, default) = (row.value.told(), told_default(row.default));
+    let (told, default) = (row.value.type_name(), describe_default(row.default));
     let line = format!("| `{name}` | {told} | {default} | {meaning}{restart} |\n");
     line.replace("|  |", "| |")
 }
 
-fn told_default(default: Fallback) -> String {
+fn describe_default(default: Fallback) -> String {
     match default {
         Fallback::Value(value) => format!("`{}`", value()),
-        Fallback::OfMachine(_, told) | Fallback::Unset(told) => told.to_owned(),
+        Fallback::FromConfig(_, told) | Fallback::Unset(told) => told.to_owned(),
     }
 }
 
 impl ValueType {
-    fn told(self) -> &'static str {
+    fn type_name(self) -> &'static str {
         match self {
             Self::Text => "text",
             Self::WholeNumber => "whole number",
@@ -114,7 +114,7 @@ impl ValueType {
 }
 
 /// Returns the page with the block of all defaults as the rows give it.
-fn with_defaults(page: &str) -> String {
+fn replace_defaults(page: &str) -> String {
     let (before, rest) = page
         .split_once("\n## The defaults")
         .expect("the page has a section with the defaults");
@@ -122,7 +122,7 @@ fn with_defaults(page: &str) -> String {
     let (_, after) = block.split_once("```").expect("the block ends");
     format!(
         "{before}\n## The defaults{prose}{FENCE}{}```{after}",
-        defaults()
+        render_defaults()
     )
 }
 
@@ -130,22 +130,24 @@ fn with_defaults(page: &str) -> String {
 const BARE: &str = "servers.example.command = 'example'
 providers.weather.url = 'https://api.weather.example/v1'";
 
-fn defaults() -> String {
+fn render_defaults() -> String {
     let config: Config = config(BARE).unwrap();
     let sources = Sources {
         text: BARE,
         config: &config,
-        given: &[],
+        overrides: &[],
         is_set: &|_| false,
     };
     // The path of the store is another one on each machine.
-    let mut entries = entries(&sources);
+    let mut entries = list_entries(&sources);
     entries.retain(|entry| entry.value.is_some() && entry.table != ["store"]);
-    let tables = entries.chunk_by(|a, b| a.table == b.table).map(written);
+    let tables = entries
+        .chunk_by(|a, b| a.table == b.table)
+        .map(render_entries);
     tables.collect::<Vec<_>>().join("\n")
 }
 
-fn written(table: &[Entry]) -> String {
+fn render_entries(table: &[Entry]) -> String {
     let mut text = format!("[{}]\n", table[0].table.join("."));
     for Entry { key, value, .. } in table {
         let value = value.as_ref().map(ToString::to_string).unwrap_or_default();

@@ -17,7 +17,7 @@ pub(crate) struct SectionRow {
     pub(crate) layout: TableLayout,
     /// Writes the values in force, to be compared with those of another reading. It is absent where
     /// another section or another report covers the same values.
-    pub(crate) in_force: Option<fn(&Config) -> String>,
+    pub(crate) fingerprint: Option<fn(&Config) -> String>,
 }
 
 /// The tables of a section.
@@ -27,7 +27,7 @@ pub(crate) enum TableLayout {
     /// The section has one table for each name.
     Each(&'static KeyTable),
     /// The section has one table for each name, beside keys of its own.
-    EachBeside {
+    EachAndOwn {
         own: &'static KeyTable,
         each: &'static KeyTable,
     },
@@ -47,7 +47,7 @@ pub(crate) struct KeyTable {
 pub(crate) struct Alternative {
     pub(crate) key: &'static str,
     /// The thing that has this key, in words.
-    pub(crate) told: &'static str,
+    pub(crate) description: &'static str,
 }
 
 pub(crate) struct KeyRow {
@@ -58,7 +58,7 @@ pub(crate) struct KeyRow {
     /// True if variables in the value are filled in.
     pub(crate) fills_variables: bool,
     /// The key of the alternative without which this key has no meaning.
-    pub(crate) only_beside: Option<&'static str>,
+    pub(crate) only_with: Option<&'static str>,
     pub(crate) restart: Option<Restart>,
     /// The explanation in the reference, as Markdown.
     #[cfg_attr(
@@ -89,7 +89,7 @@ pub(crate) enum ValueType {
 pub(crate) enum Fallback {
     Value(fn() -> Value),
     /// The value depends on the machine. The reference describes it in words.
-    OfMachine(
+    FromConfig(
         fn(&Config) -> Value,
         #[cfg_attr(
             not(test),
@@ -129,16 +129,19 @@ pub(crate) struct Restart {
         not(test),
         expect(dead_code, reason = "only a test writes the reference")
     )]
-    pub(crate) told: &'static str,
+    pub(crate) note: &'static str,
 }
 
 impl KeyTable {
-    pub(crate) fn names(&self) -> Vec<&'static str> {
+    pub(crate) fn key_names(&self) -> Vec<&'static str> {
         self.rows.iter().map(|row| row.name).collect()
     }
 
     /// Returns the alternative that a table with these keys has chosen, or else the last one.
-    pub(crate) fn alternative(&self, has: impl Fn(&str) -> bool) -> Option<&'static Alternative> {
+    pub(crate) fn chosen_alternative(
+        &self,
+        has: impl Fn(&str) -> bool,
+    ) -> Option<&'static Alternative> {
         let chosen = self.alternatives.iter().find(|it| has(it.key));
         chosen.or(self.alternatives.last())
     }
@@ -152,13 +155,13 @@ impl KeyRow {
         default: Fallback::Unset(""),
         secrecy: Secrecy::Open,
         fills_variables: false,
-        only_beside: None,
+        only_with: None,
         restart: None,
         meaning: "",
     };
 
-    pub(crate) fn has_meaning_for(&self, alternative: Option<&Alternative>) -> bool {
-        self.only_beside
+    pub(crate) fn applies_to(&self, alternative: Option<&Alternative>) -> bool {
+        self.only_with
             .is_none_or(|key| alternative.is_some_and(|it| it.key == key))
     }
 }
@@ -166,7 +169,7 @@ impl KeyRow {
 impl ValueType {
     /// Returns the table under the key, if Kitbag defines the keys of that table and the person does
     /// not.
-    pub(crate) fn table(self) -> Option<&'static KeyTable> {
+    pub(crate) fn inner_table(self) -> Option<&'static KeyTable> {
         match self {
             Self::Table(table) | Self::TextOrTable(table) => Some(table),
             _ => None,
@@ -175,31 +178,31 @@ impl ValueType {
 }
 
 impl Restart {
-    pub(crate) const fn unless(same: fn(&Config, &Config) -> bool) -> Self {
+    pub(crate) const fn unless_same(same: fn(&Config, &Config) -> bool) -> Self {
         Self {
             same,
-            told: "A change needs a restart.",
+            note: "A change needs a restart.",
         }
     }
 }
 
-pub(crate) fn text(text: &str) -> Value {
+pub(crate) fn text_value(text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-pub(crate) fn texts(texts: &[String]) -> Value {
-    Value::Array(texts.iter().map(|it| text(it)).collect())
+pub(crate) fn texts_value(texts: &[String]) -> Value {
+    Value::Array(texts.iter().map(|it| text_value(it)).collect())
 }
 
-pub(crate) fn no_pairs() -> Value {
+pub(crate) fn empty_table() -> Value {
     Value::Table(toml::Table::new())
 }
 
-pub(crate) fn number(number: usize) -> Value {
+pub(crate) fn number_value(number: usize) -> Value {
     Value::Integer(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
-pub(crate) fn duration(duration: Duration) -> Value {
+pub(crate) fn duration_value(duration: Duration) -> Value {
     let duration = SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX);
     Value::String(format!("{duration:#}"))
 }

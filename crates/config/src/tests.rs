@@ -11,8 +11,8 @@ use kitbag_wire::Era;
 
 use super::*;
 
-fn around() -> Surroundings {
-    Surroundings {
+fn around() -> Environment {
+    Environment {
         cwd: "/work".into(),
         home: Some("/home/ann".into()),
         config_home: None,
@@ -220,7 +220,7 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
     );
     assert_eq!(
         config.store,
-        StorePlace::File("/etc/state/kitbag.db".into())
+        StoreLocation::File("/etc/state/kitbag.db".into())
     );
     assert_eq!(config.data_dir, Path::new("/home/ann/.local/share/kitbag"));
 }
@@ -357,15 +357,15 @@ fn an_empty_configuration_is_the_defaults() {
     assert_eq!(config.serve, Serve::default());
     assert_eq!(
         config.store,
-        StorePlace::File("/home/ann/.local/share/kitbag/kitbag.db".into())
+        StoreLocation::File("/home/ann/.local/share/kitbag/kitbag.db".into())
     );
-    let log = config.server_log(&"git".parse().unwrap());
+    let log = config.server_log_path(&"git".parse().unwrap());
     assert_eq!(log, Path::new("/home/ann/.local/share/kitbag/logs/git.log"));
 }
 
 #[test]
 fn a_door_to_the_world_needs_a_key() {
-    let guarded = |text: &str| config(text).unwrap().serve.guarded().is_ok();
+    let guarded = |text: &str| config(text).unwrap().serve.check_exposure().is_ok();
     assert!(guarded("serve.bind = '127.0.0.1:1'") && guarded("serve.bind = '[::1]:1'"));
     assert!(!guarded("serve.bind = '0.0.0.0:1'") && !guarded("serve.bind = '[::]:1'"));
     assert!(guarded(
@@ -386,19 +386,19 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
         .unwrap();
         path
     };
-    let around = Surroundings {
+    let around = Environment {
         cwd: folder.path().join("here"),
         home: Some(folder.path().join("home")),
-        ..Surroundings::default()
+        ..Environment::default()
     };
-    let mut at = Whereabouts {
+    let mut at = ConfigSource {
         overrides: Overrides::default(),
-        around,
+        environment: around,
     };
 
     let user = folder.path().join("home/.config/kitbag/kitbag.toml");
     assert_eq!(
-        (at.load().unwrap().origin, at.editable().unwrap()),
+        (at.load().unwrap().origin, at.editable_file().unwrap()),
         (None, user.clone())
     );
     write("home/.config/kitbag/kitbag.toml", 1);
@@ -411,7 +411,10 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
     );
     write("here/kitbag.toml", 2);
     assert_eq!(
-        (at.load().unwrap().serve.page_size, at.editable().unwrap()),
+        (
+            at.load().unwrap().serve.page_size,
+            at.editable_file().unwrap()
+        ),
         (1, user)
     );
     at.overrides.config = Some(write("elsewhere.toml", 3));
@@ -421,7 +424,7 @@ fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
     assert_eq!((config.serve.page_size, config.serve.bind.port()), (3, 2));
     assert_eq!(
         config.store,
-        StorePlace::File(folder.path().join("here/data/kitbag.db"))
+        StoreLocation::File(folder.path().join("here/data/kitbag.db"))
     );
 
     at.overrides.config = Some("missing.toml".into());

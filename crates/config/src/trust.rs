@@ -51,7 +51,7 @@ struct Content {
 
 impl Trust {
     /// Returns the hash of a text.
-    pub fn hash_of(text: &str) -> String {
+    pub fn hash_text(text: &str) -> String {
         blake3::hash(text.as_bytes()).to_hex().to_string()
     }
 
@@ -77,7 +77,7 @@ impl TrustFile {
     }
 
     /// Returns every trusted file. The list is empty if the trust file does not exist.
-    pub fn all(&self) -> Result<Vec<Trust>, TrustError> {
+    pub fn read_all(&self) -> Result<Vec<Trust>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             read => read.map_err(|source| TrustError::Read {
@@ -93,13 +93,16 @@ impl TrustFile {
     }
 
     /// Returns the record of the file at that path.
-    pub fn of(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
-        Ok(self.all()?.into_iter().find(|trust| trust.path == path))
+    pub fn find(&self, path: &Path) -> Result<Option<Trust>, TrustError> {
+        Ok(self
+            .read_all()?
+            .into_iter()
+            .find(|trust| trust.path == path))
     }
 
     /// Adds a record, in place of an earlier record of the same file.
     pub fn add(&self, trust: Trust) -> Result<(), TrustError> {
-        let mut projects = self.all()?;
+        let mut projects = self.read_all()?;
         projects.retain(|other| other.path != trust.path);
         projects.push(trust);
         self.write(projects)
@@ -107,7 +110,7 @@ impl TrustFile {
 
     /// Removes the record of a file. Returns true if there was one.
     pub fn withdraw(&self, path: &Path) -> Result<bool, TrustError> {
-        let mut projects = self.all()?;
+        let mut projects = self.read_all()?;
         let before = projects.len();
         projects.retain(|trust| trust.path != path);
         let withdrawn = projects.len() < before;
@@ -119,23 +122,24 @@ impl TrustFile {
 
     fn write(&self, projects: Vec<Trust>) -> Result<(), TrustError> {
         let content = Content { projects };
-        self.put(&content).map_err(|source| TrustError::Write {
-            path: self.path.clone(),
-            source,
-        })
+        self.write_content(&content)
+            .map_err(|source| TrustError::Write {
+                path: self.path.clone(),
+                source,
+            })
     }
 
-    fn put(&self, content: &Content) -> io::Result<()> {
+    fn write_content(&self, content: &Content) -> io::Result<()> {
         let text = toml::to_string(content).map_err(io::Error::other)?;
         if let Some(folder) = self.path.parent() {
-            create_private(folder)?;
+            create_private_dir(folder)?;
         }
         kitbag_clients::write(&self.path, &text)
     }
 }
 
 /// Creates the data directory if it does not exist yet. Only its owner may read it.
-pub fn create_private(folder: &Path) -> io::Result<()> {
+pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -150,7 +154,7 @@ mod tests {
     fn trust(path: &str, text: &str) -> Trust {
         Trust {
             path: path.into(),
-            hash: Trust::hash_of(text),
+            hash: Trust::hash_text(text),
             since: jiff::Timestamp::UNIX_EPOCH,
             secrets: BTreeSet::from(["token".to_owned()]),
             variables: BTreeSet::new(),
@@ -161,19 +165,19 @@ mod tests {
     fn trust_is_remembered_replaced_and_withdrawn() {
         let folder = tempfile::tempdir().unwrap();
         let file = TrustFile::in_data_dir(&folder.path().join("data"));
-        assert_eq!(file.all().unwrap(), []);
+        assert_eq!(file.read_all().unwrap(), []);
         file.add(trust("/a", "one")).unwrap();
         file.add(trust("/b", "two")).unwrap();
         file.add(trust("/a", "three")).unwrap();
         assert_eq!(
-            file.of(Path::new("/a")).unwrap(),
+            file.find(Path::new("/a")).unwrap(),
             Some(trust("/a", "three"))
         );
-        assert_eq!(file.all().unwrap().len(), 2);
+        assert_eq!(file.read_all().unwrap().len(), 2);
         assert!(
             file.withdraw(Path::new("/a")).unwrap() && !file.withdraw(Path::new("/a")).unwrap()
         );
-        assert_eq!(file.all().unwrap(), [trust("/b", "two")]);
+        assert_eq!(file.read_all().unwrap(), [trust("/b", "two")]);
     }
 
     #[test]
@@ -182,7 +186,7 @@ mod tests {
         let file = TrustFile::in_data_dir(folder.path());
         fs::write(file.path(), "projects = 3").unwrap();
         assert!(matches!(
-            file.of(Path::new("/a")),
+            file.find(Path::new("/a")),
             Err(TrustError::Damaged { .. })
         ));
         assert!(matches!(

@@ -12,7 +12,7 @@ use url::Url;
 
 use super::error::{Fault, Problem};
 use super::nearest;
-use super::raw::{Named, RawDuration};
+use super::raw::{ByName, RawDuration};
 
 /// The table that a value belongs to: its path, and its place in the text.
 pub(crate) struct Section {
@@ -22,7 +22,7 @@ pub(crate) struct Section {
 
 impl Section {
     /// A table of which only single values can be wrong.
-    pub(crate) fn of(key: impl Into<String>) -> Self {
+    pub(crate) fn new(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
             span: 0..0,
@@ -30,18 +30,18 @@ impl Section {
     }
 
     /// The table of a name that the person chose.
-    pub(crate) fn named(section: &str, name: &Spanned<String>) -> Self {
+    pub(crate) fn for_name(section: &str, name: &Spanned<String>) -> Self {
         Self {
             key: format!("{section}.{}", name.get_ref()),
             span: name.span(),
         }
     }
 
-    pub(crate) fn wrong(&self, problem: impl Into<Problem>) -> Fault {
+    pub(crate) fn fault(&self, problem: impl Into<Problem>) -> Fault {
         Fault::new(self.span.clone(), &self.key, problem)
     }
 
-    pub(crate) fn wrong_at<T>(
+    pub(crate) fn fault_at<T>(
         &self,
         key: &str,
         value: &Spanned<T>,
@@ -51,7 +51,7 @@ impl Section {
     }
 
     /// Returns a whole number of at least `least`, or the default.
-    pub(crate) fn number(
+    pub(crate) fn parse_number(
         &self,
         key: &str,
         value: Option<Spanned<i64>>,
@@ -65,10 +65,10 @@ impl Section {
         usize::try_from(found)
             .ok()
             .filter(|_| found >= least)
-            .ok_or_else(|| self.wrong_at(key, &value, Problem::TooSmall { found, least }))
+            .ok_or_else(|| self.fault_at(key, &value, Problem::TooSmall { found, least }))
     }
 
-    pub(crate) fn duration(
+    pub(crate) fn parse_duration(
         &self,
         key: &str,
         value: Option<Spanned<RawDuration>>,
@@ -77,11 +77,11 @@ impl Section {
         let Some(value) = value else {
             return Ok(default);
         };
-        parse_duration(value.get_ref()).map_err(|problem| self.wrong_at(key, &value, problem))
+        parse_duration(value.get_ref()).map_err(|problem| self.fault_at(key, &value, problem))
     }
 
     /// Reads a duration of which zero means that something is off.
-    pub(crate) fn duration_or_off(
+    pub(crate) fn parse_duration_or_off(
         &self,
         key: &str,
         value: Option<Spanned<RawDuration>>,
@@ -90,10 +90,10 @@ impl Section {
         if value.as_ref().is_some_and(|it| is_zero(it.get_ref())) {
             return Ok(Duration::ZERO);
         }
-        self.duration(key, value, default)
+        self.parse_duration(key, value, default)
     }
 
-    pub(crate) fn choose<T: Copy>(
+    pub(crate) fn parse_choice<T: Copy>(
         &self,
         key: &str,
         text: Option<Spanned<String>>,
@@ -105,23 +105,23 @@ impl Section {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let names = choices.iter().map(|(choice, _)| *choice).collect();
-                Err(self.wrong_at(key, &text, none_of(found, names)))
+                Err(self.fault_at(key, &text, not_one_of(found, names)))
             }
         }
     }
 
-    pub(crate) fn header_name(&self, name: &Spanned<String>) -> Result<(), Fault> {
+    pub(crate) fn check_header_name(&self, name: &Spanned<String>) -> Result<(), Fault> {
         if HeaderName::try_from(name.get_ref()).is_ok() {
             return Ok(());
         }
         let problem = Problem::HeaderName {
             name: name.get_ref().clone(),
         };
-        Err(self.wrong_at("headers", name, problem))
+        Err(self.fault_at("headers", name, problem))
     }
 }
 
-pub(crate) fn none_of(found: &str, choices: Vec<&'static str>) -> Problem {
+pub(crate) fn not_one_of(found: &str, choices: Vec<&'static str>) -> Problem {
     let nearest = nearest(found, choices.iter().copied());
     Problem::NotOneOf {
         found: found.to_owned(),
@@ -130,8 +130,8 @@ pub(crate) fn none_of(found: &str, choices: Vec<&'static str>) -> Problem {
     }
 }
 
-pub(crate) fn templates(
-    raw: Option<Spanned<Named<String>>>,
+pub(crate) fn parse_templates(
+    raw: Option<Spanned<ByName<String>>>,
     check: impl Fn(&Spanned<String>) -> Result<(), Fault>,
 ) -> Result<BTreeMap<String, Template>, Fault> {
     raw.map(Spanned::into_inner)
@@ -184,7 +184,7 @@ fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
 }
 
 /// Reads an address of the web to which a path can be added.
-pub(crate) fn web_address(text: &str) -> Option<Url> {
+pub(crate) fn parse_web_address(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let is_base = url.has_host() && url.query().is_none() && url.fragment().is_none();
     (matches!(url.scheme(), "http" | "https") && is_base).then_some(url)

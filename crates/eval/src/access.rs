@@ -22,8 +22,11 @@ pub struct Access {
 
 impl Access {
     /// Returns all headers of a request, or an error if the key cannot be in a header.
-    pub(crate) fn headers(&self, dialect: Dialect) -> Result<HeaderMap, InvalidHeaderValue> {
-        let mut headers = dialect.headers();
+    pub(crate) fn request_headers(
+        &self,
+        dialect: Dialect,
+    ) -> Result<HeaderMap, InvalidHeaderValue> {
+        let mut headers = dialect.required_headers();
         headers.extend(self.headers.clone());
         if let Some(key) = &self.key {
             let name = self
@@ -39,7 +42,7 @@ impl Access {
     }
 
     /// Returns the text without our secrets, in case an endpoint repeats them.
-    pub(crate) fn hidden_in(&self, text: &str) -> String {
+    pub(crate) fn mask_secrets(&self, text: &str) -> String {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
         let long = headers.filter(|it| it.len() >= SHORTEST_SECRET);
         let key = self.key.as_deref().filter(|it| !it.is_empty());
@@ -69,7 +72,7 @@ mod tests {
             key_header,
             ..Access::default()
         };
-        assert_eq!(access.headers(dialect).unwrap()[name], value);
+        assert_eq!(access.request_headers(dialect).unwrap()[name], value);
         assert!(!format!("{access:?}").contains("s3cret"));
     }
 
@@ -104,7 +107,7 @@ mod tests {
             headers,
         };
         assert_eq!(
-            access.hidden_in("no s3cret, no very-secret in 1"),
+            access.mask_secrets("no s3cret, no very-secret in 1"),
             "no ***, no *** in 1"
         );
     }

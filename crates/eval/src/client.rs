@@ -15,7 +15,7 @@ use crate::access::Access;
 use crate::dialect::{Conversation, ModelAnswer};
 use crate::endpoint::ModelEndpoint;
 use crate::endpoint_error::ModelEndpointError;
-use crate::pace::{Pace, again_after};
+use crate::rate_limit::{RateLimiter, parse_retry_after};
 
 /// Limits of requests are counted by the minute, so a longer pause gains nothing.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
@@ -32,7 +32,7 @@ pub struct ModelClient {
     access: Access,
     headers: HeaderMap,
     limits: RequestLimits,
-    pace: Pace,
+    rate_limiter: RateLimiter,
 }
 
 /// The timeout, the retries and the rate of requests to an endpoint.
@@ -52,9 +52,9 @@ impl ModelClient {
         access: Access,
         limits: RequestLimits,
     ) -> Result<Self, ModelEndpointError> {
-        let headers = access.headers(endpoint.dialect);
-        let headers = headers.map_err(|_| ModelEndpointError::OddKey {
-            place: endpoint.place(),
+        let headers = access.request_headers(endpoint.dialect);
+        let headers = headers.map_err(|_| ModelEndpointError::InvalidKey {
+            place: endpoint.address(),
         })?;
         let http = client_without_redirects()
             .build()
@@ -64,7 +64,7 @@ impl ModelClient {
             endpoint,
             access,
             headers,
-            pace: Pace::new(limits.per_minute),
+            rate_limiter: RateLimiter::new(limits.per_minute),
             limits,
         })
     }
@@ -74,26 +74,26 @@ impl ModelClient {
     }
 
     /// Returns the answer, and the time that the model took for it without earlier waits.
-    pub(crate) async fn ask(
+    pub(crate) async fn ask_model(
         &self,
         conversation: &Conversation<'_>,
     ) -> Result<(ModelAnswer, Duration), ModelEndpointError> {
         let ModelEndpoint { dialect, model, .. } = &self.endpoint;
-        let body = dialect.body(model, conversation).to_string();
+        let body = dialect.request_body(model, conversation).to_string();
         let mut pause = self.limits.first_pause;
         let mut retries = self.limits.retries;
         loop {
-            self.pace.turn().await;
+            self.rate_limiter.wait_for_turn().await;
             let started = Instant::now();
-            match self.ask_once(&body, conversation.calls()).await {
-                Err(error) if error.is_passing() && retries > 0 => {
+            match self.ask_once(&body, conversation.call_count()).await {
+                Err(error) if error.is_transient() && retries > 0 => {
                     // All requests to a failing endpoint wait, not only the one that failed.
-                    let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
-                    self.pace.rest(Instant::now() + rest);
+                    let rest = error.retry_after().unwrap_or(pause).min(LONGEST_PAUSE);
+                    self.rate_limiter.pause_until(Instant::now() + rest);
                     pause *= 2;
                     retries -= 1;
                 }
-                answered => return answered.map(|answer| (answer, started.elapsed())),
+                result => return result.map(|answer| (answer, started.elapsed())),
             }
         }
     }
@@ -104,101 +104,101 @@ impl ModelClient {
         earlier: usize,
     ) -> Result<ModelAnswer, ModelEndpointError> {
         let after = self.limits.timeout;
-        let body = match tokio::time::timeout(after, self.exchange(body.to_owned())).await {
+        let body = match tokio::time::timeout(after, self.send_request(body.to_owned())).await {
             Ok(exchanged) => exchanged?,
-            Err(_) => return Err(self.timed_out(after)),
+            Err(_) => return Err(self.timeout_error(after)),
         };
         let body = serde_json::from_slice(&body);
-        let body = body.map_err(|error| self.unreadable(error.to_string()))?;
-        if let Some(error) = error_in(&body) {
-            return Err(self.refusal(error.status, None, &error.told));
+        let body = body.map_err(|error| self.unreadable_error(error.to_string()))?;
+        if let Some(error) = find_error(&body) {
+            return Err(self.status_error(error.status, None, &error.body));
         }
-        let answer = self.endpoint.dialect.read(&body, earlier);
-        answer.map_err(|reason| self.unreadable(reason))
+        let answer = self.endpoint.dialect.parse_answer(&body, earlier);
+        answer.map_err(|reason| self.unreadable_error(reason))
     }
 
-    async fn exchange(&self, body: String) -> Result<Vec<u8>, ModelEndpointError> {
+    async fn send_request(&self, body: String) -> Result<Vec<u8>, ModelEndpointError> {
         let request = self.http.post(self.endpoint.url());
         let request = request.headers(self.headers.clone());
         let request = request.header(CONTENT_TYPE, "application/json").body(body);
         let response = request.send().await;
-        let response = response.map_err(|error| self.unreachable(error))?;
+        let response = response.map_err(|error| self.unreachable_error(error))?;
         let status = response.status();
-        let again_after = again_after(response.headers(), Timestamp::now());
-        let body = self.body(response).await?;
+        let retry_after = parse_retry_after(response.headers(), Timestamp::now());
+        let body = self.read_body(response).await?;
         if status.is_success() {
             return Ok(body);
         }
-        let told = serde_json::from_slice(&body).unwrap_or_default();
-        Err(self.refusal(status, again_after, &told))
+        let body = serde_json::from_slice(&body).unwrap_or_default();
+        Err(self.status_error(status, retry_after, &body))
     }
 
-    async fn body(&self, response: Response) -> Result<Vec<u8>, ModelEndpointError> {
+    async fn read_body(&self, response: Response) -> Result<Vec<u8>, ModelEndpointError> {
         match kitbag_fetch::body(response, MAX_ANSWER).await {
             Ok(body) => Ok(body),
-            Err(BodyError::Lost(error)) => Err(self.unreachable(error)),
-            Err(too_large) => Err(self.unreadable(too_large.to_string())),
+            Err(BodyError::Lost(error)) => Err(self.unreachable_error(error)),
+            Err(too_large) => Err(self.unreadable_error(too_large.to_string())),
         }
     }
 
-    fn refusal(
+    fn status_error(
         &self,
         status: StatusCode,
-        again_after: Option<Duration>,
-        told: &Value,
+        retry_after: Option<Duration>,
+        body: &Value,
     ) -> ModelEndpointError {
-        let place = self.place();
+        let place = self.endpoint_address();
         match status.as_u16() {
             401 | 403 => ModelEndpointError::Unauthorized { place, status },
             429 | 503 | OVERLOADED => ModelEndpointError::Busy {
                 place,
                 status,
-                again_after,
+                retry_after: retry_after,
             },
             _ => ModelEndpointError::Refused {
                 place,
                 status,
-                message: self.message(told),
+                message: self.error_message(body),
             },
         }
     }
 
     /// Returns the endpoint's error message, shortened, and without our key if the message repeats
     /// it.
-    fn message(&self, told: &Value) -> String {
-        let said = told
+    fn error_message(&self, body: &Value) -> String {
+        let message = body
             .pointer("/error/message")
-            .or_else(|| told.get("message"))
-            .or_else(|| told.get("error"))
-            .or_else(|| told.get("detail"));
-        let said = said.and_then(Value::as_str).unwrap_or("no reason given");
-        let said = self.access.hidden_in(said);
-        said.chars().take(MAX_MESSAGE).collect()
+            .or_else(|| body.get("message"))
+            .or_else(|| body.get("error"))
+            .or_else(|| body.get("detail"));
+        let message = message.and_then(Value::as_str).unwrap_or("no reason given");
+        let message = self.access.mask_secrets(message);
+        message.chars().take(MAX_MESSAGE).collect()
     }
 
-    fn timed_out(&self, after: Duration) -> ModelEndpointError {
+    fn timeout_error(&self, after: Duration) -> ModelEndpointError {
         ModelEndpointError::TimedOut {
-            place: self.place(),
+            place: self.endpoint_address(),
             after,
         }
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> ModelEndpointError {
+    fn unreachable_error(&self, error: reqwest::Error) -> ModelEndpointError {
         ModelEndpointError::Unreachable {
-            place: self.place(),
+            place: self.endpoint_address(),
             reason: cause(error),
         }
     }
 
-    fn unreadable(&self, reason: String) -> ModelEndpointError {
+    fn unreadable_error(&self, reason: String) -> ModelEndpointError {
         ModelEndpointError::Unreadable {
-            place: self.place(),
+            place: self.endpoint_address(),
             reason,
         }
     }
 
-    fn place(&self) -> String {
-        self.endpoint.place()
+    fn endpoint_address(&self) -> String {
+        self.endpoint.address()
     }
 }
 
@@ -214,21 +214,21 @@ impl fmt::Debug for ModelClient {
 /// know of the error.
 struct ErrorInBody {
     status: StatusCode,
-    told: Value,
+    body: Value,
 }
 
-fn error_in(body: &Value) -> Option<ErrorInBody> {
+fn find_error(body: &Value) -> Option<ErrorInBody> {
     let holders = [Some(body), body.pointer("/choices/0")];
     let mut holders = holders.into_iter().flatten();
-    let told = holders.find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
+    let holder = holders.find(|it| it.get("error").is_some_and(|error| !error.is_null()))?;
     Some(ErrorInBody {
-        status: status_in(told).unwrap_or(StatusCode::BAD_GATEWAY),
-        told: told.clone(),
+        status: status_in(holder).unwrap_or(StatusCode::BAD_GATEWAY),
+        body: holder.clone(),
     })
 }
 
-fn status_in(told: &Value) -> Option<StatusCode> {
-    let code = told.pointer("/error/code")?.as_u64()?;
+fn status_in(body: &Value) -> Option<StatusCode> {
+    let code = body.pointer("/error/code")?.as_u64()?;
     let status = StatusCode::from_u16(u16::try_from(code).ok()?).ok()?;
     (!status.is_success()).then_some(status)
 }

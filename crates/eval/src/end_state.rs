@@ -1,68 +1,87 @@
 //! Judges the end of a task: the state of the servers, the tools that were called, and the last
 //! words of the model.
 
-use crate::called::Called;
-use crate::judge::brief;
+use crate::environment::TaskEnvironment;
+use crate::judge::truncate_text;
 use crate::matching::contains;
-use crate::suite::{EndCheck, ExamTask, Expected, TextRule};
-use crate::workplace::Workplace;
+use crate::suite::{EndCheck, Expected, SuiteTask, TextRule};
+use crate::tool_result::ToolResult;
 
 /// Prepares the servers for a task. The error names the call that failed.
-pub(crate) async fn prepare(task: &ExamTask, place: &impl Workplace) -> Result<(), String> {
+pub(crate) async fn prepare_servers(
+    task: &SuiteTask,
+    environment: &impl TaskEnvironment,
+) -> Result<(), String> {
     for Expected { tool, arguments } in &task.before {
-        let called = place.arrange(tool.clone(), arguments.clone()).await;
+        let called = environment
+            .call_setup_tool(tool.clone(), arguments.clone())
+            .await;
         if called.failed {
-            return Err(format!("{tool} failed: {}", brief(&called.text)));
+            return Err(format!("{tool} failed: {}", truncate_text(&called.text)));
         }
     }
     Ok(())
 }
 
 /// Returns everything that is not as it should be at the end.
-pub(crate) async fn faults(task: &ExamTask, place: &impl Workplace, words: &str) -> Vec<String> {
+pub(crate) async fn find_faults(
+    task: &SuiteTask,
+    environment: &impl TaskEnvironment,
+    words: &str,
+) -> Vec<String> {
     let mut faults = Vec::new();
     if !task.called.is_empty() {
-        let reached = place.reached().await;
-        faults.extend(not_called(task, &reached));
+        let succeeded = environment.succeeded_tools().await;
+        faults.extend(uncalled_tools(task, &succeeded));
     }
     for check in &task.after {
         let Expected { tool, arguments } = &check.call;
-        let called = place.arrange(tool.clone(), arguments.clone()).await;
-        faults.extend(fault(check, &called).map(|it| format!("{tool}: {it}")));
+        let called = environment
+            .call_setup_tool(tool.clone(), arguments.clone())
+            .await;
+        faults.extend(check_result(check, &called).map(|it| format!("{tool}: {it}")));
     }
-    faults.extend(broken(&task.answer, words).map(|it| format!("the answer: {it}")));
+    faults.extend(check_text(&task.answer, words).map(|it| format!("the answer: {it}")));
     faults
 }
 
-fn not_called<'a>(task: &'a ExamTask, reached: &'a [String]) -> impl Iterator<Item = String> + 'a {
+fn uncalled_tools<'a>(
+    task: &'a SuiteTask,
+    succeeded: &'a [String],
+) -> impl Iterator<Item = String> + 'a {
     let wanted = task.called.iter().map(|it| &it.tool);
-    let missing = wanted.filter(|tool| !reached.contains(tool));
+    let missing = wanted.filter(|tool| !succeeded.contains(tool));
     missing.map(|tool| format!("{tool} was not called with success"))
 }
 
-fn fault(check: &EndCheck, called: &Called) -> Option<String> {
+fn check_result(check: &EndCheck, called: &ToolResult) -> Option<String> {
     match (check.fails, called.failed) {
-        (true, false) => return Some(format!("it did not fail: {}", brief(&called.text))),
-        (false, true) => return Some(format!("it failed: {}", brief(&called.text))),
+        (true, false) => return Some(format!("it did not fail: {}", truncate_text(&called.text))),
+        (false, true) => return Some(format!("it failed: {}", truncate_text(&called.text))),
         _ => {}
     }
     let unmatched = check
         .matches
         .as_ref()
         .filter(|expected| !contains(Some(&called.structured), expected))
-        .map(|expected| format!("{} does not contain {expected}", brief(&called.text)));
-    broken(&check.text, &called.text).or(unmatched)
+        .map(|expected| {
+            format!(
+                "{} does not contain {expected}",
+                truncate_text(&called.text)
+            )
+        });
+    check_text(&check.text, &called.text).or(unmatched)
 }
 
 /// Returns the first part that a text lacks, or has although it must not.
-fn broken(rule: &TextRule, text: &str) -> Option<String> {
+fn check_text(rule: &TextRule, text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let mut wanted = rule.contains.iter();
     let missing = wanted.find(|part| !text.contains(&part.to_lowercase()));
     let mut unwanted = rule.lacks.iter();
     let found = unwanted.find(|part| text.contains(&part.to_lowercase()));
-    let missing = missing.map(|part| format!("`{part}` is missing in: {}", brief(&text)));
-    missing.or_else(|| found.map(|part| format!("`{part}` is still in: {}", brief(&text))))
+    let missing = missing.map(|part| format!("`{part}` is missing in: {}", truncate_text(&text)));
+    missing.or_else(|| found.map(|part| format!("`{part}` is still in: {}", truncate_text(&text))))
 }
 
 #[cfg(test)]
@@ -72,8 +91,11 @@ mod tests {
     use super::*;
     use crate::suite::CallArguments;
 
-    fn check(rule: &EndCheck, result: &serde_json::Value, told: Option<&str>) {
-        assert_eq!(fault(rule, &Called::new(result)).as_deref(), told);
+    fn check(rule: &EndCheck, result: &serde_json::Value, error: Option<&str>) {
+        assert_eq!(
+            check_result(rule, &ToolResult::new(result)).as_deref(),
+            error
+        );
     }
 
     fn rule() -> EndCheck {

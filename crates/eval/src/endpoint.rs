@@ -7,12 +7,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use kitbag_llm::tool_schema::Unfit;
+use kitbag_llm::tool_schema::UnsupportedTool;
 use serde_json::Value;
 use url::Url;
 
 use crate::dialect::Dialect;
-use crate::tools::{ExamTool, ExamTools};
+use crate::tools::{EvalTool, EvalTools};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelEndpoint {
@@ -20,13 +20,13 @@ pub struct ModelEndpoint {
     pub(crate) base: Url,
     pub(crate) model: String,
     /// True if this is the vendor's own address. The vendor's key is sent to no other address.
-    own: bool,
+    is_vendor_address: bool,
     /// The most tools in one request, if the operator knows a limit.
     most_tools: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum BadEndpoint {
+pub enum EndpointParseError {
     #[error(
         "`{text}` does not say which model is where; write anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL"
     )]
@@ -45,20 +45,20 @@ pub struct ToolObstacles {
     /// The most tools that a request may name, if there are more.
     pub most: Option<usize>,
     /// The tools that no request may name.
-    pub unfit: Vec<(String, Unfit)>,
+    pub unfit: Vec<(String, UnsupportedTool)>,
 }
 
 impl ModelEndpoint {
     /// Returns the variable that holds the key for a vendor's own address.
     pub fn key_variable(&self) -> Option<&'static str> {
-        self.own.then_some(match self.dialect {
+        self.is_vendor_address.then_some(match self.dialect {
             Dialect::Anthropic => "ANTHROPIC_API_KEY",
             Dialect::OpenAi => "OPENAI_API_KEY",
         })
     }
 
     /// True if a third party between here and the endpoint could read a key.
-    pub fn is_readable_on_the_way(&self) -> bool {
+    pub fn is_unencrypted(&self) -> bool {
         let here = match self.base.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
@@ -70,8 +70,8 @@ impl ModelEndpoint {
 
     /// Returns the definitions as they are sent to a model at this endpoint: the first ones of the
     /// list, if one request may not name all of them.
-    pub fn definitions(&self, tools: &ExamTools) -> Vec<Value> {
-        let mut definitions = self.dialect.tools(tools);
+    pub fn tool_definitions(&self, tools: &EvalTools) -> Vec<Value> {
+        let mut definitions = self.dialect.tool_definitions(tools);
         definitions.truncate(self.most_tools().unwrap_or(usize::MAX));
         definitions
     }
@@ -85,20 +85,24 @@ impl ModelEndpoint {
     /// Returns the most tools that one request may name, as far as that is known. Services that
     /// speak a vendor's format have limits of their own.
     pub fn most_tools(&self) -> Option<usize> {
-        let of_vendor = self.dialect.vendor().most_tools().filter(|_| self.own);
+        let of_vendor = self
+            .dialect
+            .vendor()
+            .max_tools()
+            .filter(|_| self.is_vendor_address);
         self.most_tools.or(of_vendor)
     }
 
     /// Returns the reasons why a model at this endpoint is not shown all these tools.
-    pub fn obstacles(&self, tools: &ExamTools) -> ToolObstacles {
+    pub fn find_obstacles(&self, tools: &EvalTools) -> ToolObstacles {
         ToolObstacles {
             most: self.most_tools().filter(|most| tools.len() > *most),
-            unfit: tools.iter().filter_map(|it| self.unfit(it)).collect(),
+            unfit: tools.iter().filter_map(|it| self.unfit_tool(it)).collect(),
         }
     }
 
-    fn unfit(&self, tool: &ExamTool) -> Option<(String, Unfit)> {
-        let unfit = self.dialect.definition(tool).err()?;
+    fn unfit_tool(&self, tool: &EvalTool) -> Option<(String, UnsupportedTool)> {
+        let unfit = self.dialect.tool_definition(tool).err()?;
         Some((tool.name.clone(), unfit))
     }
 
@@ -115,21 +119,21 @@ impl ModelEndpoint {
     pub(crate) fn url(&self) -> Url {
         let mut url = self.base.clone();
         let base = url.path().trim_end_matches('/');
-        url.set_path(&format!("{base}/{}", self.dialect.path()));
+        url.set_path(&format!("{base}/{}", self.dialect.endpoint_path()));
         url
     }
 
     /// Returns the address, without anything that could be a secret.
-    pub(crate) fn place(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         let origin = self.base.origin().ascii_serialization();
         format!("{origin}{}", self.base.path().trim_end_matches('/'))
     }
 }
 
 impl FromStr for ModelEndpoint {
-    type Err = BadEndpoint;
+    type Err = EndpointParseError;
 
-    fn from_str(text: &str) -> Result<Self, BadEndpoint> {
+    fn from_str(text: &str) -> Result<Self, EndpointParseError> {
         let (dialect, vendor, rest) = match text.split_once(':') {
             Some(("anthropic", rest)) => (Dialect::Anthropic, Some(ANTHROPIC), rest),
             Some(("openai", rest)) => (Dialect::OpenAi, Some(OPENAI), rest),
@@ -145,9 +149,9 @@ impl FromStr for ModelEndpoint {
         }
         Ok(Self {
             dialect,
-            base: base(address, dialect)?,
+            base: base_url(address, dialect)?,
             model: model.to_owned(),
-            own: !rest.contains("://"),
+            is_vendor_address: !rest.contains("://"),
             most_tools: None,
         })
     }
@@ -156,17 +160,17 @@ impl FromStr for ModelEndpoint {
 const ANTHROPIC: &str = "https://api.anthropic.com/v1";
 const OPENAI: &str = "https://api.openai.com/v1";
 
-fn no_model(text: &str) -> BadEndpoint {
-    BadEndpoint::NoModel {
+fn no_model(text: &str) -> EndpointParseError {
+    EndpointParseError::NoModel {
         text: text.to_owned(),
     }
 }
 
 /// Reads an address, and cuts off the path of the format if it is there.
-fn base(address: &str, dialect: Dialect) -> Result<Url, BadEndpoint> {
-    let mut url = parse(address)?;
+fn base_url(address: &str, dialect: Dialect) -> Result<Url, EndpointParseError> {
+    let mut url = parse_url(address)?;
     let path = url.path().trim_end_matches('/');
-    let shorter = path.strip_suffix(dialect.path());
+    let shorter = path.strip_suffix(dialect.endpoint_path());
     if let Some(shorter) = shorter.and_then(|it| it.strip_suffix('/')) {
         let shorter = shorter.to_owned();
         url.set_path(&shorter);
@@ -174,19 +178,21 @@ fn base(address: &str, dialect: Dialect) -> Result<Url, BadEndpoint> {
     Ok(url)
 }
 
-fn parse(address: &str) -> Result<Url, BadEndpoint> {
+fn parse_url(address: &str) -> Result<Url, EndpointParseError> {
     let Ok(url) = Url::parse(address) else {
         return Err(no_address(address));
     };
     match url.scheme() {
-        _ if !url.username().is_empty() || url.password().is_some() => Err(BadEndpoint::Password),
+        _ if !url.username().is_empty() || url.password().is_some() => {
+            Err(EndpointParseError::Password)
+        }
         "http" | "https" if url.has_host() => Ok(url),
         _ => Err(no_address(address)),
     }
 }
 
-fn no_address(text: &str) -> BadEndpoint {
-    BadEndpoint::NoAddress {
+fn no_address(text: &str) -> EndpointParseError {
+    EndpointParseError::NoAddress {
         text: text.to_owned(),
     }
 }
@@ -197,14 +203,14 @@ impl fmt::Display for ModelEndpoint {
         let Self {
             dialect,
             model,
-            own,
+            is_vendor_address: own,
             ..
         } = self;
         match (dialect, own) {
             (Dialect::Anthropic, true) => write!(f, "anthropic:{model}"),
             (Dialect::OpenAi, true) => write!(f, "openai:{model}"),
-            (Dialect::Anthropic, false) => write!(f, "anthropic:{}#{model}", self.place()),
-            (Dialect::OpenAi, false) => write!(f, "{}#{model}", self.place()),
+            (Dialect::Anthropic, false) => write!(f, "anthropic:{}#{model}", self.address()),
+            (Dialect::OpenAi, false) => write!(f, "{}#{model}", self.address()),
         }
     }
 }
@@ -310,25 +316,28 @@ mod tests {
         }
     }
 
-    fn told(text: &str) -> BadEndpoint {
+    fn error(text: &str) -> EndpointParseError {
         text.parse::<ModelEndpoint>().unwrap_err()
     }
 
     #[test]
     fn what_cannot_be_asked_is_refused() {
-        assert!(matches!(told("gpt-x"), BadEndpoint::NoModel { .. }));
-        assert!(matches!(told("anthropic:"), BadEndpoint::NoModel { .. }));
+        assert!(matches!(error("gpt-x"), EndpointParseError::NoModel { .. }));
         assert!(matches!(
-            told("http://localhost/v1"),
-            BadEndpoint::NoModel { .. }
+            error("anthropic:"),
+            EndpointParseError::NoModel { .. }
         ));
         assert!(matches!(
-            told("ftp://host/#m"),
-            BadEndpoint::NoAddress { .. }
+            error("http://localhost/v1"),
+            EndpointParseError::NoModel { .. }
         ));
         assert!(matches!(
-            told("https://me:s3cret@host/v1#m"),
-            BadEndpoint::Password
+            error("ftp://host/#m"),
+            EndpointParseError::NoAddress { .. }
+        ));
+        assert!(matches!(
+            error("https://me:s3cret@host/v1#m"),
+            EndpointParseError::Password
         ));
     }
 

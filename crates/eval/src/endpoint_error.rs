@@ -7,7 +7,7 @@ use http::StatusCode;
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ModelEndpointError {
     #[error("the key for {place} cannot be sent in a header")]
-    OddKey { place: String },
+    InvalidKey { place: String },
     #[error("{place} cannot be reached: {reason}")]
     Unreachable { place: String, reason: String },
     #[error("{place} did not answer within {after:?}")]
@@ -18,7 +18,7 @@ pub enum ModelEndpointError {
     Busy {
         place: String,
         status: StatusCode,
-        again_after: Option<Duration>,
+        retry_after: Option<Duration>,
     },
     #[error("{place} answered {status}: {message}")]
     Refused {
@@ -33,7 +33,7 @@ pub enum ModelEndpointError {
 impl ModelEndpointError {
     /// True if the same request may succeed in a moment. A request that took too long is not
     /// repeated, because it may have been answered and paid for.
-    pub(crate) fn is_passing(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,
             Self::Refused { status, .. } => status.is_server_error(),
@@ -55,7 +55,7 @@ impl ModelEndpointError {
     /// True if another prompt would fail as well.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Self::OddKey { .. } | Self::Unauthorized { .. } => true,
+            Self::InvalidKey { .. } | Self::Unauthorized { .. } => true,
             Self::Refused { status, .. } => {
                 status.is_client_error() && !self.is_about_the_request()
             }
@@ -68,7 +68,7 @@ impl ModelEndpointError {
 
     pub fn remedy(&self) -> &'static str {
         match self {
-            Self::OddKey { .. } => "check the key for stray characters",
+            Self::InvalidKey { .. } => "check the key for stray characters",
             Self::Unreachable { .. } => "check the address in --model, and that the service runs",
             Self::TimedOut { .. } => {
                 "give it longer with --timeout, or ask less at once with --concurrency"
@@ -82,9 +82,12 @@ impl ModelEndpointError {
         }
     }
 
-    pub(crate) fn again_after(&self) -> Option<Duration> {
+    pub(crate) fn retry_after(&self) -> Option<Duration> {
         match self {
-            Self::Busy { again_after, .. } => *again_after,
+            Self::Busy {
+                retry_after: again_after,
+                ..
+            } => *again_after,
             _ => None,
         }
     }

@@ -9,7 +9,7 @@ use crate::record::Record;
 
 /// The records of earlier runs, and the file to which new ones are added.
 #[derive(Debug)]
-pub struct ExamJournal {
+pub struct EvalJournal {
     file: Option<(PathBuf, File)>,
     records: Vec<Record>,
 }
@@ -19,18 +19,18 @@ pub enum JournalError {
     #[error("{path} cannot be read and written")]
     Unusable { path: PathBuf, source: io::Error },
     #[error("another run writes to {path} right now")]
-    Taken { path: PathBuf },
+    Locked { path: PathBuf },
     #[error("line {line} of {path} is not what an earlier run wrote")]
-    Foreign {
+    NotJournal {
         path: PathBuf,
         line: usize,
         source: serde_json::Error,
     },
 }
 
-impl ExamJournal {
+impl EvalJournal {
     /// Returns a journal without a file.
-    pub fn none() -> Self {
+    pub fn in_memory() -> Self {
         Self {
             file: None,
             records: Vec::new(),
@@ -39,30 +39,36 @@ impl ExamJournal {
 
     /// Reads the lines of the file, if there is one. New lines are added to it.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let mut file = opened(path).map_err(|source| unusable(path, source))?;
+        let mut file = open_file(path).map_err(|source| unusable_error(path, source))?;
         let taken = file.try_lock();
-        taken.map_err(|_| JournalError::Taken {
+        taken.map_err(|_| JournalError::Locked {
             path: path.to_owned(),
         })?;
-        let text = text(&mut file).map_err(|source| unusable(path, source))?;
-        let whole = text.len() - torn(&text).len();
-        let records = lines(&text[..whole], path)?;
-        cut_off(&mut file, whole).map_err(|source| unusable(path, source))?;
+        let text = read_text(&mut file).map_err(|source| unusable_error(path, source))?;
+        let whole = text.len() - torn_line(&text).len();
+        let records = parse_lines(&text[..whole], path)?;
+        truncate_file(&mut file, whole).map_err(|source| unusable_error(path, source))?;
         Ok(Self {
             file: Some((path.to_owned(), file)),
             records,
         })
     }
 
-    pub(crate) fn find(&self, model: &str, prompt: &str, run: u32, of: &str) -> Option<&Record> {
+    pub(crate) fn find_record(
+        &self,
+        model: &str,
+        prompt: &str,
+        run: u32,
+        fingerprint: &str,
+    ) -> Option<&Record> {
         let mut same = self
             .records
             .iter()
-            .filter(|it| it.of == of && it.run == run);
+            .filter(|it| it.fingerprint == fingerprint && it.run == run);
         same.find(|it| it.model == model && it.prompt == prompt)
     }
 
-    pub(crate) fn add(&mut self, record: &Record) -> Result<(), JournalError> {
+    pub(crate) fn append_record(&mut self, record: &Record) -> Result<(), JournalError> {
         let Some((path, file)) = &mut self.file else {
             return Ok(());
         };
@@ -70,38 +76,38 @@ impl ExamJournal {
         line.push('\n');
         let written = file.write_all(line.as_bytes());
         let written = written.and_then(|()| file.sync_data());
-        written.map_err(|source| unusable(path, source))
+        written.map_err(|source| unusable_error(path, source))
     }
 }
 
-fn unusable(path: &Path, source: io::Error) -> JournalError {
+fn unusable_error(path: &Path, source: io::Error) -> JournalError {
     JournalError::Unusable {
         path: path.to_owned(),
         source,
     }
 }
 
-fn opened(path: &Path) -> io::Result<File> {
+fn open_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
     options.open(path)
 }
 
-fn text(file: &mut File) -> io::Result<String> {
+fn read_text(file: &mut File) -> io::Result<String> {
     let mut text = String::new();
     file.read_to_string(&mut text)?;
     Ok(text)
 }
 
 /// Shortens the file, and goes to its end.
-fn cut_off(file: &mut File, length: usize) -> io::Result<()> {
+fn truncate_file(file: &mut File, length: usize) -> io::Result<()> {
     file.set_len(length as u64)?;
     file.seek(SeekFrom::End(0))?;
     Ok(())
 }
 
 /// Returns the beginning of a line that a killed run did not finish.
-fn torn(text: &str) -> &str {
+fn torn_line(text: &str) -> &str {
     let tail = text.rsplit('\n').next().unwrap_or_default();
     // Any other text is not a line of the journal, so it is not cut off.
     if tail.starts_with(BEGIN) || BEGIN.starts_with(tail) {
@@ -114,16 +120,16 @@ fn torn(text: &str) -> &str {
 /// Every line begins so, because this is the first field of a record.
 const BEGIN: &str = "{\"model\":";
 
-fn lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
+fn parse_lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
     let numbered = (1..).zip(text.lines());
     let filled = numbered.filter(|(_, line)| !line.trim().is_empty());
     filled
-        .map(|(number, text)| line(number, text, path))
+        .map(|(number, text)| parse_line(number, text, path))
         .collect()
 }
 
-fn line(number: usize, text: &str, path: &Path) -> Result<Record, JournalError> {
-    serde_json::from_str(text).map_err(|source| JournalError::Foreign {
+fn parse_line(number: usize, text: &str, path: &Path) -> Result<Record, JournalError> {
+    serde_json::from_str(text).map_err(|source| JournalError::NotJournal {
         path: path.to_owned(),
         line: number,
         source,
@@ -142,17 +148,23 @@ mod tests {
         let path = folder.path().join("progress.jsonl");
         let first = record(1, GivenArguments::Arguments(serde_json::Map::new()));
         let second = record(2, GivenArguments::Malformed("{".into()));
-        ExamJournal::open(&path).unwrap().add(&first).unwrap();
+        EvalJournal::open(&path)
+            .unwrap()
+            .append_record(&first)
+            .unwrap();
         let line = serde_json::to_string(&second).unwrap();
         let mut torn = std::fs::read(&path).unwrap();
         torn.extend(&line.as_bytes()[..line.len() / 2]);
         std::fs::write(&path, torn).unwrap();
 
-        ExamJournal::open(&path).unwrap().add(&second).unwrap();
-        let journal = ExamJournal::open(&path).unwrap();
+        EvalJournal::open(&path)
+            .unwrap()
+            .append_record(&second)
+            .unwrap();
+        let journal = EvalJournal::open(&path).unwrap();
         assert_eq!(journal.records, [first, second.clone()]);
-        assert_eq!(journal.find("m", "p", 2, "f"), Some(&second));
-        assert_eq!(journal.find("m", "p", 2, "another question"), None);
+        assert_eq!(journal.find_record("m", "p", 2, "f"), Some(&second));
+        assert_eq!(journal.find_record("m", "p", 2, "another question"), None);
     }
 
     #[test]
@@ -161,7 +173,7 @@ mod tests {
         let path = folder.path().join("suite.json");
         for text in ["{\"version\":1}", "{\n  \"version\": 1\n}\n"] {
             std::fs::write(&path, text).unwrap();
-            let told = ExamJournal::open(&path).unwrap_err().to_string();
+            let told = EvalJournal::open(&path).unwrap_err().to_string();
             assert!(
                 told.starts_with("line 1 of ")
                     && told.ends_with("is not what an earlier run wrote"),
@@ -175,10 +187,10 @@ mod tests {
     fn two_runs_do_not_share_a_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.jsonl");
-        let _held = ExamJournal::open(&path).unwrap();
+        let _held = EvalJournal::open(&path).unwrap();
         assert!(matches!(
-            ExamJournal::open(&path),
-            Err(JournalError::Taken { .. })
+            EvalJournal::open(&path),
+            Err(JournalError::Locked { .. })
         ));
     }
 }

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::called::Called;
 use crate::dialect::GivenArguments;
-use crate::matching::{contains, said, same, same_arguments, says};
+use crate::matching::{contains, filled_arguments, has_argument, is_same_value, same_arguments};
 use crate::suite::{CallArguments, Prompt};
+use crate::tool_result::ToolResult;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -74,7 +74,7 @@ impl CallVerdict {
         Self { outcome, why: None }
     }
 
-    fn because(outcome: ChoiceOutcome, why: String) -> Self {
+    fn with_reason(outcome: ChoiceOutcome, why: String) -> Self {
         let why = Some(why);
         Self { outcome, why }
     }
@@ -84,7 +84,7 @@ pub(crate) fn judge(
     prompt: &Prompt,
     tool: &str,
     given: &GivenArguments,
-    called: &Called,
+    called: &ToolResult,
 ) -> CallVerdict {
     let is_expected = prompt.expect.tool == tool;
     if !is_expected && prompt.accept.iter().all(|it| it.tool != tool) {
@@ -94,15 +94,17 @@ pub(crate) fn judge(
         return CallVerdict::without_reason(ChoiceOutcome::Malformed);
     };
     if called.failed {
-        return CallVerdict::because(ChoiceOutcome::Failed, brief(&called.text));
+        return CallVerdict::with_reason(ChoiceOutcome::Failed, truncate_text(&called.text));
     }
     let fault = match is_expected {
-        true => misfit(prompt, given).or_else(|| unresolved(prompt, &called.structured)),
+        true => {
+            check_arguments(prompt, given).or_else(|| check_resolved(prompt, &called.structured))
+        }
         false => Some("these are not the accepted arguments".to_owned()),
     };
     match fault {
         Some(why) if !is_accepted(prompt, tool, given) => {
-            CallVerdict::because(ChoiceOutcome::WrongArguments, why)
+            CallVerdict::with_reason(ChoiceOutcome::WrongArguments, why)
         }
         _ => CallVerdict::without_reason(ChoiceOutcome::Right),
     }
@@ -114,7 +116,7 @@ fn is_accepted(prompt: &Prompt, tool: &str, given: &CallArguments) -> bool {
 }
 
 /// Returns the beginning of a text that may be long.
-pub(crate) fn brief(text: &str) -> String {
+pub(crate) fn truncate_text(text: &str) -> String {
     /// Two lines of a terminal.
     const ENOUGH: usize = 160;
     match text.char_indices().nth(ENOUGH) {
@@ -124,50 +126,55 @@ pub(crate) fn brief(text: &str) -> String {
 }
 
 /// Returns the fault of the arguments. Each expected parameter must be there and no other.
-fn misfit(prompt: &Prompt, given: &CallArguments) -> Option<String> {
-    let missing = said(&prompt.expect.arguments).filter(|(key, _)| !says(given, key));
+fn check_arguments(prompt: &Prompt, given: &CallArguments) -> Option<String> {
+    let missing =
+        filled_arguments(&prompt.expect.arguments).filter(|(key, _)| !has_argument(given, key));
     let missing = missing.map(|(key, _)| format!("`{key}` is missing"));
-    let wrong = said(given).filter_map(|(key, value)| prompt.fault_of(key, value));
+    let wrong =
+        filled_arguments(given).filter_map(|(key, value)| prompt.check_argument(key, value));
     let faults: Vec<_> = missing.chain(wrong).collect();
     (!faults.is_empty()).then(|| faults.join("; "))
 }
 
 impl Prompt {
     /// Returns the fault of one argument.
-    fn fault_of(&self, key: &str, value: &Value) -> Option<String> {
-        if !says(&self.expect.arguments, key) {
+    fn check_argument(&self, key: &str, value: &Value) -> Option<String> {
+        if !has_argument(&self.expect.arguments, key) {
             return Some(format!("`{key}` was not asked for"));
         }
-        let fits = self.is_free(key) || self.has_spelling(key, value);
-        (!fits).then(|| other(key, &self.expect.arguments[key], value))
+        let fits = self.accepts_any_value(key) || self.is_expected_value(key, value);
+        (!fits).then(|| describe_mismatch(key, &self.expect.arguments[key], value))
     }
 
     /// True if the model may use its own words, because `resolves` names the result that they must
     /// lead to.
-    fn is_free(&self, key: &str) -> bool {
+    fn accepts_any_value(&self, key: &str) -> bool {
         let resolves = self.resolves.as_ref();
         resolves.is_some_and(|it| it.contains_key(key))
     }
 
     /// True if the value is the expected one, or one of its paraphrases.
-    fn has_spelling(&self, key: &str, value: &Value) -> bool {
+    fn is_expected_value(&self, key: &str, value: &Value) -> bool {
         let spellings = std::iter::once(&self.expect.arguments).chain(&self.paraphrases);
         let mut values = spellings.filter_map(|it| it.get(key));
-        values.any(|it| same(it, value))
+        values.any(|it| is_same_value(it, value))
     }
 }
 
-fn other(key: &str, expected: &Value, given: &Value) -> String {
-    let hint = match letters(given) == letters(expected) {
+fn describe_mismatch(key: &str, expected: &Value, given: &Value) -> String {
+    let hint = match unquoted_text(given) == unquoted_text(expected) {
         true => ", which is another type",
         false => "",
     };
-    let (given, expected) = (brief(&given.to_string()), brief(&expected.to_string()));
+    let (given, expected) = (
+        truncate_text(&given.to_string()),
+        truncate_text(&expected.to_string()),
+    );
     format!("`{key}` is {given}, not {expected}{hint}")
 }
 
 /// Returns the letters of a value, without the quotes of a text.
-fn letters(value: &Value) -> String {
+fn unquoted_text(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.trim().to_owned(),
         None => value.to_string(),
@@ -175,12 +182,12 @@ fn letters(value: &Value) -> String {
 }
 
 /// Returns the value that the server should have understood and did not.
-fn unresolved(prompt: &Prompt, result: &Value) -> Option<String> {
+fn check_resolved(prompt: &Prompt, result: &Value) -> Option<String> {
     let mut expected = prompt.resolves.as_ref()?.iter();
     let (key, expected) = expected.find(|(key, value)| !contains(result.get(key), value))?;
     let found = result.get(key).map(ToString::to_string);
-    let found = brief(found.as_deref().unwrap_or("nothing"));
-    let expected = brief(&expected.to_string());
+    let found = truncate_text(found.as_deref().unwrap_or("nothing"));
+    let expected = truncate_text(&expected.to_string());
     Some(format!("the result has {found} as `{key}`, not {expected}"))
 }
 
@@ -226,7 +233,7 @@ mod tests {
     }
 
     fn verdict(tool: &str, given: Value, result: Value) -> CallVerdict {
-        let called = Called {
+        let called = ToolResult {
             failed: false,
             text: String::new(),
             structured: result,
@@ -308,7 +315,7 @@ mod tests {
 
     #[test]
     fn a_call_that_went_wrong_is_not_right_whatever_it_said() {
-        let failed = Called::failure("no".into());
+        let failed = ToolResult::from_error("no".into());
         let given = GivenArguments::Arguments(object(
             json!({ "agent": "copilot-cli", "capability": "mcp" }),
         ));
@@ -327,8 +334,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_reason(given: Value, result: Value, told: &str) {
-        assert_eq!(verdict("look", given, result).why.as_deref(), Some(told));
+    fn check_reason(given: Value, result: Value, error: &str) {
+        assert_eq!(verdict("look", given, result).why.as_deref(), Some(error));
     }
 
     #[test]
@@ -345,11 +352,11 @@ mod tests {
         );
         let (text, number) = (json!("5"), json!(5));
         assert_eq!(
-            other("count", &number, &text),
+            describe_mismatch("count", &number, &text),
             "`count` is \"5\", not 5, which is another type"
         );
         assert_eq!(
-            other("count", &text, &number),
+            describe_mismatch("count", &text, &number),
             "`count` is 5, not \"5\", which is another type"
         );
     }

@@ -5,18 +5,22 @@ use serde_json::Value;
 use crate::suite::CallArguments;
 
 pub(crate) fn same_arguments(expected: &CallArguments, given: &CallArguments) -> bool {
-    said(expected).count() == said(given).count()
-        && said(expected).all(|(key, value)| given.get(key).is_some_and(|given| same(value, given)))
+    filled_arguments(expected).count() == filled_arguments(given).count()
+        && filled_arguments(expected).all(|(key, value)| {
+            given
+                .get(key)
+                .is_some_and(|given| is_same_value(value, given))
+        })
 }
 
 /// Returns the arguments without empty values, because some models fill in every optional parameter
 /// with null or empty.
-pub(crate) fn said(arguments: &CallArguments) -> impl Iterator<Item = (&str, &Value)> {
+pub(crate) fn filled_arguments(arguments: &CallArguments) -> impl Iterator<Item = (&str, &Value)> {
     let said = arguments.iter().filter(|(_, value)| !is_empty(value));
     said.map(|(key, value)| (key.as_str(), value))
 }
 
-pub(crate) fn says(arguments: &CallArguments, key: &str) -> bool {
+pub(crate) fn has_argument(arguments: &CallArguments, key: &str) -> bool {
     arguments.get(key).is_some_and(|value| !is_empty(value))
 }
 
@@ -32,9 +36,11 @@ fn is_empty(value: &Value) -> bool {
 
 /// Compares texts without regard to case, blanks and dashes, numbers by value, and lists in any
 /// order.
-pub(crate) fn same(expected: &Value, given: &Value) -> bool {
+pub(crate) fn is_same_value(expected: &Value, given: &Value) -> bool {
     match (expected, given) {
-        (Value::String(expected), Value::String(given)) => plain(expected) == plain(given),
+        (Value::String(expected), Value::String(given)) => {
+            normalize_text(expected) == normalize_text(given)
+        }
         (Value::Number(expected), Value::Number(given)) => expected.as_f64() == given.as_f64(),
         (Value::Array(expected), Value::Array(given)) => {
             expected.len() == given.len() && all_in(expected, given) && all_in(given, expected)
@@ -46,10 +52,10 @@ pub(crate) fn same(expected: &Value, given: &Value) -> bool {
 
 fn all_in(some: &[Value], others: &[Value]) -> bool {
     let mut some = some.iter();
-    some.all(|one| others.iter().any(|other| same(one, other)))
+    some.all(|one| others.iter().any(|other| is_same_value(one, other)))
 }
 
-fn plain(text: &str) -> String {
+fn normalize_text(text: &str) -> String {
     let letters = text.chars().filter(|c| !is_between_words(*c));
     letters.flat_map(char::to_lowercase).collect()
 }
@@ -68,7 +74,7 @@ pub(crate) fn contains(result: Option<&Value>, expected: &Value) -> bool {
         (Some(Value::Array(result)), Value::Array(expected)) => expected
             .iter()
             .all(|it| result.iter().any(|item| contains(Some(item), it))),
-        (Some(result), expected) => same(expected, result),
+        (Some(result), expected) => is_same_value(expected, result),
         (None, expected) => expected.is_null(),
     }
 }

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::dialect::{GivenArguments, Stop, Usage};
+use crate::dialect::{GivenArguments, StopReason, Usage};
 use crate::judge::ChoiceOutcome;
-use crate::surface::ExamSurface;
+use crate::surface::EvalSurface;
 
 /// The answer of a model to a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -16,30 +16,31 @@ pub struct Record {
     pub run: u32,
     /// The surface that the model was shown. Lines of earlier versions are about every tool.
     #[serde(default)]
-    pub surface: ExamSurface,
+    pub surface: EvalSurface,
     /// This text changes with the prompt, with the expected call, with the tools and with the way
     /// in which they are shown. So a line never counts for a different question.
-    pub of: String,
+    #[serde(rename = "of")]
+    pub fingerprint: String,
     /// The number of answers that the model gave. Lines of earlier versions do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
     /// The calls by which the model looked around. They are not judged.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub looked: Vec<LookingCall>,
+    #[serde(rename = "looked", default, skip_serializing_if = "Vec::is_empty")]
+    pub discovery_calls: Vec<UnjudgedCall>,
     /// The list is empty if the model made no call, and has two if the first one failed and it
     /// tried again.
     pub calls: Vec<JudgedCall>,
     /// The number of further calls in the same answer, which were not made.
-    #[serde(default)]
-    pub also: usize,
+    #[serde(rename = "also", default)]
+    pub extra_calls: usize,
     /// The words of the model instead of a call.
+    #[serde(rename = "words", default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub words: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stop: Option<Stop>,
+    pub stop: Option<StopReason>,
     /// The reason why the model could not be shown the error of its call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub untold: Option<String>,
+    #[serde(rename = "untold", default, skip_serializing_if = "Option::is_none")]
+    pub unsent_error: Option<String>,
     /// The usage is absent if the endpoint did not report it.
     pub usage: Option<Usage>,
     /// The tokens of calls and results that were sent again in later turns.
@@ -59,7 +60,7 @@ pub struct TaskOutcome {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
     /// All calls of the model, in their order.
-    pub steps: Vec<LookingCall>,
+    pub steps: Vec<UnjudgedCall>,
     /// The tokens of all requests and of all answers, as counted here. They include the tools.
     pub counted: Usage,
     /// The most tools that the surface listed in a turn. The endpoint may take fewer.
@@ -68,7 +69,7 @@ pub struct TaskOutcome {
 
 /// A call by which a model looked around.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct LookingCall {
+pub struct UnjudgedCall {
     pub tool: String,
     #[serde(flatten)]
     pub given: GivenArguments,
@@ -97,7 +98,7 @@ impl Record {
     pub fn outcome(&self) -> ChoiceOutcome {
         match (self.calls.first(), self.stop) {
             (Some(first), _) => first.outcome,
-            (None, Some(Stop::Turns)) => ChoiceOutcome::OutOfTurns,
+            (None, Some(StopReason::Turns)) => ChoiceOutcome::OutOfTurns,
             (None, _) => ChoiceOutcome::NoCall,
         }
     }
@@ -116,17 +117,17 @@ impl Record {
     }
 
     /// Returns the tokens that the model's calls and their results put into the context.
-    pub fn tokens(&self) -> usize {
-        let looked = self.looked.iter().map(|it| it.tokens);
+    pub fn tool_tokens(&self) -> usize {
+        let looked = self.discovery_calls.iter().map(|it| it.tokens);
         looked.chain(self.calls.iter().map(|it| it.tokens)).sum()
     }
 
-    pub fn retried(&self) -> bool {
+    pub fn has_retried(&self) -> bool {
         self.calls.len() > 1
     }
 
     /// True if the second call was right after the first one had failed.
-    pub fn recovered(&self) -> bool {
+    pub fn has_recovered(&self) -> bool {
         self.calls
             .get(1)
             .is_some_and(|it| it.outcome == ChoiceOutcome::Right)
@@ -141,7 +142,7 @@ impl fmt::Display for JudgedCall {
 }
 
 /// Writes the call as the model wrote it, on one line.
-impl fmt::Display for LookingCall {
+impl fmt::Display for UnjudgedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.tool, self.given)
     }
@@ -163,15 +164,15 @@ pub(crate) mod tests {
             model: "m".into(),
             prompt: "p".into(),
             run,
-            surface: ExamSurface::Search,
-            of: "f".into(),
+            surface: EvalSurface::Search,
+            fingerprint: "f".into(),
             turns: Some(2),
-            looked: Vec::new(),
+            discovery_calls: Vec::new(),
             calls: vec![made],
-            also: 0,
-            words: None,
+            extra_calls: 0,
+            text: None,
             stop: None,
-            untold: None,
+            unsent_error: None,
             usage: Some(Usage {
                 input: 5,
                 output: 6,
@@ -188,7 +189,7 @@ pub(crate) mod tests {
         let record: Record = serde_json::from_str(line).unwrap();
         assert_eq!(
             (record.surface, record.turns, record.outcome()),
-            (ExamSurface::All, None, ChoiceOutcome::NoCall)
+            (EvalSurface::All, None, ChoiceOutcome::NoCall)
         );
     }
 
@@ -201,7 +202,7 @@ pub(crate) mod tests {
         assert_eq!(silent.outcome(), ChoiceOutcome::NoCall);
         assert_eq!(
             Record {
-                stop: Some(Stop::Turns),
+                stop: Some(StopReason::Turns),
                 ..silent
             }
             .outcome(),

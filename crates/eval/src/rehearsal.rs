@@ -3,14 +3,14 @@
 
 use serde::Serialize;
 
-use crate::called::Called;
 use crate::dialect::GivenArguments;
 use crate::end_state;
-use crate::judge::{ChoiceOutcome, brief, judge};
+use crate::environment::{TaskEnvironment, TaskEnvironments};
+use crate::judge::{ChoiceOutcome, judge, truncate_text};
 use crate::matching::contains;
-use crate::suite::{CallArguments, ExamTask, Expected, Prompt, Scenario, ScenarioStep, Suite};
-use crate::surface::ExamSurface;
-use crate::workplace::{Workplace, Workplaces};
+use crate::suite::{CallArguments, Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteTask};
+use crate::surface::EvalSurface;
+use crate::tool_result::ToolResult;
 
 /// The result of a suite without a model.
 #[derive(Debug, Clone, Serialize)]
@@ -21,7 +21,7 @@ pub struct Rehearsal {
     pub paraphrases: RehearsalShare,
     /// The faults that were found, in words.
     pub misses: Vec<String>,
-    pub scenarios: Vec<Played>,
+    pub scenarios: Vec<ScenarioResult>,
     /// The tasks whose solution does them, of those that have one, and that nothing else has done.
     pub tasks: RehearsalShare,
 }
@@ -34,7 +34,7 @@ pub struct RehearsalShare {
 
 /// The result of a scenario.
 #[derive(Debug, Clone, Serialize)]
-pub struct Played {
+pub struct ScenarioResult {
     pub id: String,
     pub title: String,
     pub calls: usize,
@@ -44,25 +44,25 @@ pub struct Played {
     pub problem: Option<String>,
 }
 
-pub async fn rehearse(
+pub async fn rehearse_suite(
     suite: &Suite,
-    server: &impl AsyncFn(String, CallArguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> ToolResult,
 ) -> Rehearsal {
     let (mut expected, mut paraphrases) = (RehearsalShare::default(), RehearsalShare::default());
     let mut misses = Vec::new();
     for prompt in &suite.prompts {
-        let miss = try_out(prompt, &prompt.expect.arguments, server).await;
-        expected.note(miss, &mut misses);
+        let fault = try_call(prompt, &prompt.expect.arguments, server).await;
+        expected.record_result(fault, &mut misses);
         for words in &prompt.paraphrases {
-            let miss = try_out(prompt, words, server).await;
-            paraphrases.note(miss, &mut misses);
+            let fault = try_call(prompt, words, server).await;
+            paraphrases.record_result(fault, &mut misses);
         }
     }
     Rehearsal {
         expected,
         paraphrases,
         misses,
-        scenarios: play_all(suite, server).await,
+        scenarios: play_scenarios(suite, server).await,
         tasks: RehearsalShare::default(),
     }
 }
@@ -70,63 +70,71 @@ pub async fn rehearse(
 impl Rehearsal {
     /// Plays the solutions of the tasks. A task that is done before anything was done for it says
     /// nothing about a model.
-    pub async fn solve(&mut self, suite: &Suite, places: &impl Workplaces) {
+    pub async fn try_solutions(&mut self, suite: &Suite, environments: &impl TaskEnvironments) {
         for task in &suite.tasks {
-            let miss = solved(task, places).await.err();
-            let miss = miss.map(|why| format!("{}: {why}", task.id));
-            self.tasks.note(miss, &mut self.misses);
+            let fault = try_solution(task, environments).await.err();
+            let fault = fault.map(|why| format!("{}: {why}", task.id));
+            self.tasks.record_result(fault, &mut self.misses);
         }
     }
 }
 
-async fn solved(task: &ExamTask, places: &impl Workplaces) -> Result<(), String> {
-    let place = places.open(ExamSurface::All).await?;
-    let task = task.in_folder(place.folder());
-    let played = play_task(&task, &place).await;
-    place.close().await;
-    played
+async fn try_solution(
+    task: &SuiteTask,
+    environments: &impl TaskEnvironments,
+) -> Result<(), String> {
+    let environment = environments.open(EvalSurface::All).await?;
+    let task = task.in_folder(environment.folder());
+    let result = play_task(&task, &environment).await;
+    environment.close().await;
+    result
 }
 
-async fn play_task(task: &ExamTask, place: &impl Workplace) -> Result<(), String> {
-    end_state::prepare(task, place).await?;
-    if end_state::faults(task, place, "").await.is_empty() {
+async fn play_task(task: &SuiteTask, environment: &impl TaskEnvironment) -> Result<(), String> {
+    end_state::prepare_servers(task, environment).await?;
+    if end_state::find_faults(task, environment, "")
+        .await
+        .is_empty()
+    {
         return Err("it is done before anything was done for it".to_owned());
     }
     let Some(solution) = &task.solution else {
         return Ok(());
     };
     for Expected { tool, arguments } in &solution.calls {
-        let called = place.play(tool.clone(), arguments.clone()).await;
+        let called = environment
+            .call_solution_tool(tool.clone(), arguments.clone())
+            .await;
         if called.failed {
             return Err(format!(
                 "{tool} of its solution failed: {}",
-                brief(&called.text)
+                truncate_text(&called.text)
             ));
         }
     }
-    let faults = end_state::faults(task, place, &solution.answer).await;
+    let faults = end_state::find_faults(task, environment, &solution.answer).await;
     match faults.first() {
         None => Ok(()),
         Some(fault) => Err(format!("its solution does not do it: {fault}")),
     }
 }
 
-pub async fn play_all(
+pub async fn play_scenarios(
     suite: &Suite,
-    server: &impl AsyncFn(String, CallArguments) -> Called,
-) -> Vec<Played> {
-    let mut played = Vec::with_capacity(suite.scenarios.len());
+    server: &impl AsyncFn(String, CallArguments) -> ToolResult,
+) -> Vec<ScenarioResult> {
+    let mut results = Vec::with_capacity(suite.scenarios.len());
     for scenario in &suite.scenarios {
-        played.push(play(scenario, server).await);
+        results.push(play_scenario(scenario, server).await);
     }
-    played
+    results
 }
 
 /// Returns the fault of the call, if there is one.
-async fn try_out(
+async fn try_call(
     prompt: &Prompt,
     arguments: &CallArguments,
-    server: &impl AsyncFn(String, CallArguments) -> Called,
+    server: &impl AsyncFn(String, CallArguments) -> ToolResult,
 ) -> Option<String> {
     let tool = &prompt.expect.tool;
     let called = server(tool.clone(), arguments.clone()).await;
@@ -141,22 +149,22 @@ async fn try_out(
     Some(format!("{id}: {tool} {given} {came_to}: {why}"))
 }
 
-async fn play(
+async fn play_scenario(
     scenario: &Scenario,
-    server: &impl AsyncFn(String, CallArguments) -> Called,
-) -> Played {
+    server: &impl AsyncFn(String, CallArguments) -> ToolResult,
+) -> ScenarioResult {
     let mut problem = None;
     let mut calls = 0;
     for step in &scenario.steps {
         calls += 1;
         let Expected { tool, arguments } = &step.call;
         let called = server(tool.clone(), arguments.clone()).await;
-        problem = wrong(step, &called).map(|what| format!("call {calls}, {tool}: {what}"));
+        problem = check_step(step, &called).map(|what| format!("call {calls}, {tool}: {what}"));
         if problem.is_some() {
             break;
         }
     }
-    Played {
+    ScenarioResult {
         id: scenario.id.clone(),
         title: scenario.title.clone(),
         calls,
@@ -169,22 +177,22 @@ fn too_many(calls: usize, most: usize) -> Option<String> {
     (calls > most).then(|| format!("{calls} calls, where {most} are allowed"))
 }
 
-fn wrong(step: &ScenarioStep, called: &Called) -> Option<String> {
+fn check_step(step: &ScenarioStep, called: &ToolResult) -> Option<String> {
     if called.failed {
-        return Some(format!("failed: {}", brief(&called.text)));
+        return Some(format!("failed: {}", truncate_text(&called.text)));
     }
     let mut expected = step.expect.iter();
     let (pointer, expected) =
         expected.find(|(pointer, value)| !contains(called.structured.pointer(pointer), value))?;
     let found = called.structured.pointer(pointer).map(ToString::to_string);
-    let found = brief(found.as_deref().unwrap_or("nothing"));
+    let found = truncate_text(found.as_deref().unwrap_or("nothing"));
     Some(format!("at {pointer} there is {found}, not {expected}"))
 }
 
 impl RehearsalShare {
-    fn note(&mut self, miss: Option<String>, misses: &mut Vec<String>) {
+    fn record_result(&mut self, fault: Option<String>, misses: &mut Vec<String>) {
         self.total += 1;
-        self.right += usize::from(miss.is_none());
-        misses.extend(miss);
+        self.right += usize::from(fault.is_none());
+        misses.extend(fault);
     }
 }

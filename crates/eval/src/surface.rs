@@ -5,13 +5,13 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::called::Called;
 use crate::suite::CallArguments;
-use crate::tools::ExamTools;
+use crate::tool_result::ToolResult;
+use crate::tools::EvalTools;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum ExamSurface {
+pub enum EvalSurface {
     /// The model is shown every tool, and calls each by its own name.
     #[default]
     All,
@@ -26,9 +26,9 @@ pub enum ExamSurface {
 /// A surface as models are shown it.
 #[derive(Debug, Clone, Copy)]
 pub struct ShownSurface<'a> {
-    pub surface: ExamSurface,
+    pub surface: EvalSurface,
     /// The tools in the request.
-    pub tools: &'a ExamTools,
+    pub tools: &'a EvalTools,
     /// The number of answers that a model may give to a prompt.
     pub max_turns: u32,
     /// The number of answers that a model may give for a task.
@@ -37,9 +37,9 @@ pub struct ShownSurface<'a> {
 
 /// The result of a model's call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Carried {
+pub struct SurfaceResult {
     /// The text of the result that the model reads.
-    pub told: String,
+    pub text: String,
     pub failed: bool,
     /// The call of a tool that it led to; `None` if the model only looked around.
     pub reached: Option<ReachedCall>,
@@ -52,20 +52,20 @@ pub struct ReachedCall {
     pub tool: String,
     /// The arguments that the server was given.
     pub arguments: CallArguments,
-    pub called: Called,
+    pub called: ToolResult,
     /// The number of calls that the model asked for together with this one and that were not made.
-    pub also: usize,
+    pub extra_calls: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "models are not shown `{name}`; there are all (every tool), search (the tools that find and call others), adaptive (those and a list that follows the model) and code (the tools that run programs)"
 )]
-pub struct UnknownExamSurface {
+pub struct UnknownSurface {
     pub name: String,
 }
 
-impl ExamSurface {
+impl EvalSurface {
     pub const ALL: [Self; 4] = [Self::All, Self::Search, Self::Adaptive, Self::Code];
 
     pub fn as_str(self) -> &'static str {
@@ -87,12 +87,12 @@ impl<'a> ShownSurface<'a> {
     /// To a prompt, a model that is shown every tool may make a call, and another one after an
     /// error.
     pub fn new(
-        surface: ExamSurface,
-        tools: &'a ExamTools,
+        surface: EvalSurface,
+        tools: &'a EvalTools,
         max_turns: u32,
         task_turns: u32,
     ) -> Self {
-        let is_all = surface == ExamSurface::All;
+        let is_all = surface == EvalSurface::All;
         Self {
             surface,
             tools,
@@ -102,44 +102,44 @@ impl<'a> ShownSurface<'a> {
     }
 }
 
-impl Carried {
+impl SurfaceResult {
     /// Returns the result of a direct call of the tool that the model named.
-    pub fn straight(tool: String, arguments: CallArguments, called: Called) -> Self {
-        let (told, failed) = (called.text.clone(), called.failed);
+    pub fn from_direct_call(tool: String, arguments: CallArguments, called: ToolResult) -> Self {
+        let (text, failed) = (called.text.clone(), called.failed);
         Self {
-            told,
+            text,
             failed,
             reached: Some(ReachedCall {
                 tool,
                 arguments,
                 called,
-                also: 0,
+                extra_calls: 0,
             }),
         }
     }
 
     /// Returns the result of a call that led to no tool, because its arguments could not be read.
-    pub(crate) fn unreadable(told: String) -> Self {
+    pub(crate) fn for_unreadable_arguments(text: String) -> Self {
         Self {
-            told,
+            text,
             failed: true,
             reached: None,
         }
     }
 }
 
-impl fmt::Display for ExamSurface {
+impl fmt::Display for EvalSurface {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-impl FromStr for ExamSurface {
-    type Err = UnknownExamSurface;
+impl FromStr for EvalSurface {
+    type Err = UnknownSurface;
 
-    fn from_str(name: &str) -> Result<Self, UnknownExamSurface> {
+    fn from_str(name: &str) -> Result<Self, UnknownSurface> {
         let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
-        found.ok_or_else(|| UnknownExamSurface {
+        found.ok_or_else(|| UnknownSurface {
             name: name.to_owned(),
         })
     }

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::called::Called;
 use crate::client::ModelClient;
 use crate::dialect::{
-    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage,
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, StopReason, ToolCall, Usage,
 };
 use crate::end_state;
 use crate::endpoint_error::ModelEndpointError;
-use crate::judge::brief;
-use crate::record::{LookingCall, TaskOutcome};
-use crate::suite::{CallArguments, ExamTask};
-use crate::workplace::Workplace;
+use crate::environment::TaskEnvironment;
+use crate::judge::truncate_text;
+use crate::record::{TaskOutcome, UnjudgedCall};
+use crate::suite::{CallArguments, SuiteTask};
+use crate::tool_result::ToolResult;
 
 pub(crate) struct TaskAttempt<'a, W> {
     pub(crate) client: &'a ModelClient,
     pub(crate) parameters: &'a CallArguments,
     /// The task, in the folder of the place.
-    pub(crate) task: &'a ExamTask,
-    pub(crate) place: &'a W,
+    pub(crate) task: &'a SuiteTask,
+    pub(crate) environment: &'a W,
     pub(crate) max_turns: u32,
     pub(crate) count: fn(&str) -> usize,
 }
@@ -40,8 +40,8 @@ pub(crate) enum NoVerdict {
 #[derive(Default)]
 pub(crate) struct TaskResult {
     pub(crate) turns: u32,
-    pub(crate) words: String,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) text: String,
+    pub(crate) stop: Option<StopReason>,
     pub(crate) usage: Option<Usage>,
     pub(crate) took: Duration,
     pub(crate) outcome: TaskOutcome,
@@ -50,94 +50,100 @@ pub(crate) struct TaskResult {
     exchanges: Vec<Exchange>,
 }
 
-impl<W: Workplace> TaskAttempt<'_, W> {
-    pub(crate) async fn make(&self) -> Result<TaskResult, NoVerdict> {
-        end_state::prepare(self.task, self.place)
+impl<W: TaskEnvironment> TaskAttempt<'_, W> {
+    pub(crate) async fn run(&self) -> Result<TaskResult, NoVerdict> {
+        end_state::prepare_servers(self.task, self.environment)
             .await
             .map_err(|why| NoVerdict::Unprepared { why })?;
         let mut result = TaskResult {
             context: (self.count)(&self.task.request),
             ..TaskResult::default()
         };
-        while self.turn(&mut result).await? {
+        while self.take_turn(&mut result).await? {
             if result.turns >= self.max_turns {
-                result.stop = Some(Stop::Turns);
+                result.stop = Some(StopReason::Turns);
                 break;
             }
         }
-        result.outcome.faults = end_state::faults(self.task, self.place, &result.words).await;
+        result.outcome.faults =
+            end_state::find_faults(self.task, self.environment, &result.text).await;
         result.outcome.done = result.outcome.faults.is_empty();
         Ok(result)
     }
 
     /// Asks the model once and makes its calls. False if the model is done.
-    async fn turn(&self, result: &mut TaskResult) -> Result<bool, NoVerdict> {
-        let definitions = self.definitions(&mut result.outcome).await?;
+    async fn take_turn(&self, result: &mut TaskResult) -> Result<bool, NoVerdict> {
+        let definitions = self.list_definitions(&mut result.outcome).await?;
         let conversation = Conversation {
             tools: &definitions,
             parameters: self.parameters,
             prompt: &self.task.request,
             exchanges: result.exchanges.clone(),
         };
-        let (answer, took) = self.client.ask(&conversation).await?;
-        result.take(&answer, took, self.count);
+        let (answer, took) = self.client.ask_model(&conversation).await?;
+        result.add_answer(&answer, took, self.count);
         let mut results = Vec::with_capacity(answer.calls.len());
         for call in &answer.calls {
-            results.push(self.carry_out(call, result).await);
+            results.push(self.make_call(call, result).await);
         }
         let goes_on = !results.is_empty();
-        let said = answer.said;
-        result.exchanges.push(Exchange { said, results });
+        let said = answer.message;
+        result.exchanges.push(Exchange {
+            message: said,
+            results,
+        });
         Ok(goes_on)
     }
 
     /// Returns the tools as the surface lists them now, as many as the endpoint takes.
-    async fn definitions(&self, outcome: &mut TaskOutcome) -> Result<Vec<Value>, NoVerdict> {
-        let listed = self.place.listed().await;
+    async fn list_definitions(&self, outcome: &mut TaskOutcome) -> Result<Vec<Value>, NoVerdict> {
+        let listed = self.environment.list_tools().await;
         let listed = listed.map_err(|why| NoVerdict::Unprepared { why })?;
-        let definitions = self.client.endpoint().definitions(&listed);
+        let definitions = self.client.endpoint().tool_definitions(&listed);
         let text = serde_json::to_string(&definitions).expect("definitions are JSON");
         outcome.counted.input += (self.count)(&text) as u64;
         outcome.most_listed = outcome.most_listed.max(listed.len());
         Ok(definitions)
     }
 
-    async fn carry_out(&self, call: &ToolCall, result: &mut TaskResult) -> CallResult {
+    async fn make_call(&self, call: &ToolCall, result: &mut TaskResult) -> CallResult {
         let called = match &call.arguments {
-            GivenArguments::Malformed(text) => Called::malformed(text),
+            GivenArguments::Malformed(text) => ToolResult::for_malformed_arguments(text),
             GivenArguments::Arguments(arguments) => {
-                self.place.call(call.name.clone(), arguments.clone()).await
+                self.environment
+                    .call_tool(call.name.clone(), arguments.clone())
+                    .await
             }
         };
         let written = (self.count)(&call.as_written());
         let tokens = written + (self.count)(&called.text);
         result.context += tokens;
         result.outcome.counted.output += written as u64;
-        result.outcome.steps.push(LookingCall {
+        result.outcome.steps.push(UnjudgedCall {
             tool: call.name.clone(),
             given: call.arguments.clone(),
             failed: called.failed,
             tokens,
         });
-        call.result(called.text, called.failed)
+        call.to_result(called.text, called.failed)
     }
 }
 
 impl TaskResult {
-    fn take(&mut self, answer: &ModelAnswer, took: Duration, count: fn(&str) -> usize) {
-        self.usage = answer.usage_with(self.turns, self.usage);
+    fn add_answer(&mut self, answer: &ModelAnswer, took: Duration, count: fn(&str) -> usize) {
+        self.usage = answer.total_usage(self.turns, self.usage);
         self.turns += 1;
         self.took += took;
         self.stop = answer.stop;
-        let words = count(&answer.words);
+        let words = count(&answer.text);
         self.outcome.counted.input += self.context as u64;
         self.outcome.counted.output += words as u64;
         self.context += words;
-        self.words = answer.words.trim().to_owned();
+        self.text = answer.text.trim().to_owned();
     }
 
     /// Returns the last words, as much of them as a record keeps.
-    pub(crate) fn last_words(&self) -> Option<String> {
-        (!self.words.is_empty()).then(|| brief(&self.words))
+    pub(crate) fn last_text(&self) -> Option<String> {
+        (!self.text.is_empty()).then(|| truncate_text(&self.text))
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::suite::{NamedCall, Suite, SuiteFault, SuiteProblem};
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExamTool {
+pub struct EvalTool {
     /// The name by which the model calls the tool.
     pub name: String,
     /// The other names that a suite may use for the tool.
@@ -15,14 +15,14 @@ pub struct ExamTool {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct ExamTools(Vec<ExamTool>);
+pub struct EvalTools(Vec<EvalTool>);
 
-impl ExamTools {
-    pub fn new(tools: Vec<ExamTool>) -> Self {
+impl EvalTools {
+    pub fn new(tools: Vec<EvalTool>) -> Self {
         Self(tools)
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &ExamTool> {
+    pub fn iter(&self) -> impl Iterator<Item = &EvalTool> {
         self.0.iter()
     }
 
@@ -41,7 +41,7 @@ impl ExamTools {
     /// Returns the message for a model that called an unknown tool. It names the tool that the
     /// model may have meant: some models put a word of their vendor in front, as in
     /// `functions.echo`.
-    pub(crate) fn unknown(&self, name: &str) -> String {
+    pub(crate) fn unknown_tool_message(&self, name: &str) -> String {
         let meant = self.0.iter().filter(|tool| tool.may_be_meant(name));
         match meant.max_by_key(|tool| tool.name.len()) {
             Some(tool) => format!("There is no tool `{name}`. Did you mean `{}`?", tool.name),
@@ -50,9 +50,9 @@ impl ExamTools {
     }
 
     /// Returns the suite with every tool under the name that the model is shown.
-    pub fn spell(&self, mut suite: Suite) -> Result<Suite, SuiteFault> {
+    pub fn resolve_names(&self, mut suite: Suite) -> Result<Suite, SuiteFault> {
         for NamedCall { entry, field, call } in suite.calls_mut() {
-            let Some(tool) = self.find(&call.tool) else {
+            let Some(tool) = self.find_tool(&call.tool) else {
                 return Err(SuiteFault {
                     entry,
                     field: field.to_owned(),
@@ -65,7 +65,7 @@ impl ExamTools {
     }
 
     /// Finds a tool by the name that the model is shown, or by an alias of this tool alone.
-    fn find(&self, name: &str) -> Option<&ExamTool> {
+    fn find_tool(&self, name: &str) -> Option<&EvalTool> {
         let named = self.0.iter().find(|tool| tool.name == name);
         named.or_else(|| {
             let mut meant = self.0.iter().filter(|tool| tool.has_alias(name));
@@ -76,11 +76,11 @@ impl ExamTools {
     fn no_such_tool(&self, tool: &str) -> SuiteProblem {
         SuiteProblem::NoSuchTool {
             tool: tool.to_owned(),
-            offered: self.names(),
+            offered: self.list_names(),
         }
     }
 
-    fn names(&self) -> String {
+    fn list_names(&self) -> String {
         /// A message with more names would not be read.
         const ENOUGH: usize = 12;
         let names = self.0.iter().map(|tool| tool.name.as_str());
@@ -90,7 +90,7 @@ impl ExamTools {
     }
 }
 
-impl ExamTool {
+impl EvalTool {
     /// Reads a tool from an MCP definition.
     pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
         let description = definition.get("description").and_then(Value::as_str);
@@ -119,23 +119,26 @@ impl ExamTool {
 mod tests {
     use super::*;
 
-    fn tool(name: &str) -> ExamTool {
-        ExamTool::new(name.into(), vec![format!("bed__{name}")], &json!({}))
+    fn tool(name: &str) -> EvalTool {
+        EvalTool::new(name.into(), vec![format!("bed__{name}")], &json!({}))
     }
 
     #[test]
     fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
-        let tools = ExamTools::new(vec![tool("echo"), tool("big_echo")]);
+        let tools = EvalTools::new(vec![tool("echo"), tool("big_echo")]);
         for (called, meant) in [
             ("functions.echo", "echo"),
             ("default_api:big_echo", "big_echo"),
             ("bed__big_echo", "big_echo"),
         ] {
             assert_eq!(
-                tools.unknown(called),
+                tools.unknown_tool_message(called),
                 format!("There is no tool `{called}`. Did you mean `{meant}`?")
             );
         }
-        assert_eq!(tools.unknown("reecho"), "There is no tool `reecho`.");
+        assert_eq!(
+            tools.unknown_tool_message("reecho"),
+            "There is no tool `reecho`."
+        );
     }
 }

@@ -20,7 +20,7 @@ impl NoKeys {
 
 /// Refuses to serve when keys are required and none exists.
 pub(crate) async fn check_keys(serve: &Serve, store: &Store) -> anyhow::Result<()> {
-    if serve.keyless() || store.has_active_keys(now()).await? {
+    if serve.allows_keyless() || store.has_active_keys(now()).await? {
         return Ok(());
     }
     Err(NoKeys.into())

@@ -14,7 +14,8 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, bail};
 use kitbag_clients::Client;
 use kitbag_config::{
-    Config, ConfigError, OpenDoor, Project, Serve, Whereabouts, changed_sections, until_restart,
+    Config, ConfigError, ConfigSource, Project, Serve, UnprotectedBind, changed_sections,
+    keys_needing_restart,
 };
 use kitbag_domain::{Action, Event, ShortText};
 use tokio::sync::watch;
@@ -35,7 +36,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// configuration that the gateway was started with.
 #[derive(Debug)]
 pub(crate) struct Follower {
-    whereabouts: Whereabouts,
+    whereabouts: ConfigSource,
     running: Config,
     /// The configuration that the gateway works by now.
     in_force: Config,
@@ -70,8 +71,8 @@ type FileLook = (PathBuf, Option<(SystemTime, u64)>);
 
 impl Follower {
     /// Looks at the files first and reads them then, so that no edit is lost between the two.
-    pub(crate) fn begin(whereabouts: Whereabouts) -> Result<Self, ConfigError> {
-        let configured = looks(whereabouts.files());
+    pub(crate) fn begin(whereabouts: ConfigSource) -> Result<Self, ConfigError> {
+        let configured = looks(whereabouts.source_files());
         let running = whereabouts.load()?;
         tell(&running.project);
         let (origin, project) = (running.origin.clone(), running.project.clone());
@@ -94,7 +95,7 @@ impl Follower {
         })
     }
 
-    pub(crate) fn whereabouts(&self) -> &Whereabouts {
+    pub(crate) fn whereabouts(&self) -> &ConfigSource {
         &self.whereabouts
     }
 
@@ -132,7 +133,8 @@ impl Follower {
     /// Comes back when a file has changed, and has stopped changing.
     async fn edited(&mut self) -> Edited {
         loop {
-            let configured = settled(|| looks(self.whereabouts.files()), &self.configured).await;
+            let configured =
+                settled(|| looks(self.whereabouts.source_files()), &self.configured).await;
             if let Some(changed) = configured {
                 self.configured = changed;
                 return Edited::Configuration;
@@ -147,7 +149,7 @@ impl Follower {
     }
 
     fn client_looks(&self) -> Vec<FileLook> {
-        looks(import::files(&self.clients, &self.whereabouts.around))
+        looks(import::files(&self.clients, &self.whereabouts.environment))
     }
 
     /// Each added server is an edit of the configuration, and taken over as one.
@@ -194,7 +196,7 @@ impl Follower {
             removed = names(&done.removed),
             "the changed configuration is in force"
         );
-        for key in until_restart(&self.running, &config) {
+        for key in keys_needing_restart(&self.running, &config) {
             tracing::warn!(
                 key,
                 "a change of this takes effect when Kitbag is started again"
@@ -222,7 +224,7 @@ impl Follower {
             bind: self.running.serve.bind,
             ..config.serve.clone()
         };
-        serve.guarded()?;
+        serve.check_exposure()?;
         check_keys(&serve, &host.gateway().services.store).await
     }
 }
@@ -266,7 +268,7 @@ struct Settled {
 /// Tells if the gateway has caught up with the files of its configuration.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    whereabouts: Whereabouts,
+    whereabouts: ConfigSource,
     settled: watch::Receiver<Settled>,
 }
 
@@ -274,12 +276,16 @@ impl Freshness {
     /// Comes back when the files as they are now have been taken over or refused: an edit made
     /// before this call is then in force if it can be. Returns the project's file that is in force.
     pub(crate) async fn caught_up(&self) -> Option<PathBuf> {
-        let now = looks(self.whereabouts.files());
+        let now = looks(self.whereabouts.source_files());
         let mut settled = self.settled.clone();
         // A gateway that has stopped following will not change any more.
         let waiting = settled.wait_for(|settled| settled.looks == now);
         let _late = tokio::time::timeout(CATCHING_UP, waiting).await;
-        self.settled.borrow().project.in_force().map(Path::to_owned)
+        self.settled
+            .borrow()
+            .project
+            .active_path()
+            .map(Path::to_owned)
     }
 }
 
@@ -347,7 +353,7 @@ fn remedy(error: &anyhow::Error) -> Option<String> {
         .chain()
         .find_map(|cause| match cause.downcast_ref::<ConfigError>() {
             Some(config) => config.remedy(),
-            None if cause.is::<OpenDoor>() => Some(OpenDoor::REMEDY.to_owned()),
+            None if cause.is::<UnprotectedBind>() => Some(UnprotectedBind::REMEDY.to_owned()),
             None => cause.is::<NoKeys>().then(|| NoKeys::REMEDY.to_owned()),
         })
 }

@@ -137,17 +137,17 @@ pub(crate) async fn serve_stdio(
 }
 
 fn work_beside_requests(app: &App, follower: Follower, entrance: ServingTransport) {
-    app.host().tell_drift();
+    app.host().start_drift_log();
     app.work_until_closed([
         tokio::spawn(follower.follow(app.host().clone(), entrance)).abort_handle(),
         tokio::spawn(background::follow_catalog(app.host().clone())).abort_handle(),
-        tokio::spawn(background::forget_old_audit(app.host().clone())).abort_handle(),
+        tokio::spawn(background::delete_old_audit(app.host().clone())).abort_handle(),
         tokio::spawn(priors_schedule::follow(app.host().clone())).abort_handle(),
-        tokio::spawn(background::tend_lessons(app.host().clone())).abort_handle(),
-        tokio::spawn(background::close_ended_keys(app.host().clone())).abort_handle(),
-        tokio::spawn(background::keep_key_uses(app.host().clone())).abort_handle(),
-        tokio::spawn(follow_store::follow(app.host().clone())).abort_handle(),
-        tokio::spawn(follow_tool_files::follow(app.host().clone())).abort_handle(),
+        tokio::spawn(background::expire_lessons(app.host().clone())).abort_handle(),
+        tokio::spawn(background::close_revoked_keys(app.host().clone())).abort_handle(),
+        tokio::spawn(background::record_key_uses(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_store::follow_store(app.host().clone())).abort_handle(),
+        tokio::spawn(follow_tool_files::follow_tool_files(app.host().clone())).abort_handle(),
         tokio::spawn(check_templates(app.host().gateway())).abort_handle(),
     ]);
 }

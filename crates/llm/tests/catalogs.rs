@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::Path;
 
-use kitbag_llm::tool_schema::{Unfit, Vendor};
+use kitbag_llm::tool_schema::{UnsupportedTool, Vendor};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn check(name: &str, description: &str, schema: &Value) {
     for vendor in Vendor::ALL {
         let tool = match vendor.tool(name, description, schema) {
             Ok(tool) => tool,
-            Err(Unfit::Name | Unfit::Parameter { .. }) => continue,
+            Err(UnsupportedTool::Name | UnsupportedTool::Parameter { .. }) => continue,
         };
         let function = tool.get("function").unwrap_or(&tool);
         let schema = function
@@ -58,7 +58,7 @@ fn check(name: &str, description: &str, schema: &Value) {
         let described = function["description"].as_str().unwrap().chars().count();
         assert!(
             vendor
-                .longest_description()
+                .max_description()
                 .is_none_or(|most| described <= most)
         );
         assert!(

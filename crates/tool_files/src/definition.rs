@@ -1,6 +1,6 @@
 //! The tool as MCP clients see it. Each model pays for every word that it reads, so there are few.
 
-use kitbag_tool_spec::{ActionWrites, DeclaredWrites};
+use kitbag_tool_spec::{ActionWrites, ToolWrites};
 use serde_json::{Map, Value, json};
 
 use crate::file::{ToolAction, ToolFile};
@@ -59,8 +59,8 @@ fn input_schema(tool: &ToolFile) -> Value {
 /// A tool that may do anything promises nothing.
 fn annotations(tool: &ToolFile) -> Option<Value> {
     let mut annotations = match tool.writes {
-        DeclaredWrites::Any => return None,
-        DeclaredWrites::Read => json!({ "readOnlyHint": true }),
+        ToolWrites::Any => return None,
+        ToolWrites::Read => json!({ "readOnlyHint": true }),
         _ => json!({ "readOnlyHint": false, "destructiveHint": is_destructive(tool) }),
     };
     if tool.api.is_some() {

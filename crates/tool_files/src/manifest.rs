@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::civil::Date;
 use kitbag_domain::Remedy;
-use kitbag_tool_spec::{DeclaredWrites, ToolKind};
+use kitbag_tool_spec::{ToolKind, ToolWrites};
 
 use crate::markdown::{MarkdownTable, tables};
 
@@ -25,7 +25,7 @@ pub struct ManifestRow {
     pub tool: String,
     pub kind: ToolKind,
     pub purpose: String,
-    pub writes: DeclaredWrites,
+    pub writes: ToolWrites,
     pub owner: String,
 }
 
@@ -145,7 +145,7 @@ fn row(
 ) -> Result<ManifestRow, ManifestMistake> {
     let [tool, kind, purpose, writes, owner] = cells_at(table, cells, places)?;
     let kinds = ToolKind::ALL.into_iter().find(|it| it.as_str() == kind);
-    let classes = DeclaredWrites::ALL.into_iter();
+    let classes = ToolWrites::ALL.into_iter();
     let class = classes.into_iter().find(|it| it.as_str() == writes);
     Ok(ManifestRow {
         line,
@@ -203,7 +203,7 @@ mod tests {
             tool: "a-b".to_owned(),
             kind: ToolKind::Curated,
             purpose: "One | two".to_owned(),
-            writes: DeclaredWrites::ReadAndWrite,
+            writes: ToolWrites::ReadAndWrite,
             owner: "sales".to_owned(),
         };
         assert_eq!(manifest.rows, [expected]);

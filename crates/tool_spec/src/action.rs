@@ -8,24 +8,24 @@ use serde_json::{Map, Value};
 use crate::answer::{AnswerRule, PageRule};
 use crate::effects::ActionWrites;
 use crate::fill::{CredentialFields, FillValues};
-use crate::json_template::JsonTemplate;
+use crate::json_pattern::JsonPattern;
 use crate::names::ActionName;
-use crate::path_template::PathTemplate;
+use crate::path_pattern::PathPattern;
 use crate::placeholder::Placeholder;
-use crate::text_template::TextTemplate;
+use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, PartialEq)]
-pub struct ActionDeclaration {
+pub struct ActionSpec {
     pub name: ActionName,
     pub writes: ActionWrites,
     /// True if the request may be sent again after it failed. Never true for [`ActionWrites::Send`].
     pub repeatable: bool,
     pub method: Method,
-    pub path: PathTemplate,
+    pub path: PathPattern,
     /// A value keeps its own type here, because a list becomes several parameters.
-    pub query: Vec<(String, TextTemplate)>,
-    pub headers: Vec<(HeaderName, TextTemplate)>,
-    pub body: Option<BodyTemplate>,
+    pub query: Vec<(String, TextPattern)>,
+    pub headers: Vec<(HeaderName, TextPattern)>,
+    pub body: Option<BodyPattern>,
     /// The `default` of each property of the input that has one.
     pub defaults: Map<String, Value>,
     pub pages: Option<PageRule>,
@@ -33,22 +33,22 @@ pub struct ActionDeclaration {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub enum BodyTemplate {
-    Json(JsonTemplate),
+pub enum BodyPattern {
+    Json(JsonPattern),
     /// An object, sent as `name=value&…`.
-    Form(JsonTemplate),
+    Form(JsonPattern),
     /// An object, each member of which is a part. A member that is an object with `base64` or `text` is a
     /// file, with its `filename` and `type`.
-    Multipart(JsonTemplate),
+    Multipart(JsonPattern),
     /// Bytes, given in base64.
-    Bytes(TextTemplate),
-    Text(TextTemplate),
+    Bytes(TextPattern),
+    Text(TextPattern),
 }
 
-impl ActionDeclaration {
+impl ActionSpec {
     /// Returns the values that fill the templates of this action. The arguments are those of the action,
     /// without the name of the action.
-    pub fn values<'a>(
+    pub fn fill_values<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
         credential: CredentialFields<'a>,
@@ -63,7 +63,7 @@ impl ActionDeclaration {
             .iter()
             .filter_map(|(name, template)| Some((name, template.fill_value(values)?)));
         filled
-            .flat_map(|(name, value)| crate::fields::fields(name, &value))
+            .flat_map(|(name, value)| crate::fields::to_fields(name, &value))
             .collect()
     }
 
@@ -75,9 +75,9 @@ impl ActionDeclaration {
             .iter()
             .map(|(_, template)| template)
             .chain(headers);
-        let body = self.body.iter().flat_map(BodyTemplate::placeholders);
+        let body = self.body.iter().flat_map(BodyPattern::placeholders);
         texts
-            .flat_map(TextTemplate::placeholders)
+            .flat_map(TextPattern::placeholders)
             .chain(self.path.placeholders())
             .chain(body)
             .collect()
@@ -88,17 +88,17 @@ impl ActionDeclaration {
         let words = self.placeholders().into_iter();
         let pages = self.pages.as_ref().map(|_| PageRule::ARGUMENT);
         words
-            .filter_map(Placeholder::argument)
+            .filter_map(Placeholder::argument_name)
             .chain(pages)
             .collect()
     }
 
     pub fn takes_rest(&self) -> bool {
-        self.body.as_ref().is_some_and(BodyTemplate::takes_rest)
+        self.body.as_ref().is_some_and(BodyPattern::takes_rest)
     }
 }
 
-impl BodyTemplate {
+impl BodyPattern {
     pub fn placeholders(&self) -> Vec<&Placeholder> {
         match self {
             Self::Json(body) | Self::Form(body) | Self::Multipart(body) => body.placeholders(),

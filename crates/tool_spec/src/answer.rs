@@ -74,7 +74,7 @@ impl PageRule {
     }
 
     /// Returns the argument that the rule sets itself.
-    pub fn argument(&self) -> Option<&str> {
+    pub fn page_argument(&self) -> Option<&str> {
         match self {
             Self::Mark { into, .. } => Some(into),
             Self::Number { argument, .. } => Some(argument),

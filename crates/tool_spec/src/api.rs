@@ -6,34 +6,34 @@ use std::time::Duration;
 
 use http::HeaderName;
 
-use crate::action::ActionDeclaration;
+use crate::action::ActionSpec;
 use crate::auth::AuthScheme;
 use crate::host::HostPattern;
 use crate::names::CredentialName;
 use crate::placeholder::Placeholder;
-use crate::storage::StorageDeclaration;
-use crate::text_template::TextTemplate;
+use crate::storage::StorageSpec;
+use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ApiDeclaration {
+pub struct ApiSpec {
     /// The base of all addresses, without a slash at the end; only fields of the credential can be in it.
-    pub url: TextTemplate,
+    pub url: TextPattern,
     /// Never empty.
     pub hosts: Vec<HostPattern>,
     pub credential: Option<CredentialName>,
     /// Fields of the credential that may be missing.
     pub optional_fields: Vec<String>,
     pub auth: AuthScheme,
-    pub headers: Vec<(HeaderName, TextTemplate)>,
+    pub headers: Vec<(HeaderName, TextPattern)>,
     pub timeout: Duration,
     pub max_response_bytes: usize,
     /// For each tenant.
     pub requests_per_minute: Option<NonZeroU32>,
     /// Absent if images stay in the answers.
-    pub storage: Option<StorageDeclaration>,
+    pub storage: Option<StorageSpec>,
 }
 
-impl ApiDeclaration {
+impl ApiSpec {
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
     pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
@@ -42,8 +42,8 @@ impl ApiDeclaration {
     }
 
     /// Returns the fields of the credential without which the action cannot be carried out.
-    pub fn needed_fields<'a>(&'a self, action: &'a ActionDeclaration) -> BTreeSet<&'a str> {
-        let mut fields = self.fields();
+    pub fn needed_fields<'a>(&'a self, action: &'a ActionSpec) -> BTreeSet<&'a str> {
+        let mut fields = self.credential_fields();
         let of_action = action.placeholders().into_iter();
         fields.extend(of_action.filter_map(Placeholder::credential_field));
         fields.retain(|field| !self.is_optional(field));
@@ -51,12 +51,14 @@ impl ApiDeclaration {
     }
 
     /// Returns every field that the API itself names, whichever action is carried out.
-    pub fn fields(&self) -> BTreeSet<&str> {
+    pub fn credential_fields(&self) -> BTreeSet<&str> {
         let templates = self.headers.iter().map(|(_, template)| template);
         let templates = templates.chain([&self.url]).chain(self.auth.templates());
-        let named = templates.flat_map(TextTemplate::placeholders);
+        let named = templates.flat_map(TextPattern::placeholders);
         let named = named.filter_map(Placeholder::credential_field);
-        named.chain(self.auth.fields().iter().copied()).collect()
+        named
+            .chain(self.auth.required_fields().iter().copied())
+            .collect()
     }
 
     pub fn is_optional(&self, field: &str) -> bool {

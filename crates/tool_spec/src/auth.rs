@@ -2,7 +2,7 @@
 
 use http::HeaderName;
 
-use crate::text_template::TextTemplate;
+use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AuthScheme {
@@ -20,13 +20,13 @@ pub enum AuthScheme {
     /// A token that is fetched first, sent as a bearer.
     OAuth2 {
         grant: OAuthGrant,
-        token_url: TextTemplate,
+        token_url: TextPattern,
         scopes: Vec<String>,
     },
     /// The fields are `access_key_id`, `secret_access_key` and, if given, `session_token`.
     AwsSigV4 {
         service: String,
-        region: TextTemplate,
+        region: TextPattern,
     },
 }
 
@@ -38,19 +38,19 @@ pub enum OAuthGrant {
     RefreshToken,
     /// The field `refresh_token` comes from the login of a person at `authorize_url`.
     AuthorizationCode {
-        authorize_url: TextTemplate,
+        authorize_url: TextPattern,
     },
 }
 
 impl AuthScheme {
     /// Returns the fields of the credential that the scheme itself cannot do without.
-    pub fn fields(&self) -> &'static [&'static str] {
+    pub fn required_fields(&self) -> &'static [&'static str] {
         match self {
             Self::Nothing => &[],
             Self::Bearer => &["token"],
             Self::ApiKeyHeader { .. } | Self::ApiKeyQuery { .. } => &["key"],
             Self::Basic => &["user", "password"],
-            Self::OAuth2 { grant, .. } => grant.fields(),
+            Self::OAuth2 { grant, .. } => grant.required_fields(),
             Self::AwsSigV4 { .. } => &["access_key_id", "secret_access_key"],
         }
     }
@@ -64,7 +64,7 @@ impl AuthScheme {
     }
 
     /// True if a person gets the field `refresh_token` by logging in.
-    pub fn logs_in(&self) -> bool {
+    pub fn needs_login(&self) -> bool {
         let Self::OAuth2 { grant, .. } = self else {
             return false;
         };
@@ -72,7 +72,7 @@ impl AuthScheme {
     }
 
     /// Returns the templates in it, which may name further fields.
-    pub fn templates(&self) -> Vec<&TextTemplate> {
+    pub fn templates(&self) -> Vec<&TextPattern> {
         match self {
             Self::OAuth2 {
                 grant, token_url, ..
@@ -87,7 +87,7 @@ impl AuthScheme {
 }
 
 impl OAuthGrant {
-    fn fields(&self) -> &'static [&'static str] {
+    fn required_fields(&self) -> &'static [&'static str] {
         match self {
             Self::ClientCredentials => &["client_id", "client_secret"],
             Self::RefreshToken | Self::AuthorizationCode { .. } => {

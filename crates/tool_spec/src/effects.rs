@@ -21,7 +21,7 @@ pub enum ActionWrites {
 
 /// The effect of a tool, as the manifest states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum DeclaredWrites {
+pub enum ToolWrites {
     Read,
     Write,
     Send,
@@ -53,7 +53,7 @@ impl ActionWrites {
     }
 }
 
-impl DeclaredWrites {
+impl ToolWrites {
     pub const ALL: [Self; 5] = [
         Self::Read,
         Self::Write,
@@ -73,7 +73,7 @@ impl DeclaredWrites {
     }
 
     /// Returns the class of a tool with these actions.
-    pub fn of(actions: impl IntoIterator<Item = ActionWrites>) -> Self {
+    pub fn from_actions(actions: impl IntoIterator<Item = ActionWrites>) -> Self {
         let (mut reads, mut writes) = (false, false);
         for action in actions {
             match action {

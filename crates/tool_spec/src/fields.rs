@@ -2,18 +2,21 @@
 
 use serde_json::Value;
 
-use crate::placeholder::plain_text;
+use crate::placeholder::to_plain_text;
 
 /// Returns the fields of a value: a list is repeated under one name, and the members of an object are
 /// called `name[member]`.
-pub fn fields(name: &str, value: &Value) -> Vec<(String, String)> {
+pub fn to_fields(name: &str, value: &Value) -> Vec<(String, String)> {
     match value {
-        Value::Array(items) => items.iter().flat_map(|item| fields(name, item)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .flat_map(|item| to_fields(name, item))
+            .collect(),
         Value::Object(members) => members
             .iter()
-            .flat_map(|(member, value)| fields(&format!("{name}[{member}]"), value))
+            .flat_map(|(member, value)| to_fields(&format!("{name}[{member}]"), value))
             .collect(),
-        _ => plain_text(value)
+        _ => to_plain_text(value)
             .map(|text| (name.to_owned(), text))
             .into_iter()
             .collect(),
@@ -29,7 +32,7 @@ mod tests {
     #[test]
     fn lists_repeat_a_name_and_objects_nest_it() {
         let value = json!({ "b": [1, 2], "c": { "d": true, "e": null } });
-        let written: Vec<String> = fields("a", &value)
+        let written: Vec<String> = to_fields("a", &value)
             .into_iter()
             .map(|(name, text)| format!("{name}={text}"))
             .collect();

@@ -40,12 +40,12 @@ impl<'a> FillValues<'a> {
         self.arguments.get(name).or_else(|| self.defaults.get(name))
     }
 
-    pub fn credential(&self, field: &str) -> Option<String> {
+    pub fn credential_field(&self, field: &str) -> Option<String> {
         (self.credential)(field)
     }
 
     /// Returns the arguments that no template names.
-    pub fn rest(&self) -> Map<String, Value> {
+    pub fn remaining_arguments(&self) -> Map<String, Value> {
         let absent = self.defaults.iter();
         let absent = absent.filter(|(name, _)| !self.arguments.contains_key(*name));
         let all = self.arguments.iter().chain(absent);

@@ -12,7 +12,7 @@ pub struct HostPattern {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostPatternError {
     #[error("`{found}` is no host")]
-    NoHost { found: String },
+    NotHost { found: String },
     #[error("`{found}` would allow whole top-level domains")]
     TooWide { found: String },
 }
@@ -27,12 +27,12 @@ impl HostPattern {
                 .labels
                 .iter()
                 .zip(labels)
-                .all(|(pattern, label)| label_fits(pattern, label))
+                .all(|(pattern, label)| label_matches(pattern, label))
     }
 }
 
 /// A star may be a part of a label, as an address has it: `bedrock-*`.
-fn label_fits(pattern: &str, label: &str) -> bool {
+fn label_matches(pattern: &str, label: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == label,
         Some((before, after)) => {
@@ -50,7 +50,7 @@ impl FromStr for HostPattern {
         let found = text.to_owned();
         let labels: Vec<String> = text.split('.').map(str::to_ascii_lowercase).collect();
         if !labels.iter().all(|label| is_label(label)) {
-            return Err(HostPatternError::NoHost { found });
+            return Err(HostPatternError::NotHost { found });
         }
         let fixed = labels.iter().rev().take_while(|label| !label.contains('*'));
         // A host without dots is one of the operator's own.

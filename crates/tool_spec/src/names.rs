@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum DeclaredNameError {
+pub enum ToolNameError {
     #[error("{what} is empty")]
     Empty { what: &'static str },
     #[error("{what} `{name}` is longer than {most} characters")]
@@ -28,7 +28,7 @@ pub enum DeclaredNameError {
 /// As long as the name of a tool may be for every model.
 const MOST: usize = 64;
 
-macro_rules! declared_name {
+macro_rules! name_type {
     ($(#[$doc:meta])* $name:ident, $what:literal, $marks:literal, $allowed:expr) => {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,10 +43,10 @@ macro_rules! declared_name {
         }
 
         impl FromStr for $name {
-            type Err = DeclaredNameError;
+            type Err = ToolNameError;
 
-            fn from_str(text: &str) -> Result<Self, DeclaredNameError> {
-                check(text, $what, $marks, &$allowed).map(|()| Self(text.into()))
+            fn from_str(text: &str) -> Result<Self, ToolNameError> {
+                check_name(text, $what, $marks, &$allowed).map(|()| Self(text.into()))
             }
         }
 
@@ -58,32 +58,35 @@ macro_rules! declared_name {
     };
 }
 
-declared_name!(
+name_type!(
     /// The id of a tool: the name of its file without the ending, and its row in the manifest.
     ToolId, "the id", "`-`", ['-']
 );
-declared_name!(
+name_type!(
     /// The name by which clients call a tool.
     WireName, "the name", "`_`", ['_']
 );
-declared_name!(ActionName, "the name of the action", "`_`", ['_']);
-declared_name!(
+name_type!(ActionName, "the name of the action", "`_`", ['_']);
+name_type!(
     /// The name of a credential, of which each tenant has its own.
     CredentialName, "the name of the credential", "`-` and `_`", ['-', '_']
 );
 
-fn check(
+fn check_name(
     text: &str,
     what: &'static str,
     marks: &'static str,
     allowed: &[char],
-) -> Result<(), DeclaredNameError> {
+) -> Result<(), ToolNameError> {
     let name = text.to_owned();
     let Some(first) = text.chars().next() else {
-        return Err(DeclaredNameError::Empty { what });
+        return Err(ToolNameError::Empty { what });
     };
-    if let Some(found) = text.chars().find(|c| !is_plain(*c) && !allowed.contains(c)) {
-        return Err(DeclaredNameError::BadCharacter {
+    if let Some(found) = text
+        .chars()
+        .find(|c| !is_lower_alphanumeric(*c) && !allowed.contains(c))
+    {
+        return Err(ToolNameError::BadCharacter {
             what,
             name,
             found,
@@ -91,10 +94,10 @@ fn check(
         });
     }
     if !first.is_ascii_lowercase() {
-        return Err(DeclaredNameError::Beginning { what, name });
+        return Err(ToolNameError::Beginning { what, name });
     }
     if text.len() > MOST {
-        return Err(DeclaredNameError::TooLong {
+        return Err(ToolNameError::TooLong {
             what,
             name,
             most: MOST,
@@ -103,7 +106,7 @@ fn check(
     Ok(())
 }
 
-fn is_plain(c: char) -> bool {
+fn is_lower_alphanumeric(c: char) -> bool {
     c.is_ascii_lowercase() || c.is_ascii_digit()
 }
 

@@ -11,7 +11,7 @@ pub enum Placeholder {
     Argument {
         name: String,
         inner: Vec<String>,
-        manner: ListManner,
+        manner: ListStyle,
     },
     Credential {
         field: String,
@@ -20,7 +20,7 @@ pub enum Placeholder {
 
 /// The way in which a value with several parts is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ListManner {
+pub enum ListStyle {
     /// `{name}`: a list of a query or a form becomes several fields.
     Plain,
     /// `{name,}`: the value is one text, a list with commas between its items, an object as JSON.
@@ -32,15 +32,15 @@ pub enum ListManner {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
     #[error("`{{{found}}}` is no placeholder")]
-    NoWord { found: String },
+    NotPlaceholder { found: String },
     #[error("a brace is not closed")]
     NotClosed,
     #[error("a closing brace has no opening one")]
     NotOpened,
     #[error("`{{*}}` is only for a body, as the value of a member")]
-    RestElsewhere,
+    MisplacedRest,
     #[error("`{{{found}}}` keeps slashes, which only a path can")]
-    SlashesElsewhere { found: String },
+    MisplacedSlashes { found: String },
 }
 
 impl Placeholder {
@@ -48,13 +48,13 @@ impl Placeholder {
     const CREDENTIAL: &str = "credential";
 
     /// Reads the words between two braces.
-    pub fn read(inside: &str) -> Result<Self, PlaceholderError> {
-        let (words, manner) = manner_of(inside);
+    pub fn parse(inside: &str) -> Result<Self, PlaceholderError> {
+        let (words, manner) = split_style(inside);
         let mut words = words.split('.').map(str::to_owned);
         let name = words.next().unwrap_or_default();
         let inner: Vec<String> = words.collect();
-        if !is_word(&name) || !inner.iter().all(|word| is_word(word)) {
-            return Err(PlaceholderError::NoWord {
+        if !is_placeholder_name(&name) || !inner.iter().all(|word| is_placeholder_name(word)) {
+            return Err(PlaceholderError::NotPlaceholder {
                 found: inside.to_owned(),
             });
         }
@@ -66,15 +66,15 @@ impl Placeholder {
             });
         }
         match <[String; 1]>::try_from(inner) {
-            Ok([field]) if manner == ListManner::Plain => Ok(Self::Credential { field }),
-            _ => Err(PlaceholderError::NoWord {
+            Ok([field]) if manner == ListStyle::Plain => Ok(Self::Credential { field }),
+            _ => Err(PlaceholderError::NotPlaceholder {
                 found: inside.to_owned(),
             }),
         }
     }
 
     /// Returns the name of the argument it stands for or within.
-    pub fn argument(&self) -> Option<&str> {
+    pub fn argument_name(&self) -> Option<&str> {
         match self {
             Self::Argument { name, .. } => Some(name),
             Self::Credential { .. } => None,
@@ -88,70 +88,70 @@ impl Placeholder {
         }
     }
 
-    pub fn manner(&self) -> ListManner {
+    pub fn manner(&self) -> ListStyle {
         match self {
             Self::Argument { manner, .. } => *manner,
-            Self::Credential { .. } => ListManner::Plain,
+            Self::Credential { .. } => ListStyle::Plain,
         }
     }
 
     /// Returns the value with its own type; nothing if it was not given.
     pub fn value(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
-            Self::Credential { field } => values.credential(field).map(Value::String),
+            Self::Credential { field } => values.credential_field(field).map(Value::String),
             Self::Argument { name, inner, .. } => {
                 let argument = values.argument(name)?;
-                let found = inner.iter().try_fold(argument, member);
-                found.cloned().map(|value| self.listed(value))
+                let found = inner.iter().try_fold(argument, find_member);
+                found.cloned().map(|value| self.apply_style(value))
             }
         }
     }
 
     /// Returns the value as text; nothing if it was not given, or is null.
     pub fn text(&self, values: &FillValues<'_>) -> Option<String> {
-        plain_text(&self.value(values)?)
+        to_plain_text(&self.value(values)?)
     }
 
-    fn listed(&self, value: Value) -> Value {
+    fn apply_style(&self, value: Value) -> Value {
         match self.manner() {
-            ListManner::Commas => plain_text(&value).into(),
-            ListManner::Plain | ListManner::Slashes => value,
+            ListStyle::Commas => to_plain_text(&value).into(),
+            ListStyle::Plain | ListStyle::Slashes => value,
         }
     }
 }
 
 /// Returns a value as text: a list as its items with commas between them, an object as JSON.
-pub(crate) fn plain_text(value: &Value) -> Option<String> {
+pub(crate) fn to_plain_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
         Value::Array(items) => {
-            let texts: Vec<String> = items.iter().filter_map(plain_text).collect();
+            let texts: Vec<String> = items.iter().filter_map(to_plain_text).collect();
             Some(texts.join(","))
         }
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => Some(value.to_string()),
     }
 }
 
-fn member<'a>(value: &'a Value, name: &String) -> Option<&'a Value> {
+fn find_member<'a>(value: &'a Value, name: &String) -> Option<&'a Value> {
     match value {
         Value::Array(items) => items.get(name.parse::<usize>().ok()?),
         _ => value.get(name),
     }
 }
 
-fn manner_of(inside: &str) -> (&str, ListManner) {
+fn split_style(inside: &str) -> (&str, ListStyle) {
     if let Some(words) = inside.strip_suffix("...") {
-        (words, ListManner::Slashes)
+        (words, ListStyle::Slashes)
     } else if let Some(words) = inside.strip_suffix(',') {
-        (words, ListManner::Commas)
+        (words, ListStyle::Commas)
     } else {
-        (inside, ListManner::Plain)
+        (inside, ListStyle::Plain)
     }
 }
 
 /// True for a name that may stand between braces. A property with another name cannot be referred to.
-pub fn is_word(text: &str) -> bool {
+pub fn is_placeholder_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .chars()

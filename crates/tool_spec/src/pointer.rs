@@ -11,7 +11,7 @@ pub struct JsonPointer(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{found}` is no JSON pointer")]
-pub struct NoJsonPointer {
+pub struct JsonPointerError {
     pub found: String,
 }
 
@@ -32,13 +32,13 @@ impl JsonPointer {
 }
 
 impl FromStr for JsonPointer {
-    type Err = NoJsonPointer;
+    type Err = JsonPointerError;
 
-    fn from_str(text: &str) -> Result<Self, NoJsonPointer> {
+    fn from_str(text: &str) -> Result<Self, JsonPointerError> {
         if text.is_empty() || text.starts_with('/') {
             Ok(Self(text.to_owned()))
         } else {
-            Err(NoJsonPointer {
+            Err(JsonPointerError {
                 found: text.to_owned(),
             })
         }

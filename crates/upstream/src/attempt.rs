@@ -178,7 +178,7 @@ impl ConnectionAttempt {
     fn url(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Url, StartError> {
         // The parser's reason does not quote the values that were filled in.
         Url::parse(&self.filled_in(&endpoint.url)?)
-            .map_err(|error| self.invalid(format!("its address cannot be used: {error}")))
+            .map_err(|error| self.invalid(format!("its URL is invalid: {error}")))
     }
 
     fn headers(&self, endpoint: &RemoteEndpoint<Template>) -> Result<HeaderMap, StartError> {

@@ -54,10 +54,10 @@ impl CallError {
     }
 
     fn advice(&self) -> String {
-        let operator = "tell the operator of this gateway, whose log has the details";
+        let operator = "ask the operator of this gateway, whose log has the details";
         match self {
             Self::Lost { .. } => {
-                format!("call again, which starts it again; if it ends again, {operator}")
+                format!("call again to restart it; if it exits again, {operator}")
             }
             Self::Start(StartError::BackingOff { wait, .. }) => {
                 format!(
@@ -78,12 +78,12 @@ impl StartError {
     fn outline(&self) -> String {
         match self {
             Self::Exited { server, status, .. } => {
-                format!("`{server}` ended before it was ready{}", ending(status))
+                format!("`{server}` exited before it was ready{}", ending(status))
             }
             Self::BackingOff {
                 server, failures, ..
             } => {
-                format!("`{server}` failed {failures} times in a row and is left alone for a while")
+                format!("`{server}` failed {failures} times in a row; the next attempt has to wait")
             }
             Self::Variable { server, .. } | Self::Invalid { server, .. } => {
                 format!("`{server}` is not set up")
@@ -97,9 +97,9 @@ impl StartError {
             Self::Launch { server, .. } => format!("`{server}` could not be launched"),
             Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
             Self::BuiltIn { server, .. } => {
-                format!("`{server}`, which is built in, could not begin")
+                format!("`{server}`, which is built in, could not start")
             }
-            Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as we know it"),
+            Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as expected"),
             Self::TimedOut { .. }
             | Self::Unauthorized { .. }
             | Self::Login(_)
@@ -117,24 +117,24 @@ impl Cause {
             Self::OldNode { .. } => "it needs a later version of Node.js",
             Self::NewMcpLibrary | Self::NewPydantic => "it does not fit a library it runs with",
             Self::MissingModule { .. } => "a part of it is not installed",
-            Self::MissingFile { .. } => "it needs a file or folder that is not there",
+            Self::MissingFile { .. } => "it needs a file or folder that does not exist",
             Self::NoSuchPackage { .. } | Self::NotAProgram { .. } => "its package cannot be run",
             Self::NotFound { .. } | Self::NotExecutable { .. } | Self::NoInterpreter { .. } => {
                 "its program cannot be run"
             }
-            Self::NoFolder { .. } => "the folder to launch it in is not there",
-            Self::WrongArguments { .. } => "it does not take the arguments it was given",
+            Self::NoFolder { .. } => "the folder to launch it in does not exist",
+            Self::WrongArguments { .. } => "it does not accept the arguments it was given",
             Self::NoNetwork { .. } => "it cannot reach the network",
             Self::Untrusted => "it does not trust the certificate of the service it talks to",
             Self::ServiceDown { .. } => "it needs a service that is not running",
             Self::PortTaken { .. } => "another process uses the port it wants",
-            Self::Forbidden { .. } => "it may not use a file or folder",
+            Self::Forbidden { .. } => "it has no permission to use a file or folder",
             Self::BadCredentials => "the key or password it was given is not accepted",
             Self::LoginNeeded | Self::OwnLogin { .. } => "a person has to log in there",
-            Self::ServesHttp { .. } => "it serves HTTP and not stdin and stdout",
+            Self::ServesHttp { .. } => "it serves HTTP instead of stdin and stdout",
             Self::NotMcp => "the program or service there is not an MCP server",
-            Self::Silent => "it runs and writes nothing",
-            Self::Retired => "it ended by itself without a complaint",
+            Self::Silent => "it runs but prints nothing",
+            Self::Retired => "it exited without an error",
             Self::Unreachable => "no server answers at its address",
         }
     }
@@ -193,7 +193,7 @@ mod tests {
         };
         check(
             &exited.clone().into(),
-            "`orders` ended before it was ready (exit code 1): it needs a file or folder that is not there",
+            "`orders` exited before it was ready (exit code 1): it needs a file or folder that does not exist",
         );
         let wait = Duration::from_millis(996);
         let again = StartError::BackingOff {
@@ -226,7 +226,7 @@ mod tests {
         };
         check(
             &held_off,
-            "`orders` answered HTTP 429; it takes no requests for another 1 s | call again in 1 s",
+            "`orders` answered HTTP 429; it accepts no requests for another 1 s | call again in 1 s",
         );
         let unreachable = StartError::Unreachable {
             server: server.clone(),

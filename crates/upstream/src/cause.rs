@@ -23,7 +23,7 @@ pub enum Cause {
     NewPydantic,
     #[error("a part of it is not installed{}", aside(module.clone()))]
     MissingModule { module: Option<String> },
-    #[error("it needs a file or folder that is not there: {path}")]
+    #[error("it needs a file or folder that does not exist: {path}")]
     MissingFile { path: String },
     #[error("there is no such package{}", aside(package.clone()))]
     NoSuchPackage { package: Option<String> },
@@ -33,14 +33,14 @@ pub enum Cause {
     NotFound { command: String },
     #[error("`{}` may not be executed", path.display())]
     NotExecutable { path: PathBuf },
-    #[error("`{}` is a script for `{interpreter}`, which is not there", script.display())]
+    #[error("`{}` is a script for `{interpreter}`, which is not installed", script.display())]
     NoInterpreter {
         script: PathBuf,
         interpreter: String,
     },
-    #[error("the folder to launch it in is not there: {}", path.display())]
+    #[error("the folder to launch it in does not exist: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("it does not take the arguments it was given{}", aside(said.clone()))]
+    #[error("it does not accept the arguments it was given{}", aside(said.clone()))]
     WrongArguments { said: Option<String> },
     #[error("it cannot reach the network{}", aside(host.clone()))]
     NoNetwork { host: Option<String> },
@@ -50,21 +50,21 @@ pub enum Cause {
     ServiceDown { address: Option<String> },
     #[error("another process uses the port it wants{}", aside(port.map(|port| port.to_string())))]
     PortTaken { port: Option<u16> },
-    #[error("it may not use a file or folder{}", aside(path.clone()))]
+    #[error("it has no permission to use a file or folder{}", aside(path.clone()))]
     Forbidden { path: Option<String> },
     #[error("the key or password it was given is not accepted")]
     BadCredentials,
     #[error("a person has to log in there")]
     LoginNeeded,
-    #[error("it waits for a person to log in, in a way of its own")]
+    #[error("it waits for someone to log in, with its own kind of login")]
     OwnLogin { url: Option<String> },
-    #[error("it serves HTTP and not stdin and stdout{}", aside(url.clone()))]
+    #[error("it serves HTTP instead of stdin and stdout{}", aside(url.clone()))]
     ServesHttp { url: Option<String> },
     #[error("the program or service there is not an MCP server")]
     NotMcp,
-    #[error("it runs and writes nothing")]
+    #[error("it runs but prints nothing")]
     Silent,
-    #[error("it ended by itself without a complaint, as packages do that have moved elsewhere")]
+    #[error("it exited without an error, as packages do after they have moved")]
     Retired,
     #[error("no server answers at its address")]
     Unreachable,

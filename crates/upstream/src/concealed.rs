@@ -69,7 +69,7 @@ impl Listing {
                 None => self.problems.push(ListingProblem {
                     about: list.method.to_owned(),
                     what: format!(
-                        "an entry is left out, because its `{}` has a secret in it that the server was given",
+                        "an entry is left out because its `{}` contains one of the server's secrets",
                         list.key
                     ),
                     incomplete: true,

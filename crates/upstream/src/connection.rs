@@ -261,7 +261,7 @@ impl Connection {
 fn wrong_mark(tool: &Raw, invalid: &HashMap<String, String>) -> Option<ListingProblem> {
     let about: String = RawObject::open(tool).ok()?.read("name")?;
     let reason = invalid.get(&about)?;
-    let what = format!("left out, its `x-mcp-header` is wrong: {reason}");
+    let what = format!("left out because its `x-mcp-header` is invalid: {reason}");
     Some(ListingProblem {
         about,
         what,

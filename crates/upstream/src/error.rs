@@ -24,7 +24,7 @@ pub enum StartError {
         reason: String,
         diagnosis: Option<Box<Diagnosis>>,
     },
-    #[error("`{server}` ended before it was ready ({status})")]
+    #[error("`{server}` exited before it was ready ({status})")]
     Exited {
         server: ServerName,
         status: String,
@@ -50,22 +50,22 @@ pub enum StartError {
         wait: Duration,
         said: String,
     },
-    #[error("`{server}` started, and then answered neither a call nor a ping")]
+    #[error("`{server}` started, but then answered neither a call nor a ping")]
     Deaf { server: ServerName },
-    #[error("`{server}`, which is built in, could not begin: {reason}")]
+    #[error("`{server}`, which is built in, could not start: {reason}")]
     BuiltIn {
         server: ServerName,
         reason: String,
         remedy: Option<String>,
     },
-    #[error("`{server}` asks for a login (HTTP {status})")]
+    #[error("`{server}` requires a login (HTTP {status})")]
     Unauthorized { server: ServerName, status: u16 },
     #[error(transparent)]
     Login(LoginNeeded),
-    #[error("`{server}` does not speak MCP as we know it: {reason}")]
+    #[error("`{server}` does not speak MCP as expected: {reason}")]
     Protocol { server: ServerName, reason: String },
     #[error(
-        "`{server}` failed {failures} times in a row and is left alone for another {}; last: {last}", in_words(*wait)
+        "`{server}` failed {failures} times in a row; the next attempt is in {}; last: {last}", in_words(*wait)
     )]
     BackingOff {
         server: ServerName,
@@ -98,7 +98,7 @@ pub enum CallError {
         queued: usize,
         own: bool,
     },
-    #[error("`{server}` does not read what it is sent; {waiting} bytes wait for it already")]
+    #[error("`{server}` does not read its input; {waiting} bytes are queued already")]
     Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {}", in_words(*after))]
     TimedOut { server: ServerName, after: Duration },
@@ -138,7 +138,7 @@ pub enum CallError {
     #[error("`{server}` has ended our session")]
     SessionExpired { server: ServerName },
     /// The server lists something else now than the request was judged by.
-    #[error("`{server}` lists other definitions than before")]
+    #[error("`{server}` lists different definitions than before")]
     Unapproved { server: ServerName },
     /// The list of the server could not be read, so the request cannot be judged.
     #[error("`{server}` did not say within {} what it lists now", in_words(*after))]
@@ -322,7 +322,7 @@ impl Remedy for CallError {
             Self::Lost { diagnosis: Some(diagnosis), .. } => diagnosis.remedy.clone(),
             Self::Lost { server, .. } => {
                 format!(
-                    "it is started again with the next call; if it ends again, see `kitbag logs {server}`"
+                    "the next call restarts it; if it exits again, see `kitbag logs {server}`"
                 )
             }
             Self::Brief { remedy, .. } => remedy.clone(),
@@ -336,10 +336,10 @@ impl Remedy for CallError {
                 format!("try a smaller request, or raise `call_timeout` of [servers.{server}]")
             }
             Self::TooLarge { server, .. } => {
-                format!("ask for less, or raise `max_message_bytes` of [servers.{server}]")
+                format!("request less data, or raise `max_message_bytes` of [servers.{server}]")
             }
             Self::TooDeep { .. } => {
-                "ask for less if the tool allows it, and tell the server's makers; programs that read such \
+                "request less data if the tool allows it, and report this to the server's authors; programs that read such \
                  an answer may crash"
                     .to_owned()
             }
@@ -407,7 +407,7 @@ impl Remedy for RestartOutcome {
 /// Returns the sentence about a server that has asked for a wait, with the words that came with it.
 pub(crate) fn held_off(server: &ServerName, status: u16, wait: Duration, said: &str) -> String {
     let (said, wait) = (hint(said), in_words(wait));
-    format!("`{server}` answered HTTP {status}{said}; it takes no requests for another {wait}")
+    format!("`{server}` answered HTTP {status}{said}; it accepts no requests for another {wait}")
 }
 
 fn calls(own: bool) -> &'static str {

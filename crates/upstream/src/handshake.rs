@@ -267,8 +267,8 @@ fn read_initialize(server: &ServerName, result: &Raw) -> Result<ServerHello, Sta
 }
 
 fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
-    let result =
-        RawObject::open(result).map_err(|error| format!("its greeting is no object: {error}"))?;
+    let result = RawObject::open(result)
+        .map_err(|error| format!("its greeting is not an object: {error}"))?;
     let version: String = result
         .read("protocolVersion")
         .ok_or("its greeting names no protocol version")?;
@@ -294,7 +294,7 @@ fn shallow(info: Option<&RawValue>) -> Option<Raw> {
 
 fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
     let reason = if error.code == code::METHOD_NOT_FOUND {
-        "it knows neither `server/discover` nor `initialize`".to_owned()
+        "it supports neither `server/discover` nor `initialize`".to_owned()
     } else {
         error.message.clone()
     };
@@ -342,7 +342,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         },
         CallError::TooDeep { server } => StartError::Protocol {
             server,
-            reason: "its greeting is nested too deep".to_owned(),
+            reason: "its greeting is nested too deeply".to_owned(),
         },
         CallError::Lost {
             server,
@@ -364,7 +364,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         CallError::Busy { server, .. } | CallError::SessionExpired { server } => {
             StartError::Unreachable {
                 server,
-                reason: "it ended the session at once".to_owned(),
+                reason: "it ended the session immediately".to_owned(),
             }
         }
     }

@@ -243,10 +243,8 @@ async fn page(
     }
     let timeouts = CallTimeouts::of(LIST_TIMEOUT);
     match connection.ask(kind.method, params, timeouts).await {
-        Ok(result) => {
-            Ok(RawObject::open(&result)
-                .map_err(|error| format!("the answer is no object: {error}")))
-        }
+        Ok(result) => Ok(RawObject::open(&result)
+            .map_err(|error| format!("the answer is not an object: {error}"))),
         Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => Err(error),
         // A server that is too busy to list its tools still has them, so its former list is kept.
         Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => Err(error),
@@ -282,5 +280,5 @@ async fn take_aside(
     });
     taking
         .await
-        .map_err(|_| CallError::lost(connection.server(), "the gateway ends"))
+        .map_err(|_| CallError::lost(connection.server(), "the gateway is shutting down"))
 }

@@ -189,10 +189,7 @@ impl ListedItems {
 
     pub(crate) fn move_into(mut self, listing: &mut Listing) {
         if self.unreported > 0 {
-            let what = format!(
-                "{} more entries have something wrong with them",
-                self.unreported
-            );
+            let what = format!("{} more entries are invalid", self.unreported);
             self.problems.push(ListingProblem {
                 about: self.kind.method.to_owned(),
                 what,

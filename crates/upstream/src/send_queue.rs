@@ -29,7 +29,7 @@ const REPLIES_TIMEOUT: Duration = Duration::from_secs(10);
 /// A server with one thread may be busy with a long call before it reads the next.
 const REQUESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) const STUCK: &str = "it did not read what it was sent, so the connection was ended";
+pub(crate) const STUCK: &str = "it did not read its input, so the connection was closed";
 
 /// The end that messages are put in at.
 #[derive(Clone)]

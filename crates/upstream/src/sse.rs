@@ -34,7 +34,7 @@ pub(crate) async fn connect(
     let mut events = SseByteStream::new(bytes);
     let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&remote.url, &mut events))
         .await
-        .unwrap_or_else(|_| Err("no `endpoint` event came".to_owned()))
+        .unwrap_or_else(|_| Err("no `endpoint` event arrived".to_owned()))
         .map_err(|reason| unreachable(&remote, reason))?;
     let (pipe, queue) = PipeLink::new();
     let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
@@ -124,7 +124,7 @@ async fn endpoint(
         let data = event.data.unwrap_or_default();
         let url = base
             .join(data.trim())
-            .map_err(|error| format!("the endpoint `{data}` is no address: {error}"))?;
+            .map_err(|error| format!("the endpoint `{data}` is not a valid URL: {error}"))?;
         if url.origin() != base.origin() {
             return Err(format!(
                 "the endpoint `{url}` is on another host than `{base}`"

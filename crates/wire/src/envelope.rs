@@ -24,9 +24,7 @@ pub enum Malformed {
         why: &'static str,
         id: Option<RequestId>,
     },
-    #[error(
-        "the message is nested deeper than {MAX_NESTING} levels; send the same in a flatter shape"
-    )]
+    #[error("the message is nested deeper than {MAX_NESTING} levels; send a flatter one")]
     TooDeep { id: Option<RequestId> },
 }
 

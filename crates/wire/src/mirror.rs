@@ -123,7 +123,9 @@ impl MarkSearch {
             return Ok(());
         };
         if !is_reachable || self.path.is_empty() {
-            return Err(format!("`{MARK}` stands where no argument can be read"));
+            return Err(format!(
+                "`{MARK}` is not on an argument that `properties` lead to"
+            ));
         }
         let name = name(mark, schema)?;
         let path = self.path.clone();
@@ -212,7 +214,7 @@ mod tests {
         );
         check(
             &json!({"properties": {"l": {"items": marked}}}),
-            Err("no argument"),
+            Err("is not on an argument"),
         );
         check(
             &json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}),

@@ -1,6 +1,6 @@
 //! The addresses that requests of a tool may reach.
 
-use kitbag_tool_spec::{FillValues, TextTemplate};
+use kitbag_tool_spec::{FillValues, TextPattern};
 use url::Url;
 
 use super::{ActionFault, DeclaredApi};
@@ -24,7 +24,7 @@ impl DeclaredApi {
     /// Returns the address of the token endpoint. The file names it, so it need not be one of the hosts.
     pub(super) fn token_address(
         &self,
-        declared: &TextTemplate,
+        declared: &TextPattern,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
         overridden(self.overrides.token_url.as_ref(), declared, values)
@@ -33,7 +33,7 @@ impl DeclaredApi {
     /// Returns the folder that images are put into. The file names it, so it need not be one of the hosts.
     pub(super) fn storage_address(
         &self,
-        declared: &TextTemplate,
+        declared: &TextPattern,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
         overridden(self.overrides.storage_url.as_ref(), declared, values)
@@ -62,13 +62,13 @@ impl DeclaredApi {
 /// Returns the operator's address, or else the declared one.
 fn overridden(
     chosen: Option<&Url>,
-    declared: &TextTemplate,
+    declared: &TextPattern,
     values: &FillValues<'_>,
 ) -> Result<Url, ActionFault> {
     chosen.map_or_else(|| filled(declared, values), |url| Ok(url.clone()))
 }
 
-fn filled(template: &TextTemplate, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+fn filled(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, ActionFault> {
     for word in template.placeholders() {
         let value = word.text(values).unwrap_or_default();
         if !is_plain(&value) {
@@ -79,8 +79,7 @@ fn filled(template: &TextTemplate, values: &FillValues<'_>) -> Result<Url, Actio
         }
     }
     let text = template.fill(values).unwrap_or_default();
-    let url =
-        Url::parse(&text).map_err(|error| invalid(format!("its address is none: {error}")))?;
+    let url = Url::parse(&text).map_err(|error| invalid(format!("its URL is invalid: {error}")))?;
     if url.scheme() != "https" {
         return Err(invalid("its address does not begin with `https:`"));
     }

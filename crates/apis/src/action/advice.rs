@@ -11,14 +11,14 @@ impl DeclaredApi {
         match StatusCode::from_u16(status).ok()? {
             StatusCode::UNAUTHORIZED => Some(self.renewal(credential)),
             StatusCode::FORBIDDEN => Some(format!(
-                "The credential `{credential}` is known to the API and may not do this."
+                "The credential `{credential}` is valid, but the API does not allow it to do this."
             )),
             _ => None,
         }
     }
 
     fn renewal(&self, credential: &CredentialName) -> String {
-        let command = match self.declaration.auth.logs_in() {
+        let command = match self.declaration.auth.needs_login() {
             true => format!("kitbag credentials login {credential}"),
             false => format!("kitbag credentials set {credential} …"),
         };

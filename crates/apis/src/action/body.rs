@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use kitbag_tool_spec::{BodyTemplate, FillValues, fields};
+use kitbag_tool_spec::{BodyPattern, FillValues, to_fields};
 use serde_json::{Map, Value};
 use url::form_urlencoded::Serializer;
 
@@ -12,26 +12,26 @@ use crate::request::PendingBody;
 
 /// Returns the body; nothing if the template has no value for it.
 pub(super) fn filled(
-    template: &BodyTemplate,
+    template: &BodyPattern,
     values: &FillValues<'_>,
 ) -> Result<Option<PendingBody>, ActionFault> {
     let body = match template {
-        BodyTemplate::Json(json) => json
+        BodyPattern::Json(json) => json
             .fill(values)
             .map(|json| PendingBody::json(json.to_string())),
-        BodyTemplate::Form(form) => form.fill(values).map(|form| encoded_form(&members(form))),
-        BodyTemplate::Multipart(parts) => match parts.fill(values) {
+        BodyPattern::Form(form) => form.fill(values).map(|form| encoded_form(&members(form))),
+        BodyPattern::Multipart(parts) => match parts.fill(values) {
             Some(parts) => Some(multipart::encoded(&members(parts))?),
             None => None,
         },
-        BodyTemplate::Bytes(text) => match text.fill(values) {
+        BodyPattern::Bytes(text) => match text.fill(values) {
             Some(text) => Some(PendingBody::new(
                 "application/octet-stream",
                 decoded(&text)?,
             )),
             None => None,
         },
-        BodyTemplate::Text(text) => text
+        BodyPattern::Text(text) => text
             .fill(values)
             .map(|text| PendingBody::new("text/plain; charset=utf-8", text)),
     };
@@ -48,7 +48,7 @@ fn members(value: Value) -> Map<String, Value> {
 fn encoded_form(members: &Map<String, Value>) -> PendingBody {
     let mut form = Serializer::new(String::new());
     for (name, value) in members {
-        form.extend_pairs(fields(name, value));
+        form.extend_pairs(to_fields(name, value));
     }
     PendingBody::form(form.finish())
 }

@@ -1,7 +1,7 @@
 //! From an action and its arguments to a request.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_tool_spec::{AnswerType, FillValues, TextTemplate};
+use kitbag_tool_spec::{AnswerType, FillValues, TextPattern};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
 
@@ -45,7 +45,7 @@ impl ActionRun<'_> {
         let path = self.action.path.fill(values)?;
         let text = format!("{}{path}", base.as_str().trim_end_matches('/'));
         let mut url = Url::parse(&text).map_err(|error| ActionFault::ConfigInvalid {
-            reason: format!("its address is none: {error}"),
+            reason: format!("its URL is invalid: {error}"),
         })?;
         let own = url.query().map(str::to_owned);
         let given = self.action.query(values).into_iter().map(encoded);
@@ -70,7 +70,7 @@ impl ActionRun<'_> {
 
 fn header(
     name: &HeaderName,
-    template: &TextTemplate,
+    template: &TextPattern,
     values: &FillValues<'_>,
 ) -> Result<Option<HeaderValue>, ActionFault> {
     let Some(text) = template.fill(values) else {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::Remedy;
-use kitbag_tool_spec::{CredentialName, PathUnfilled, WireName};
+use kitbag_tool_spec::{CredentialName, PathFillError, WireName};
 
 use crate::auth::TokenFault;
 use crate::fault::{RequestFault, seconds};
@@ -31,10 +31,10 @@ pub enum ActionFault {
     #[error("is not set up: {reason}")]
     ConfigInvalid { reason: String },
     #[error("was not called: {0}")]
-    Path(#[from] PathUnfilled),
+    Path(#[from] PathFillError),
     #[error("was not called: {reason}")]
     Arguments { reason: String },
-    #[error("has no requests left for now; the next one is possible in {}", seconds(*wait))]
+    #[error("has reached its rate limit; the next request is possible in {}", seconds(*wait))]
     RateLimited { wait: Duration },
     #[error(transparent)]
     Token(#[from] TokenFault),
@@ -107,7 +107,7 @@ impl Remedy for ActionError {
                 Some(format!("check the credential and {table}"))
             }
             ActionFault::Request(RequestFault::Address { .. }) => Some(
-                "if it should be reachable, the operator permits the address in the configuration"
+                "if it should be reachable, the operator can allow the address in the configuration"
                     .to_owned(),
             ),
             ActionFault::Request(fault) => fault.remedy_in(&table),

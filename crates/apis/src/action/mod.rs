@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderMap;
-use kitbag_tool_spec::{ActionDeclaration, ApiDeclaration, WireName};
+use kitbag_tool_spec::{ActionSpec, ApiSpec, WireName};
 use serde_json::{Map, Value};
 use url::Url;
 
@@ -46,7 +46,7 @@ use run::ActionRun;
 /// The API behind a declared tool, ready to be called.
 pub struct DeclaredApi {
     tool: WireName,
-    declaration: Arc<ApiDeclaration>,
+    declaration: Arc<ApiSpec>,
     overrides: ApiOverrides,
     client: GuardedClient,
     places: RequestPlaces,
@@ -67,7 +67,7 @@ impl DeclaredApi {
     /// value, which knows the limits of its tenants.
     pub fn new(
         tool: WireName,
-        declaration: Arc<ApiDeclaration>,
+        declaration: Arc<ApiSpec>,
         overrides: ApiOverrides,
         client: GuardedClient,
         clock: Clock,
@@ -91,7 +91,7 @@ impl DeclaredApi {
     /// `trace` has the headers that tell the API which trace the call belongs to.
     pub async fn call(
         &self,
-        action: &ActionDeclaration,
+        action: &ActionSpec,
         arguments: &Map<String, Value>,
         credential: &Credential,
         tokens: &TokenCache,
@@ -106,7 +106,7 @@ impl DeclaredApi {
     /// Fetches the token that a call of the action would need, and sends nothing else.
     pub async fn fetch_token(
         &self,
-        action: &ActionDeclaration,
+        action: &ActionSpec,
         credential: &Credential,
         tokens: &TokenCache,
     ) -> Result<(), ActionError> {
@@ -117,11 +117,7 @@ impl DeclaredApi {
     }
 
     /// Checks that the credential has every field that the action needs.
-    pub fn check(
-        &self,
-        action: &ActionDeclaration,
-        credential: &Credential,
-    ) -> Result<(), ActionError> {
+    pub fn check(&self, action: &ActionSpec, credential: &Credential) -> Result<(), ActionError> {
         let Some(name) = &self.declaration.credential else {
             return Ok(());
         };
@@ -131,7 +127,7 @@ impl DeclaredApi {
         }
         Err(self.error(ActionFault::ConfigMissing {
             credential: name.clone(),
-            by_login: self.declaration.auth.logs_in(),
+            by_login: self.declaration.auth.needs_login(),
             fields,
         }))
     }

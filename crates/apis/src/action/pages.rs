@@ -71,7 +71,7 @@ async fn further(
         PageAnswer::Whole { received, .. } if answer::is_refusal(&received) => {
             answer::refusal_words(&run.action.answer, &received)
         }
-        _ => "the next page has no list where the others have it".to_owned(),
+        _ => "the next page has no list at the path where the other pages have it".to_owned(),
     })
 }
 
@@ -159,7 +159,7 @@ impl OpenedPage {
                 ..request.clone()
             }),
             None => NextPage::Refused(
-                "the next page is at another address, to which the credential does not go"
+                "the next page has a different origin, to which the credential is not sent"
                     .to_owned(),
             ),
         }

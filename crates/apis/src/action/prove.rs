@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::header::AUTHORIZATION;
-use kitbag_tool_spec::{AuthScheme, FillValues, OAuthGrant, TextTemplate};
+use kitbag_tool_spec::{AuthScheme, FillValues, OAuthGrant, TextPattern};
 
 use super::ActionFault;
 use super::run::ActionRun;
@@ -55,7 +55,7 @@ impl ActionRun<'_> {
     pub(super) async fn token_fetched(&self) -> Result<(), ActionFault> {
         let nothing = serde_json::Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let values = self.action.values(&nothing, &field);
+        let values = self.action.fill_values(&nothing, &field);
         self.proven(&values, None).await.map(drop)
     }
 
@@ -103,7 +103,7 @@ impl ActionRun<'_> {
         }
     }
 
-    fn signer(&self, service: &str, region: &TextTemplate, values: &FillValues<'_>) -> AwsSigner {
+    fn signer(&self, service: &str, region: &TextPattern, values: &FillValues<'_>) -> AwsSigner {
         AwsSigner {
             access_key_id: self.credential.given("access_key_id"),
             secret_access_key: self.credential.given("secret_access_key"),

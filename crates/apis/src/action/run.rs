@@ -2,7 +2,7 @@
 
 use http::HeaderMap;
 use kitbag_fetch::Secrets;
-use kitbag_tool_spec::{ActionDeclaration, AnswerType};
+use kitbag_tool_spec::{ActionSpec, AnswerType};
 use serde_json::{Map, Value};
 use url::{Origin, Url};
 
@@ -16,7 +16,7 @@ use crate::received::Received;
 
 pub(super) struct ActionRun<'a> {
     pub(super) api: &'a DeclaredApi,
-    pub(super) action: &'a ActionDeclaration,
+    pub(super) action: &'a ActionSpec,
     pub(super) credential: &'a Credential,
     pub(super) tokens: &'a TokenCache,
     pub(super) deadline: Deadline,
@@ -35,7 +35,7 @@ pub(super) struct PageRequest {
 impl<'a> ActionRun<'a> {
     pub(super) fn new(
         api: &'a DeclaredApi,
-        action: &'a ActionDeclaration,
+        action: &'a ActionSpec,
         credential: &'a Credential,
         tokens: &'a TokenCache,
     ) -> Self {
@@ -78,7 +78,7 @@ impl<'a> ActionRun<'a> {
     pub(super) fn origin(&self) -> Option<Origin> {
         let nothing = Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let base = self.api.base(&self.action.values(&nothing, &field));
+        let base = self.api.base(&self.action.fill_values(&nothing, &field));
         base.ok().map(|base| base.origin())
     }
 
@@ -136,7 +136,7 @@ impl<'a> ActionRun<'a> {
         refused: Option<&str>,
     ) -> Result<(PlacedResponse<'a>, Proven), ActionFault> {
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let values = self.action.values(&page.arguments, &field);
+        let values = self.action.fill_values(&page.arguments, &field);
         let proven = self.proven(&values, refused).await?;
         let request = self.request(page, &values, proven.proof.clone())?;
         Ok((self.attempted(request).await?, proven))

@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use kitbag_tool_spec::StorageDeclaration;
+use kitbag_tool_spec::StorageSpec;
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -38,7 +38,7 @@ impl ActionRun<'_> {
         if !has_images || is_inline {
             return answer;
         }
-        let missing = self.credential.missing(&storage.fields());
+        let missing = self.credential.missing(&storage.credential_fields());
         if !missing.is_empty() {
             let words = self.without_storage(&missing);
             answer.content.push(AnswerPart::Text(words));
@@ -60,7 +60,7 @@ impl ActionRun<'_> {
         let commands = commands.map(|field| format!("kitbag credentials set {name} {field}"));
         let commands: Vec<String> = commands.collect();
         format!(
-            "Nothing was stored. To have images stored and read their addresses here, the operator runs: {}",
+            "Nothing was stored. To store images and show their addresses here, the operator can run: {}",
             commands.join("; ")
         )
     }
@@ -68,7 +68,7 @@ impl ActionRun<'_> {
     /// Puts the address of an image into its place.
     async fn store(
         &self,
-        storage: &StorageDeclaration,
+        storage: &StorageSpec,
         part: &mut AnswerPart,
     ) -> Result<(), ImageNotStored> {
         let AnswerPart::Image { base64, media_type } = part else {
@@ -83,13 +83,13 @@ impl ActionRun<'_> {
 
     async fn put(
         &self,
-        storage: &StorageDeclaration,
+        storage: &StorageSpec,
         bytes: Bytes,
         media_type: &str,
     ) -> Result<Value, ImageNotStored> {
         let nothing = Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let values = self.action.values(&nothing, &field);
+        let values = self.action.fill_values(&nothing, &field);
         let folder = self.api.storage_address(&storage.url, &values)?;
         let url = named_in(&folder, media_type)?;
         let proof = self.fixed_proof(&storage.auth, &values)?;
@@ -121,13 +121,13 @@ impl ActionRun<'_> {
 /// Its sentence continues after "the image could not be stored".
 #[derive(Debug, thiserror::Error)]
 enum ImageNotStored {
-    #[error("the API sent no base64")]
+    #[error("the API sent invalid base64")]
     Base64(#[from] base64::DecodeError),
-    #[error("the API named no type that HTTP allows")]
+    #[error("the API named a media type that HTTP does not allow")]
     MediaType(#[from] http::header::InvalidHeaderValue),
-    #[error("no name for it could be made: {0}")]
+    #[error("no name could be generated for it: {0}")]
     Random(#[from] getrandom::Error),
-    #[error("its address is none: {0}")]
+    #[error("its URL is invalid: {0}")]
     Url(#[from] url::ParseError),
     #[error("the storage answered with the status {status}")]
     Refused { status: StatusCode },

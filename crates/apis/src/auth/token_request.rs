@@ -39,13 +39,13 @@ pub(crate) enum TokenGrant {
 /// The reason why there is no token. Its sentence continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
-    #[error("was not called: {origin} gave no token: {words}")]
+    #[error("was not called: {origin} issued no token: {words}")]
     Refused { origin: String, words: String },
-    #[error("was not called: {origin} answered the request for a token with HTTP {status}")]
+    #[error("was not called: {origin} answered the token request with HTTP {status}")]
     Unavailable { origin: String, status: u16 },
-    #[error("was not called: the answer of {origin} has no token in it")]
+    #[error("was not called: the answer of {origin} contains no token")]
     Unreadable { origin: String },
-    #[error("was not called: its token {fault}")]
+    #[error("was not called: its token endpoint {fault}")]
     Request { fault: RequestFault },
 }
 

@@ -24,10 +24,10 @@ pub enum ProviderFault {
         method: Method,
         allowed: Vec<Method>,
     },
-    #[error("was not called, the path cannot be used: {reason}")]
+    #[error("was not called, because the path is invalid: {reason}")]
     Path { reason: &'static str },
     /// It has asked for a wait, which is not over.
-    #[error("takes no requests for another {}", seconds(*wait))]
+    #[error("accepts no requests for another {}", seconds(*wait))]
     RateLimited { wait: Duration },
     #[error(transparent)]
     Request(#[from] RequestFault),
@@ -44,7 +44,7 @@ impl Remedy for ProviderError {
             ProviderFault::Path { .. } => None,
             ProviderFault::RateLimited { wait } => Some(format!("try again in {}", seconds(*wait))),
             ProviderFault::Request(RequestFault::Address { .. }) => Some(format!(
-                "if it should be reachable, say so with `allow_private` or `allow_addresses` of {table}"
+                "if it should be reachable, set `allow_private` or `allow_addresses` of {table}"
             )),
             ProviderFault::Request(fault) => fault.remedy_in(&table),
         }

@@ -189,7 +189,7 @@ impl Provider {
             return Ok(());
         }
         let Some(path) = target::relative(&self.spec.url, &request.url) else {
-            let outside = "to a place outside its base address, where calls may not go";
+            let outside = "to an address outside its base address, which is not allowed";
             return Err(RequestFault::redirect(outside).into());
         };
         match judge(&subject(&request.method, path)) {

@@ -12,7 +12,7 @@ use super::ProviderFault;
 /// meant to slip past a check.
 const MAX_ENCODINGS: usize = 4;
 
-const CLIMBS: &str = "it must stay below the address of the API, without `.` and `..`";
+const CLIMBS: &str = "it must stay below the base address of the API, without `.` and `..`";
 
 /// Returns the URL of `path` below `base`. A query in the path is kept, and `query` comes after it.
 pub(crate) fn below(
@@ -107,14 +107,14 @@ pub(crate) fn plain(path: &str) -> String {
 /// Returns the path without its leading slash, if every reading of it stays below the base.
 fn check(path: &str) -> Result<&str, &'static str> {
     if Url::parse(path).is_ok_and(|url| url.has_host()) {
-        return Err("it is a whole URL; give the path alone");
+        return Err("it is a full URL; pass only the path");
     }
     let relative = path.strip_prefix('/').unwrap_or(path);
     if relative.starts_with('/') {
         return Err("it begins with `//`, which would name another host");
     }
     if path.contains('#') {
-        return Err("it has a `#`; write `%23` if that belongs to a name");
+        return Err("it contains a `#`; write `%23` if that is part of a name");
     }
     check_readings(relative).map(|()| relative)
 }
@@ -129,7 +129,7 @@ fn check_readings(path: &str) -> Result<(), &'static str> {
         }
         reading = Cow::Owned(decoded);
     }
-    Err("it is encoded over and over")
+    Err("it is percent-encoded too many times")
 }
 
 fn decoded(text: &str) -> String {
@@ -140,10 +140,10 @@ fn decoded(text: &str) -> String {
 /// long as no step leads upwards.
 fn check_reading(path: &str) -> Result<(), &'static str> {
     if path.chars().any(char::is_control) {
-        return Err("it has control characters");
+        return Err("it contains control characters");
     }
     if path.contains('\\') {
-        return Err("it has a backslash, which some servers take for a slash");
+        return Err("it contains a backslash, which some servers treat as a slash");
     }
     match path.split('/').any(climbs) {
         true => Err(CLIMBS),
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn a_path_that_names_another_host_is_refused() {
-        let whole = "refused: it is a whole URL; give the path alone";
+        let whole = "refused: it is a full URL; pass only the path";
         check("https://a.example", "https://evil.example/x", &[], whole);
         check("https://a.example", "http:evil.example", &[], whole);
         check("https://a.example", "ftp://evil.example", &[], whole);
@@ -369,10 +369,10 @@ mod tests {
 
     #[test]
     fn a_path_that_servers_read_in_different_ways_is_refused() {
-        let backslash = "refused: it has a backslash, which some servers take for a slash";
+        let backslash = "refused: it contains a backslash, which some servers treat as a slash";
         check("https://a.example", "/a\\b", &[], backslash);
         check("https://a.example", "/a%5c..%5cb", &[], backslash);
-        let control = "refused: it has control characters";
+        let control = "refused: it contains control characters";
         for path in ["/a\nb", "/.\t./x", "/a%00b", "/a%0d%0ab", "/a%250ab"] {
             check("https://a.example", path, &[], control);
         }
@@ -380,13 +380,13 @@ mod tests {
             "https://a.example",
             "/a#b",
             &[],
-            "refused: it has a `#`; write `%23` if that belongs to a name",
+            "refused: it contains a `#`; write `%23` if that is part of a name",
         );
         check(
             "https://a.example",
             "/%2525252525a",
             &[],
-            "refused: it is encoded over and over",
+            "refused: it is percent-encoded too many times",
         );
     }
 }

@@ -266,7 +266,7 @@ async fn an_address_is_refused_whether_written_or_resolved() {
         .await;
         assert_eq!(
             found,
-            "`weather` was not called: `127.0.0.1` leads where calls may not go: 127.0.0.1 is not permitted"
+            "`weather` was not called: `127.0.0.1` is not an allowed destination: 127.0.0.1 is not permitted"
         );
     }
     let found = fails(
@@ -284,7 +284,7 @@ async fn an_address_is_refused_whether_written_or_resolved() {
     )
     .await;
     assert!(
-        found.contains("`localhost` leads where calls may not go"),
+        found.contains("`localhost` is not an allowed destination"),
         "{found}"
     );
 
@@ -312,7 +312,7 @@ async fn a_redirect_leads_no_further_than_a_call() {
         ("http://[::1]/", "::1 is not permitted"),
         ("http://2852039166/", "169.254.169.254 is not permitted"),
         ("file:///etc/passwd", "redirects to a `file:` address"),
-        ("http://user:word@127.0.0.1/", "with a user in it"),
+        ("http://user:word@127.0.0.1/", "with a user name in it"),
     ] {
         let found = fails(&provider, &format!("/to?{to}")).await;
         assert!(found.contains(expected), "{to}: {found}");
@@ -358,11 +358,11 @@ async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_call
             "to?admin",
             "redirects to a path that the rules do not permit",
         ),
-        ("/hid/x", "redirects to a place outside its base address"),
-        ("/v10/x", "redirects to a place outside its base address"),
+        ("/hid/x", "redirects to an address outside its base address"),
+        ("/v10/x", "redirects to an address outside its base address"),
         (
             "/v1/..%2fhid",
-            "redirects to a place outside its base address",
+            "redirects to an address outside its base address",
         ),
         (
             &format!("{by_name}/v1/admin"),
@@ -370,7 +370,7 @@ async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_call
         ),
         (
             &format!("{by_name}/hid"),
-            "redirects to a place outside its base address",
+            "redirects to an address outside its base address",
         ),
         (
             &format!("{back}/v1/admin"),
@@ -378,7 +378,7 @@ async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_call
         ),
         (
             &format!("{back}/hid"),
-            "redirects to a place outside its base address",
+            "redirects to an address outside its base address",
         ),
     ] {
         let found = provider
@@ -416,7 +416,7 @@ async fn a_body_follows_only_within_the_origin() {
     assert_eq!(post("/to?/v1/x").await, Ok("GET /v1/x ".to_owned()));
     let elsewhere = format!("/keep?http://{neighbour}/x");
     let expected = format!(
-        "`weather` redirects to http://{neighbour}, and what is sent there would leave this API"
+        "`weather` redirects to http://{neighbour}, which is not part of this API, so the request is not sent there"
     );
     assert_eq!(post(&elsewhere).await, Err(expected));
 }
@@ -463,7 +463,7 @@ async fn a_missing_variable_or_impossible_header_is_named_and_never_shown() {
         "{found}"
     );
     provider.lookup = Arc::new(|_: &str| Some(format!("{SECRET}\n")));
-    let expected = "`weather` cannot be sent its headers: the value of the header `Authorization` has \
+    let expected = "`weather` has invalid headers: the value of the header `Authorization` has \
          characters HTTP does not allow";
     assert_eq!(fails(&provider, "/x").await, expected);
     provider.lookup = Arc::new(|_: &str| None);
@@ -480,5 +480,5 @@ async fn the_wait_that_an_api_asks_for_is_kept_and_told() {
     let busy = provider.call(asking(Method::GET, "/busy"), ANYTHING).await;
     assert_eq!(busy.unwrap().status, 429);
     let told = fails(&provider, "/items").await;
-    assert_eq!(told, "`weather` takes no requests for another 30 s");
+    assert_eq!(told, "`weather` accepts no requests for another 30 s");
 }

@@ -9,14 +9,14 @@ use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use toml::{Spanned, Value};
 
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
+use crate::load::BaseDirs;
 use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: NAME,
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.agents)),
+    fingerprint: Some(|config| format!("{:?}", config.agents)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -64,7 +64,7 @@ pub struct Agents {
 pub(crate) fn build(
     raw: RawAgents,
     taken: impl Fn(&ServerName) -> bool,
-    ground: &Ground,
+    ground: &BaseDirs,
 ) -> Result<Option<Agents>, Fault> {
     let name: ServerName = NAME.parse().expect("a constant that is a name");
     let enabled = raw.enabled.as_ref().map(|it| *it.get_ref());
@@ -72,33 +72,35 @@ pub(crate) fn build(
         return Ok(None);
     }
     if taken(&name) {
-        return match raw.written_at() {
-            Some(span) => Err(name_taken(name, span)),
+        return match raw.requested_at() {
+            Some(span) => Err(name_taken_fault(name, span)),
             None => Ok(None),
         };
     }
-    let directory = raw.directory.map(|path| ground.path(path.get_ref()));
-    let spec = spec(name, directory.as_deref());
+    let directory = raw
+        .directory
+        .map(|path| ground.resolve_path(path.get_ref()));
+    let spec = server_spec(name, directory.as_deref());
     Ok(Some(Agents { directory, spec }))
 }
 
 impl RawAgents {
     /// Returns the place of a key with which the person asks for the server.
-    fn written_at(&self) -> Option<Range<usize>> {
+    fn requested_at(&self) -> Option<Range<usize>> {
         let enabled = self.enabled.as_ref().map(Spanned::span);
         enabled.or_else(|| self.directory.as_ref().map(Spanned::span))
     }
 }
 
-fn name_taken(name: ServerName, span: Range<usize>) -> Fault {
+fn name_taken_fault(name: ServerName, span: Range<usize>) -> Fault {
     let section = Section {
         key: NAME.to_owned(),
         span,
     };
-    section.wrong(Problem::NameTaken { name })
+    section.fault(Problem::NameTaken { name })
 }
 
-fn spec(name: ServerName, directory: Option<&Path>) -> ServerSpec {
+fn server_spec(name: ServerName, directory: Option<&Path>) -> ServerSpec {
     let place = directory.map(|path| path.display().to_string());
     let version = format!(
         "{} {}",

@@ -5,13 +5,15 @@ use std::time::Duration;
 use toml::{Spanned, Value};
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number, text};
-use crate::values::{Section, none_of};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number_value, text_value,
+};
+use crate::values::{Section, not_one_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "audit",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.audit)),
+    fingerprint: Some(|config| format!("{:?}", config.audit)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -21,14 +23,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "keep_days",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(KEEP_DAYS)),
+            default: Fallback::Value(|| number_value(KEEP_DAYS)),
             meaning: "The number of days for which the record of calls is kept. Older rows are removed in the \
                       background while the gateway serves.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "arguments",
-            default: Fallback::Value(|| text(ArgumentsKept::None.as_str())),
+            default: Fallback::Value(|| text_value(ArgumentRecording::None.as_str())),
             meaning: "What is recorded of the arguments of calls and of the words of searches. `\"none\"`: nothing. \
                       `\"hash\"`: a hash under the key of this store, which tells like arguments from others. \
                       `\"redacted\"`: the beginning of the text, without values that look like secrets; what else is \
@@ -61,23 +63,23 @@ pub(crate) struct RawAudit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
     /// The time for which a record is kept.
-    pub keep: Duration,
+    pub retention: Duration,
     /// True if a call that cannot be recorded is refused.
     pub required: bool,
-    pub arguments: ArgumentsKept,
+    pub arguments: ArgumentRecording,
 }
 
 /// The part of the arguments of a call that goes on record. There is no choice to keep them whole:
 /// clients pass passwords and tokens as arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ArgumentsKept {
+pub enum ArgumentRecording {
     #[default]
     None,
     Hash,
     Redacted,
 }
 
-impl ArgumentsKept {
+impl ArgumentRecording {
     const ALL: [Self; 3] = [Self::None, Self::Hash, Self::Redacted];
 
     pub fn as_str(self) -> &'static str {
@@ -94,20 +96,20 @@ impl ArgumentsKept {
             .find(|it| it.as_str() == text.get_ref());
         found.ok_or_else(|| {
             let choices = Self::ALL.map(Self::as_str).to_vec();
-            Section::of("audit").wrong_at("arguments", text, none_of(text.get_ref(), choices))
+            Section::new("audit").fault_at("arguments", text, not_one_of(text.get_ref(), choices))
         })
     }
 }
 
 pub(crate) fn build(raw: RawAudit) -> Result<Audit, Fault> {
-    let days = Section::of("audit").number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
+    let days = Section::new("audit").parse_number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
     let keep = Duration::from_secs(86_400).saturating_mul(u32::try_from(days).unwrap_or(u32::MAX));
     Ok(Audit {
-        keep,
+        retention: keep,
         required: raw.required,
         arguments: match &raw.arguments {
-            Some(text) => ArgumentsKept::parse(text)?,
-            None => ArgumentsKept::default(),
+            Some(text) => ArgumentRecording::parse(text)?,
+            None => ArgumentRecording::default(),
         },
     })
 }
@@ -118,7 +120,7 @@ mod tests {
 
     #[test]
     fn the_record_of_calls_is_kept_for_days() {
-        let days = |text: &str| config(text).unwrap().audit.keep.as_secs() / 86_400;
+        let days = |text: &str| config(text).unwrap().audit.retention.as_secs() / 86_400;
         assert_eq!((days(""), days("[audit]\nkeep_days = 7")), (90, 7));
         check(
             "[audit]\nkeep_days = 0",

@@ -4,22 +4,24 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use kitbag_policy::{AddressRules, Pattern};
-use kitbag_tool_spec::{DeclaredNameError, ToolId};
+use kitbag_tool_spec::{ToolId, ToolNameError};
 use toml::{Spanned, Value};
 use url::Url;
 
-use super::provider::networks;
-use super::surfaces::pattern;
+use super::provider::parse_networks;
+use super::surfaces::compile_pattern;
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
-use crate::raw::{Named, Texts};
-use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
+use crate::load::BaseDirs;
+use crate::raw::{ByName, Texts};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts_value,
+};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "catalog",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| {
+    fingerprint: Some(|config| {
         format!(
             "{:?} {:?} {:?}",
             config.catalog.directories, config.catalog.data, config.catalog.tools
@@ -30,7 +32,7 @@ pub(crate) const SECTION: SectionRow = SectionRow {
 pub(crate) const ENDPOINTS_SECTION: SectionRow = SectionRow {
     name: "endpoints",
     layout: TableLayout::Each(&ENDPOINT),
-    in_force: Some(|config| {
+    fingerprint: Some(|config| {
         let catalog = &config.catalog;
         format!("{:?} {:?}", catalog.endpoints, catalog.endpoint_patterns)
     }),
@@ -51,7 +53,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "data",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Files of your own [dated data](tool-files.md#dated-data), such as the profile for \
                       [`icp_scorer`](tools/icp-scorer.md). They are read for each call.",
             ..KeyRow::PLAIN
@@ -59,7 +61,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "tools",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "The [built-in tools](tools/README.md) to offer, by id and with `*` for anything. One whose \
                       credential is set is offered without being named here.",
             ..KeyRow::PLAIN
@@ -109,7 +111,7 @@ const ENDPOINT: KeyTable = KeyTable {
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges it may lead to, whatever they are.",
             ..KeyRow::PLAIN
         },
@@ -180,78 +182,86 @@ pub struct ToolEndpoint {
 
 pub(crate) fn build(
     raw: RawCatalog,
-    endpoints: Named<RawEndpoint>,
-    ground: &Ground,
+    endpoints: ByName<RawEndpoint>,
+    ground: &BaseDirs,
 ) -> Result<CatalogSettings, Fault> {
-    let section = Section::of("catalog");
+    let section = Section::new("catalog");
     let tools = raw.tools.iter();
     let (of_patterns, of_tools) = endpoints
         .into_iter()
         .partition::<Vec<_>, _>(|(id, _)| id.get_ref().contains('*'));
     Ok(CatalogSettings {
         directories: match raw.directories {
-            Some(directories) => directories.iter().map(|it| ground.path(it)).collect(),
+            Some(directories) => directories
+                .iter()
+                .map(|it| ground.resolve_path(it))
+                .collect(),
             None => vec![ground.data_dir.join("tools")],
         },
-        data: raw.data.iter().map(|it| ground.path(it)).collect(),
+        data: raw.data.iter().map(|it| ground.resolve_path(it)).collect(),
         tools: tools
-            .map(|text| pattern(&section, "tools", text, Pattern::any))
+            .map(|text| compile_pattern(&section, "tools", text, Pattern::any))
             .collect::<Result<_, Fault>>()?,
         endpoints: of_tools
             .into_iter()
-            .map(|(id, raw)| Ok((tool_id(&id, id.get_ref())?, endpoint(&id, raw)?)))
+            .map(|(id, raw)| Ok((parse_tool_id(&id, id.get_ref())?, parse_endpoint(&id, raw)?)))
             .collect::<Result<_, Fault>>()?,
-        endpoint_patterns: endpoint_patterns(of_patterns)?,
+        endpoint_patterns: parse_endpoint_patterns(of_patterns)?,
     })
 }
 
-fn endpoint_patterns(
+fn parse_endpoint_patterns(
     endpoints: Vec<(Spanned<String>, RawEndpoint)>,
 ) -> Result<Vec<(Pattern, ToolEndpoint)>, Fault> {
     let mut patterns = Vec::new();
     for (id, raw) in endpoints {
         // Between the stars stands what could be part of an id.
-        tool_id(&id, &id.get_ref().replace('*', "x"))?;
-        let pattern = pattern(&Section::of("endpoints"), "*", &id, Pattern::any)?;
-        patterns.push((pattern, endpoint(&id, raw)?));
+        parse_tool_id(&id, &id.get_ref().replace('*', "x"))?;
+        let pattern = compile_pattern(&Section::new("endpoints"), "*", &id, Pattern::any)?;
+        patterns.push((pattern, parse_endpoint(&id, raw)?));
     }
     patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.as_str().len()));
     Ok(patterns)
 }
 
-fn endpoint(id: &Spanned<String>, raw: RawEndpoint) -> Result<ToolEndpoint, Fault> {
-    let section = Section::named("endpoints", id);
+fn parse_endpoint(id: &Spanned<String>, raw: RawEndpoint) -> Result<ToolEndpoint, Fault> {
+    let section = Section::for_name("endpoints", id);
     Ok(ToolEndpoint {
-        url: address("url", raw.url, &section)?,
-        token_url: address("token_url", raw.token_url, &section)?,
-        authorize_url: address("authorize_url", raw.authorize_url, &section)?,
-        storage_url: address("storage_url", raw.storage_url, &section)?,
+        url: parse_address("url", raw.url, &section)?,
+        token_url: parse_address("token_url", raw.token_url, &section)?,
+        authorize_url: parse_address("authorize_url", raw.authorize_url, &section)?,
+        storage_url: parse_address("storage_url", raw.storage_url, &section)?,
         addresses: AddressRules {
             private: raw.allow_private,
-            networks: networks(&raw.allow_addresses, &section)?,
+            networks: parse_networks(&raw.allow_addresses, &section)?,
         },
     })
 }
 
-fn tool_id(id: &Spanned<String>, text: &str) -> Result<ToolId, Fault> {
-    let parsed: Result<ToolId, DeclaredNameError> = text.parse();
+fn parse_tool_id(id: &Spanned<String>, text: &str) -> Result<ToolId, Fault> {
+    let parsed: Result<ToolId, ToolNameError> = text.parse();
     parsed.map_err(|error| {
         let reason = error.to_string();
         Fault::new(id.span(), "endpoints", Problem::ToolId { reason })
     })
 }
 
-fn address(
+fn parse_address(
     key: &'static str,
     url: Option<Spanned<String>>,
     section: &Section,
 ) -> Result<Option<Url>, Fault> {
-    url.map(|url| base(key, &url, section)).transpose()
+    url.map(|url| parse_base_url(key, &url, section))
+        .transpose()
 }
 
-fn base(key: &'static str, url: &Spanned<String>, section: &Section) -> Result<Url, Fault> {
-    super::provider::base(url.get_ref())
-        .map_err(|reason| section.wrong_at(key, url, Problem::ProviderUrl { reason }))
+fn parse_base_url(
+    key: &'static str,
+    url: &Spanned<String>,
+    section: &Section,
+) -> Result<Url, Fault> {
+    super::provider::parse_base_url(url.get_ref())
+        .map_err(|reason| section.fault_at(key, url, Problem::ProviderUrl { reason }))
 }
 
 #[cfg(test)]

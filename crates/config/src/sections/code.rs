@@ -8,18 +8,19 @@ use kitbag_intents::{ExecutionMode, RouteFlags};
 use toml::{Spanned, Value};
 
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
+use crate::load::BaseDirs;
 use crate::raw::{RawDuration, Texts};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration, number, text, texts,
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration_value, number_value,
+    text_value, texts_value,
 };
-use crate::sections::surfaces::surface;
+use crate::sections::surfaces::parse_surface;
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "code",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.code)),
+    fingerprint: Some(|config| format!("{:?}", config.code)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -29,13 +30,13 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "surfaces",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&["code".to_owned()])),
+            default: Fallback::Value(|| texts_value(&["code".to_owned()])),
             meaning: "The surfaces that list `run_code` and `run_intent`. The surface `code` lists nothing else.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "execution_mode",
-            default: Fallback::Value(|| text(ExecutionMode::default().as_str())),
+            default: Fallback::Value(|| text_value(ExecutionMode::default().as_str())),
             meaning: "The way of `run_intent`: programs first and then plain calls (`\"hybrid\"`), plain calls alone \
                       (`\"mcp_only\"`, which also switches `run_code` off), or programs alone (`\"code_execution\"`).",
             ..KeyRow::PLAIN
@@ -84,14 +85,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cache",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(Code::default().cache)),
+            default: Fallback::Value(|| duration_value(Code::default().cache)),
             meaning: "The time for which a result that was only read answers the same request of the same tenant \
                       again; `0` keeps none.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "isolation",
-            default: Fallback::Value(|| text("required")),
+            default: Fallback::Value(|| text_value("required")),
             meaning: "`\"required\"` runs programs only where the kernel has every layer of the jail; \
                       `\"best_effort\"` runs them behind the layers that there are. `kitbag doctor` lists the layers.",
             ..KeyRow::PLAIN
@@ -99,7 +100,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(Code::default().timeout)),
+            default: Fallback::Value(|| duration_value(Code::default().timeout)),
             meaning: "The longest time that a program may take, calls included. The time in which a person is asked \
                       does not count.",
             ..KeyRow::PLAIN
@@ -107,14 +108,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "memory_mb",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().memory_mb)),
+            default: Fallback::Value(|| number_value(Code::default().memory_mb)),
             meaning: "The memory that a program may use, at most 512.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_output_bytes",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().max_output_bytes)),
+            default: Fallback::Value(|| number_value(Code::default().max_output_bytes)),
             meaning: "The size of the value that a program may return, and of what it prints. A model is shown less: \
                       `result_tokens` in `[surfaces]`.",
             ..KeyRow::PLAIN
@@ -122,28 +123,28 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "max_calls",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().max_calls)),
+            default: Fallback::Value(|| number_value(Code::default().max_calls)),
             meaning: "The calls that a program may make.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_parallel_calls",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().max_parallel_calls)),
+            default: Fallback::Value(|| number_value(Code::default().max_parallel_calls)),
             meaning: "The calls of one program that run at the same time. Further ones wait.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "workers",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().workers)),
+            default: Fallback::Value(|| number_value(Code::default().workers)),
             meaning: "The programs that run at the same time, each in a process of its own. Further ones wait.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "warm_workers",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Code::default().warm_workers)),
+            default: Fallback::Value(|| number_value(Code::default().warm_workers)),
             meaning: "The processes that wait for the next program, once there was a first.",
             ..KeyRow::PLAIN
         },
@@ -215,17 +216,17 @@ impl Default for Code {
     }
 }
 
-pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
-    let section = Section::of("code");
+pub(crate) fn build(raw: RawCode, ground: &BaseDirs) -> Result<Code, Fault> {
+    let section = Section::new("code");
     let default = Code::default();
     let route = default.route;
-    let surfaces = raw.surfaces.map(|names| surfaces(&section, &names));
+    let surfaces = raw.surfaces.map(|names| parse_surfaces(&section, &names));
     let isolation = [("required", false), ("best_effort", true)];
     Ok(Code {
         surfaces: surfaces.transpose()?.unwrap_or(default.surfaces),
         route: RouteFlags {
             execution_mode: section
-                .choose("execution_mode", raw.execution_mode, &modes())?
+                .parse_choice("execution_mode", raw.execution_mode, &execution_modes())?
                 .unwrap_or_default(),
             enable_code_generation: raw
                 .enable_code_generation
@@ -240,53 +241,64 @@ pub(crate) fn build(raw: RawCode, ground: &Ground) -> Result<Code, Fault> {
         },
         templates: raw.templates.map_or_else(
             || ground.data_dir.join("templates"),
-            |path| ground.path(&path),
+            |path| ground.resolve_path(&path),
         ),
-        cache: section.duration_or_off("cache", raw.cache, default.cache)?,
+        cache: section.parse_duration_or_off("cache", raw.cache, default.cache)?,
         best_effort: section
-            .choose("isolation", raw.isolation, &isolation)?
+            .parse_choice("isolation", raw.isolation, &isolation)?
             .unwrap_or_default(),
-        timeout: section.duration("timeout", raw.timeout, default.timeout)?,
-        memory_mb: memory(&section, raw.memory_mb, default.memory_mb)?,
-        max_output_bytes: section.number(
+        timeout: section.parse_duration("timeout", raw.timeout, default.timeout)?,
+        memory_mb: parse_memory(&section, raw.memory_mb, default.memory_mb)?,
+        max_output_bytes: section.parse_number(
             "max_output_bytes",
             raw.max_output_bytes,
             1_000,
             default.max_output_bytes,
         )?,
-        max_calls: section.number("max_calls", raw.max_calls, 1, default.max_calls)?,
-        max_parallel_calls: section.number(
+        max_calls: section.parse_number("max_calls", raw.max_calls, 1, default.max_calls)?,
+        max_parallel_calls: section.parse_number(
             "max_parallel_calls",
             raw.max_parallel_calls,
             1,
             default.max_parallel_calls,
         )?,
-        workers: section.number("workers", raw.workers, 1, default.workers)?,
-        warm_workers: section.number("warm_workers", raw.warm_workers, 0, default.warm_workers)?,
+        workers: section.parse_number("workers", raw.workers, 1, default.workers)?,
+        warm_workers: section.parse_number(
+            "warm_workers",
+            raw.warm_workers,
+            0,
+            default.warm_workers,
+        )?,
     })
 }
 
-fn modes() -> [(&'static str, ExecutionMode); 3] {
+fn execution_modes() -> [(&'static str, ExecutionMode); 3] {
     ExecutionMode::ALL.map(|mode| (mode.as_str(), mode))
 }
 
 /// An engine takes a few megabytes for itself; no program that joins results needs half a gigabyte.
-fn memory(section: &Section, value: Option<Spanned<i64>>, default: usize) -> Result<usize, Fault> {
+fn parse_memory(
+    section: &Section,
+    value: Option<Spanned<i64>>,
+    default: usize,
+) -> Result<usize, Fault> {
     if let Some(value) = &value
         && *value.get_ref() > 512
     {
         let found = value.get_ref().to_string();
-        return Err(section.wrong_at(
+        return Err(section.fault_at(
             "memory_mb",
             value,
             Problem::OutOfRange { found, most: "512" },
         ));
     }
-    section.number("memory_mb", value, 16, default)
+    section.parse_number("memory_mb", value, 16, default)
 }
 
-fn surfaces(section: &Section, names: &Texts) -> Result<Vec<Surface>, Fault> {
-    let surfaces = names.iter().map(|name| surface(section, "surfaces", name));
+fn parse_surfaces(section: &Section, names: &Texts) -> Result<Vec<Surface>, Fault> {
+    let surfaces = names
+        .iter()
+        .map(|name| parse_surface(section, "surfaces", name));
     surfaces.collect()
 }
 

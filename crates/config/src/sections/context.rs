@@ -7,7 +7,7 @@ use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "context",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.context)),
+    fingerprint: Some(|config| format!("{:?}", config.context)),
 };
 
 const TABLE: KeyTable = KeyTable {

@@ -4,13 +4,13 @@ use kitbag_clients::Client;
 
 use crate::error::Fault;
 use crate::raw::Texts;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, texts_value};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "import",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.follow)),
+    fingerprint: Some(|config| format!("{:?}", config.follow)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -19,7 +19,7 @@ const TABLE: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: "follow",
         value: ValueType::Texts,
-        default: Fallback::Value(|| texts(&[])),
+        default: Fallback::Value(|| texts_value(&[])),
         meaning: "Clients, such as `\"cursor\"`, whose files a running gateway follows: a server that is added there \
                   is imported as `kitbag import` would, and served. Only what a file did not have when it was last \
                   looked at counts as added (remembered in `imported.json` in the data directory), so what you \
@@ -38,12 +38,12 @@ pub(crate) struct RawImport {
 }
 
 pub(crate) fn build(raw: RawImport) -> Result<Vec<Client>, Fault> {
-    let section = Section::of("import");
+    let section = Section::new("import");
     let clients = Client::ALL.map(|client| (client.name(), client));
     let chosen = raw
         .follow
         .into_iter()
-        .map(|name| section.choose("follow", Some(name), &clients))
+        .map(|name| section.parse_choice("follow", Some(name), &clients))
         .collect::<Result<Vec<_>, _>>()?;
     Ok(chosen.into_iter().flatten().collect())
 }

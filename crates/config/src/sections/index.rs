@@ -10,18 +10,18 @@ use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
+use crate::load::BaseDirs;
 use crate::raw::RawDuration;
 use crate::rows::{
     Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
-    duration, text,
+    duration_value, text_value,
 };
-use crate::values::{Section, none_of};
+use crate::values::{Section, not_one_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "index",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.embedder)),
+    fingerprint: Some(|config| format!("{:?}", config.embedder)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -30,8 +30,8 @@ const TABLE: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: "embedder",
         value: ValueType::TextOrTable(&EMBEDDER),
-        default: Fallback::Value(|| text(BUILT_IN)),
-        restart: Some(Restart::unless(|a, b| a.embedder == b.embedder)),
+        default: Fallback::Value(|| text_value(BUILT_IN)),
+        restart: Some(Restart::unless_same(|a, b| a.embedder == b.embedder)),
         meaning: "The source of the vectors: the model in the binary, or the one of the table `[index.embedder]`.",
         ..KeyRow::PLAIN
     }],
@@ -42,17 +42,17 @@ const EMBEDDER: KeyTable = KeyTable {
     alternatives: &[
         Alternative {
             key: "directory",
-            told: "an embedder in a `directory`",
+            description: "an embedder in a `directory`",
         },
         Alternative {
             key: "endpoint",
-            told: "an embedder with an `endpoint`",
+            description: "an embedder with an `endpoint`",
         },
     ],
     rows: &[
         KeyRow {
             name: "directory",
-            only_beside: Some("directory"),
+            only_with: Some("directory"),
             meaning: "A BERT model as published, with `config.json`, `model.safetensors` and `tokenizer.json` or \
                       `vocab.txt`. `1_Pooling/config.json` says whether tokens are averaged or the first one is \
                       taken.",
@@ -61,14 +61,14 @@ const EMBEDDER: KeyTable = KeyTable {
         KeyRow {
             name: "endpoint",
             secrecy: Secrecy::Address,
-            only_beside: Some("endpoint"),
+            only_with: Some("endpoint"),
             meaning: "A service that speaks OpenAI's embeddings format, up to and without `/embeddings`, such as \
                       `\"https://host/v1\"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "model",
-            only_beside: Some("endpoint"),
+            only_with: Some("endpoint"),
             meaning: "The name that the service has for the model.",
             ..KeyRow::PLAIN
         },
@@ -77,7 +77,7 @@ const EMBEDDER: KeyTable = KeyTable {
             default: Fallback::Unset("none"),
             secrecy: Secrecy::Whole,
             fills_variables: true,
-            only_beside: Some("endpoint"),
+            only_with: Some("endpoint"),
             meaning: "Sent as a bearer token. May contain `${VARIABLE}` or `${secret:NAME}`.",
             ..KeyRow::PLAIN
         },
@@ -85,15 +85,15 @@ const EMBEDDER: KeyTable = KeyTable {
             name: "dimensions",
             value: ValueType::WholeNumber,
             default: Fallback::Unset("what the service gives"),
-            only_beside: Some("endpoint"),
+            only_with: Some("endpoint"),
             meaning: "The length of vectors; asked of the service and checked.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(DEFAULT_TIMEOUT)),
-            only_beside: Some("endpoint"),
+            default: Fallback::Value(|| duration_value(DEFAULT_TIMEOUT)),
+            only_with: Some("endpoint"),
             meaning: "The longest wait for one answer of the service. A search waits at most 5 seconds.",
             ..KeyRow::PLAIN
         },
@@ -122,12 +122,12 @@ pub(crate) struct RawIndex {
 #[derive(Debug)]
 enum RawEmbedder {
     Named(String),
-    Elsewhere(Box<RawElsewhere>),
+    External(Box<RawExternalEmbedder>),
 }
 
 #[derive(Debug, Default, serde::Deserialize)]
 #[serde(default, expecting = "a table")]
-pub(crate) struct RawElsewhere {
+pub(crate) struct RawExternalEmbedder {
     directory: Option<Spanned<String>>,
     endpoint: Option<Spanned<String>>,
     model: Option<String>,
@@ -177,7 +177,7 @@ pub struct Prefixes {
 const BUILT_IN: &str = "built-in";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) fn build(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
+pub(crate) fn build(raw: RawIndex, ground: &BaseDirs) -> Result<Embedder, Fault> {
     let Some(raw) = raw.embedder else {
         return Ok(Embedder::BuiltIn);
     };
@@ -187,9 +187,9 @@ pub(crate) fn build(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
         RawEmbedder::Named(found) => Err(Fault::new(
             span,
             "index.embedder",
-            none_of(&found, vec![BUILT_IN]),
+            not_one_of(&found, vec![BUILT_IN]),
         )),
-        RawEmbedder::Elsewhere(raw) => elsewhere(
+        RawEmbedder::External(raw) => build_external(
             *raw,
             &Section {
                 key: "index.embedder".to_owned(),
@@ -200,33 +200,37 @@ pub(crate) fn build(raw: RawIndex, ground: &Ground) -> Result<Embedder, Fault> {
     }
 }
 
-fn elsewhere(mut raw: RawElsewhere, section: &Section, ground: &Ground) -> Result<Embedder, Fault> {
+fn build_external(
+    mut raw: RawExternalEmbedder,
+    section: &Section,
+    ground: &BaseDirs,
+) -> Result<Embedder, Fault> {
     let prefixes = Prefixes {
         query: raw.query_prefix.take(),
         document: raw.document_prefix.take(),
     };
     match (raw.directory.take(), raw.endpoint.take()) {
-        (Some(_), Some(_)) => Err(section.wrong(Problem::DirectoryAndEndpoint)),
-        (None, None) => Err(section.wrong(Problem::NeitherDirectoryNorEndpoint)),
+        (Some(_), Some(_)) => Err(section.fault(Problem::DirectoryAndEndpoint)),
+        (None, None) => Err(section.fault(Problem::NeitherDirectoryNorEndpoint)),
         (Some(path), None) => Ok(Embedder::Directory(ModelDirectory {
-            path: ground.path(path.get_ref()),
+            path: ground.resolve_path(path.get_ref()),
             prefixes,
         })),
-        (None, Some(url)) => endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
+        (None, Some(url)) => build_endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
     }
 }
 
-fn endpoint(
+fn build_endpoint(
     url: &Spanned<String>,
-    raw: RawElsewhere,
+    raw: RawExternalEmbedder,
     prefixes: Prefixes,
     section: &Section,
 ) -> Result<EmbeddingsEndpoint, Fault> {
-    let parsed = embedder_url(url.get_ref())
-        .map_err(|problem| section.wrong_at("endpoint", url, problem))?;
-    let model = raw.model.ok_or_else(|| section.wrong(Problem::NoModel))?;
+    let parsed = parse_embedder_url(url.get_ref())
+        .map_err(|problem| section.fault_at("endpoint", url, problem))?;
+    let model = raw.model.ok_or_else(|| section.fault(Problem::NoModel))?;
     let dimensions = match raw.dimensions {
-        Some(value) => Some(section.number("dimensions", Some(value), 1, 1)?),
+        Some(value) => Some(section.parse_number("dimensions", Some(value), 1, 1)?),
         None => None,
     };
     Ok(EmbeddingsEndpoint {
@@ -234,12 +238,12 @@ fn endpoint(
         model,
         api_key: raw.api_key.map(Template::new),
         dimensions,
-        timeout: section.duration("timeout", raw.timeout, DEFAULT_TIMEOUT)?,
+        timeout: section.parse_duration("timeout", raw.timeout, DEFAULT_TIMEOUT)?,
         prefixes,
     })
 }
 
-fn embedder_url(text: &str) -> Result<Url, Problem> {
+fn parse_embedder_url(text: &str) -> Result<Url, Problem> {
     let url = Url::parse(text).map_err(|error| Problem::EmbedderUrl {
         reason: error.to_string(),
     })?;
@@ -268,8 +272,8 @@ impl<'de> Deserialize<'de> for RawEmbedder {
 
             fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<RawEmbedder, A::Error> {
                 let table = de::value::MapAccessDeserializer::new(map);
-                RawElsewhere::deserialize(table)
-                    .map(|table| RawEmbedder::Elsewhere(Box::new(table)))
+                RawExternalEmbedder::deserialize(table)
+                    .map(|table| RawEmbedder::External(Box::new(table)))
             }
         }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use toml::{Spanned, Value};
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number_value};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "learning",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.learning)),
+    fingerprint: Some(|config| format!("{:?}", config.learning)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -45,7 +45,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "keep_days",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(KEEP_DAYS)),
+            default: Fallback::Value(|| number_value(KEEP_DAYS)),
             meaning: "The number of days after which a lesson is forgotten.",
             ..KeyRow::PLAIN
         },
@@ -81,19 +81,19 @@ pub struct LearningSettings {
     pub keep_words: bool,
     /// True if the arguments of calls teach something, too.
     pub arguments: bool,
-    pub keep: Duration,
+    pub retention: Duration,
     /// True if the use of all tenants counts a little for each.
     pub shared: bool,
 }
 
 pub(crate) fn build(raw: RawLearning) -> Result<LearningSettings, Fault> {
-    let days = Section::of("learning").number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
+    let days = Section::new("learning").parse_number("keep_days", raw.keep_days, 1, KEEP_DAYS)?;
     let day = Duration::from_secs(86_400);
     Ok(LearningSettings {
         enabled: raw.enabled.unwrap_or(true),
         keep_words: raw.keep_words,
         arguments: raw.arguments.unwrap_or(true),
-        keep: day.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)),
+        retention: day.saturating_mul(u32::try_from(days).unwrap_or(u32::MAX)),
         shared: raw.shared,
     })
 }

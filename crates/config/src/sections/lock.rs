@@ -13,13 +13,15 @@ use toml::Spanned;
 
 use crate::error::Fault;
 use crate::raw::RawDuration;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration, text};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, duration_value, text_value,
+};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "lock",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.lock)),
+    fingerprint: Some(|config| format!("{:?}", config.lock)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -28,7 +30,7 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "on_drift",
-            default: Fallback::Value(|| text(HOLD)),
+            default: Fallback::Value(|| text_value(HOLD)),
             meaning: "What follows when a server of the [lock file](lock.md) lists a tool or prompt that is not as it was \
                   approved. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
                   the metrics and `kitbag lock status` tell of it.",
@@ -37,7 +39,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "recheck_after",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(RECHECK_AFTER)),
+            default: Fallback::Value(|| duration_value(RECHECK_AFTER)),
             meaning: "Before a tool or prompt of a server of the lock file is called, the server is asked again what it \
                       lists if it was asked longer ago than this: not every server announces what it changes.",
             ..KeyRow::PLAIN
@@ -89,7 +91,7 @@ pub enum LockState {
 #[derive(Debug, Clone, Copy)]
 pub enum ServerLock<'a> {
     /// The server is not locked.
-    Free,
+    Unlocked,
     Locked(&'a LockedServer),
     /// The lock file cannot be read, so it is not known what was approved.
     Unreadable,
@@ -108,28 +110,28 @@ impl Default for Lock {
 
 impl Lock {
     /// Returns what was approved of a server.
-    pub fn of(&self, server: &ServerName) -> ServerLock<'_> {
+    pub fn server_lock(&self, server: &ServerName) -> ServerLock<'_> {
         if self.built_in.as_ref() == Some(server) {
-            return ServerLock::Free;
+            return ServerLock::Unlocked;
         }
         match &self.state {
-            LockState::Absent => ServerLock::Free,
+            LockState::Absent => ServerLock::Unlocked,
             LockState::Read(file) => match file.servers.get(server) {
                 Some(locked) => ServerLock::Locked(locked),
-                None => ServerLock::Free,
+                None => ServerLock::Unlocked,
             },
             LockState::Unreadable(_) => ServerLock::Unreadable,
         }
     }
 
     /// True if callers get of this server only what was approved.
-    pub fn holds(&self, server: &ServerName) -> bool {
-        self.on_drift == OnDrift::Hold && !matches!(self.of(server), ServerLock::Free)
+    pub fn requires_approval(&self, server: &ServerName) -> bool {
+        self.on_drift == OnDrift::Hold && !matches!(self.server_lock(server), ServerLock::Unlocked)
     }
 }
 
 impl LockState {
-    pub(crate) fn read(path: &Path) -> Self {
+    pub(crate) fn load(path: &Path) -> Self {
         let text = match fs::read_to_string(path) {
             // A link that leads nowhere is a mistake, and no decision against a lock.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
@@ -152,16 +154,16 @@ impl LockState {
 }
 
 /// The lock file beside a configuration: `kitbag.lock` beside `kitbag.toml`.
-pub(crate) fn beside(configuration: &Path) -> PathBuf {
+pub(crate) fn lock_file_path(configuration: &Path) -> PathBuf {
     configuration.with_extension("lock")
 }
 
 pub(crate) fn build(raw: RawLock) -> Result<Lock, Fault> {
-    let section = Section::of("lock");
-    let on_drift = section.choose("on_drift", raw.on_drift, &CHOICES)?;
+    let section = Section::new("lock");
+    let on_drift = section.parse_choice("on_drift", raw.on_drift, &CHOICES)?;
     Ok(Lock {
         on_drift: on_drift.unwrap_or_default(),
-        recheck_after: section.duration("recheck_after", raw.recheck_after, RECHECK_AFTER)?,
+        recheck_after: section.parse_duration("recheck_after", raw.recheck_after, RECHECK_AFTER)?,
         ..Lock::default()
     })
 }
@@ -187,22 +189,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kitbag.lock");
         let lock = || Lock {
-            state: LockState::read(&path),
+            state: LockState::load(&path),
             built_in: Some("agents".parse().unwrap()),
             ..Lock::default()
         };
         let git = "git".parse().unwrap();
-        assert!(!lock().holds(&git));
+        assert!(!lock().requires_approval(&git));
         for broken in ["", "version = 1\n<<<<<<< ours", "version = 9"] {
             fs::write(&path, broken).unwrap();
-            assert!(lock().holds(&git), "{broken}");
-            assert!(!lock().holds(&"agents".parse().unwrap()));
+            assert!(lock().requires_approval(&git), "{broken}");
+            assert!(!lock().requires_approval(&"agents".parse().unwrap()));
         }
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("nowhere", &path).unwrap();
-        assert!(lock().holds(&git));
+        assert!(lock().requires_approval(&git));
         fs::remove_file(&path).unwrap();
         fs::write(&path, "version = 1\n[servers.git.tools]").unwrap();
-        assert!(lock().holds(&git) && !lock().holds(&"other".parse().unwrap()));
+        assert!(
+            lock().requires_approval(&git) && !lock().requires_approval(&"other".parse().unwrap())
+        );
     }
 }

@@ -6,14 +6,15 @@ use url::Url;
 
 use crate::error::{Fault, Problem};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, number, text,
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, number_value,
+    text_value,
 };
-use crate::values::{Section, web_address};
+use crate::values::{Section, parse_web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "models",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.models)),
+    fingerprint: Some(|config| format!("{:?}", config.models)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -31,7 +32,7 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "foreign_tools",
-            default: Fallback::Value(|| text(ForeignTools::Keep.as_str())),
+            default: Fallback::Value(|| text_value(ForeignTools::Keep.as_str())),
             meaning: "`\"keep\"` leaves every tool that is not Kitbag's in a request. `\"trim\"` keeps at most 20 of \
                       them: those that were used, named, or share most words with what the person wrote.",
             ..KeyRow::PLAIN
@@ -39,7 +40,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "max_body_bytes",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(MAX_BODY_BYTES)),
+            default: Fallback::Value(|| number_value(MAX_BODY_BYTES)),
             meaning: "The largest request that is read for its tools. Other requests and all answers pass without \
                       being held, so they have no limit here.",
             ..KeyRow::PLAIN
@@ -66,7 +67,7 @@ const ANTHROPIC_TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[
         KeyRow {
-            default: Fallback::Value(|| text(ANTHROPIC)),
+            default: Fallback::Value(|| text_value(ANTHROPIC)),
             ..URL_ROW
         },
         KEY_ROW,
@@ -78,7 +79,7 @@ const OPENAI_TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[
         KeyRow {
-            default: Fallback::Value(|| text(OPENAI)),
+            default: Fallback::Value(|| text_value(OPENAI)),
             ..URL_ROW
         },
         KEY_ROW,
@@ -162,27 +163,27 @@ impl ForeignTools {
 }
 
 pub(crate) fn build(raw: RawModels) -> Result<Models, Fault> {
-    let section = Section::of("models");
+    let section = Section::new("models");
     let choices = ForeignTools::ALL.map(|it| (it.as_str(), it));
-    let foreign_tools = section.choose("foreign_tools", raw.foreign_tools, &choices)?;
+    let foreign_tools = section.parse_choice("foreign_tools", raw.foreign_tools, &choices)?;
     Ok(Models {
         enabled: raw.enabled,
         foreign_tools: foreign_tools.unwrap_or(ForeignTools::Keep),
-        max_body_bytes: section.number(
+        max_body_bytes: section.parse_number(
             "max_body_bytes",
             raw.max_body_bytes,
             1024,
             MAX_BODY_BYTES,
         )?,
-        anthropic: vendor(raw.anthropic, "models.anthropic", ANTHROPIC)?,
-        openai: vendor(raw.openai, "models.openai", OPENAI)?,
+        anthropic: build_vendor(raw.anthropic, "models.anthropic", ANTHROPIC)?,
+        openai: build_vendor(raw.openai, "models.openai", OPENAI)?,
     })
 }
 
-fn vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<ModelVendor, Fault> {
+fn build_vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<ModelVendor, Fault> {
     let url = match &raw.url {
-        Some(text) => vendor_url(text.get_ref())
-            .ok_or_else(|| Section::of(section).wrong_at("url", text, Problem::VendorUrl))?,
+        Some(text) => parse_vendor_url(text.get_ref())
+            .ok_or_else(|| Section::new(section).fault_at("url", text, Problem::VendorUrl))?,
         None => Url::parse(usual).expect("the usual address is one"),
     };
     Ok(ModelVendor {
@@ -192,9 +193,9 @@ fn vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<ModelVendor
 }
 
 /// Clients bring the path from `/v1` on, so an address that has it already has it twice.
-fn vendor_url(text: &str) -> Option<Url> {
+fn parse_vendor_url(text: &str) -> Option<Url> {
     let text = text.trim_end_matches('/');
-    let url = web_address(text.strip_suffix("/v1").unwrap_or(text))?;
+    let url = parse_web_address(text.strip_suffix("/v1").unwrap_or(text))?;
     (url.username().is_empty() && url.password().is_none()).then_some(url)
 }
 

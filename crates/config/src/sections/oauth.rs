@@ -6,7 +6,7 @@ use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, ValueType, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, ValueType, text_value};
 use crate::values::Section;
 
 pub(crate) const TABLE: KeyTable = KeyTable {
@@ -64,7 +64,7 @@ pub(crate) const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "flow",
-            default: Fallback::Value(|| text(name_of(Flow::default()))),
+            default: Fallback::Value(|| text_value(flow_name(Flow::default()))),
             meaning: "`\"browser\"` asks a person; `\"client_credentials\"` logs in by itself with `client_id` and \
                       `client_secret`.",
             ..KeyRow::PLAIN
@@ -92,48 +92,48 @@ pub(crate) fn build(raw: Spanned<RawOauth>, server: &Section) -> Result<Settings
     };
     let raw = raw.into_inner();
     if let (Some(secret), None) = (&raw.client_secret, &raw.client_id) {
-        return Err(section.wrong_at("client_secret", secret, Problem::SecretWithoutClient));
+        return Err(section.fault_at("client_secret", secret, Problem::SecretWithoutClient));
     }
     let flow = section
-        .choose("flow", raw.flow.clone(), FLOWS)?
+        .parse_choice("flow", raw.flow.clone(), FLOWS)?
         .unwrap_or_default();
     if let (Flow::ClientCredentials, Some(text), None) = (flow, &raw.flow, &raw.client_secret) {
-        return Err(section.wrong_at("flow", text, Problem::FlowWithoutSecret));
+        return Err(section.fault_at("flow", text, Problem::FlowWithoutSecret));
     }
     Ok(Settings {
         flow,
         client_id: raw.client_id,
         client_secret: raw.client_secret.map(|it| Template::new(it.into_inner())),
-        auth_method: section.choose("auth_method", raw.auth_method, AUTH_METHODS)?,
+        auth_method: section.parse_choice("auth_method", raw.auth_method, AUTH_METHODS)?,
         client_metadata_url: raw
             .client_metadata_url
-            .map(|text| document(&section, &text))
+            .map(|text| parse_document_url(&section, &text))
             .transpose()?,
         scopes: raw.scopes.iter().collect(),
         issuer: raw.issuer,
         redirect_port: raw
             .redirect_port
-            .map(|number| port(&section, &number))
+            .map(|number| parse_port(&section, &number))
             .transpose()?,
     })
 }
 
 /// The protocol requires a path, so that one host can describe several clients.
-fn document(section: &Section, text: &Spanned<String>) -> Result<Url, Fault> {
+fn parse_document_url(section: &Section, text: &Spanned<String>) -> Result<Url, Fault> {
     let url = Url::parse(text.get_ref()).ok();
     let url =
         url.filter(|url| url.scheme() == "https" && url.path() != "/" && url.fragment().is_none());
-    url.ok_or_else(|| section.wrong_at("client_metadata_url", text, Problem::ClientDocument))
+    url.ok_or_else(|| section.fault_at("client_metadata_url", text, Problem::ClientDocument))
 }
 
-fn port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
+fn parse_port(section: &Section, number: &Spanned<i64>) -> Result<u16, Fault> {
     let found = *number.get_ref();
     let port = u16::try_from(found).ok().filter(|port| *port > 0);
-    port.ok_or_else(|| section.wrong_at("redirect_port", number, Problem::Port { found }))
+    port.ok_or_else(|| section.fault_at("redirect_port", number, Problem::Port { found }))
 }
 
 /// Returns the name of the flow as the configuration spells it.
-fn name_of(flow: Flow) -> &'static str {
+fn flow_name(flow: Flow) -> &'static str {
     FLOWS
         .iter()
         .find(|(_, it)| *it == flow)
@@ -153,12 +153,12 @@ const AUTH_METHODS: &[(&str, AuthMethod)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, ConfigError, Overrides, Surroundings, parse};
+    use crate::{Config, ConfigError, Environment, Overrides, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         parse(text, None, &Overrides::default(), &around)
     }

@@ -6,24 +6,24 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::error::{Fault, Problem};
-use crate::raw::{Named, Texts};
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text};
+use crate::raw::{ByName, Texts};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text_value};
 use crate::values::{Section, parse_key};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "policy",
     layout: TableLayout::One(&RULES),
-    in_force: Some(|config| format!("{:?}", config.policy)),
+    fingerprint: Some(|config| format!("{:?}", config.policy)),
 };
 
 pub(crate) const TENANTS_SECTION: SectionRow = SectionRow {
     name: "tenants",
-    layout: TableLayout::EachBeside {
+    layout: TableLayout::EachAndOwn {
         own: &TENANTS,
         each: &RULES,
     },
     // The rules of tenants and those of `[policy]` are one value.
-    in_force: None,
+    fingerprint: None,
 };
 
 const RULES: KeyTable = KeyTable {
@@ -73,7 +73,7 @@ const TENANTS: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[KeyRow {
         name: UNKNOWN,
-        default: Fallback::Value(|| text("deny")),
+        default: Fallback::Value(|| text_value("deny")),
         meaning: "The rights of a key whose tenant has no table here: none (`\"deny\"`), or those that `[policy]` \
                   leaves to every tenant (`\"allow\"`). The tenant `local` needs no table.",
         ..KeyRow::PLAIN
@@ -107,12 +107,12 @@ impl RawTenants {
         else {
             return Ok(Self::default());
         };
-        let unknown = tenants.remove(UNKNOWN).map(unknown).transpose()?;
+        let unknown = tenants.remove(UNKNOWN).map(parse_unknown).transpose()?;
         Ok(Self { unknown })
     }
 }
 
-fn unknown(value: Spanned<DeValue<'_>>) -> Result<Spanned<String>, Fault> {
+fn parse_unknown(value: Spanned<DeValue<'_>>) -> Result<Spanned<String>, Fault> {
     let span = value.span();
     let problem = match value.into_inner() {
         DeValue::String(text) => return Ok(Spanned::new(span, text.into_owned())),
@@ -127,25 +127,28 @@ fn unknown(value: Spanned<DeValue<'_>>) -> Result<Spanned<String>, Fault> {
 
 pub(crate) fn build(
     default: RawRules,
-    tenants: Named<RawRules>,
+    tenants: ByName<RawRules>,
     all: RawTenants,
 ) -> Result<Policy, Fault> {
-    let section = Section::of("tenants");
-    let unknown = section.choose(UNKNOWN, all.unknown, &UnknownTenants::ALL)?;
-    let tenants = tenants.into_iter().map(tenant);
+    let section = Section::new("tenants");
+    let unknown = section.parse_choice(UNKNOWN, all.unknown, &UnknownTenants::ALL)?;
+    let tenants = tenants.into_iter().map(build_tenant);
     Ok(Policy::new(
-        rules(default, "policy".to_owned())?,
+        build_rules(default, "policy".to_owned())?,
         tenants.collect::<Result<_, Fault>>()?,
         unknown.unwrap_or_default(),
     ))
 }
 
-fn tenant((name, raw): (Spanned<String>, RawRules)) -> Result<(Tenant, Rules), Fault> {
+fn build_tenant((name, raw): (Spanned<String>, RawRules)) -> Result<(Tenant, Rules), Fault> {
     let tenant = parse_key(&name, "tenants")?;
-    Ok((tenant, rules(raw, format!("tenants.{}", name.get_ref()))?))
+    Ok((
+        tenant,
+        build_rules(raw, format!("tenants.{}", name.get_ref()))?,
+    ))
 }
 
-fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
+fn build_rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
     type List = fn(&mut RuleText) -> &mut Vec<String>;
     let lists: [(&'static str, Option<Spanned<Texts>>, List); 4] = [
         ("allow_servers", raw.allow_servers, |text| {
@@ -157,24 +160,24 @@ fn rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
         ("allow_tools", raw.allow_tools, |text| &mut text.allow_tools),
         ("deny_tools", raw.deny_tools, |text| &mut text.deny_tools),
     ];
-    let section = Section::of(key);
+    let section = Section::new(key);
     let mut text = RuleText {
-        code_writes: section.choose("code_writes", raw.code_writes, &CodeWrites::ALL)?,
+        code_writes: section.parse_choice("code_writes", raw.code_writes, &CodeWrites::ALL)?,
         ..RuleText::default()
     };
     for (key, patterns, list) in lists {
         let Some(patterns) = patterns else { continue };
         if patterns.get_ref().is_empty() && key.starts_with("allow_") {
-            return Err(section.wrong_at(key, &patterns, Problem::EmptyAllowList { key }));
+            return Err(section.fault_at(key, &patterns, Problem::EmptyAllowList { key }));
         }
         for pattern in patterns.into_inner() {
             // Each pattern is first compiled alone, so that an error can name the pattern that is
             // wrong.
             let mut alone = RuleText::default();
             list(&mut alone).push(pattern.get_ref().clone());
-            Rules::compile(&alone).map_err(|error| section.wrong_at(key, &pattern, error))?;
+            Rules::compile(&alone).map_err(|error| section.fault_at(key, &pattern, error))?;
             list(&mut text).push(pattern.into_inner());
         }
     }
-    Rules::compile(&text).map_err(|error| section.wrong(error))
+    Rules::compile(&text).map_err(|error| section.fault(error))
 }

@@ -6,15 +6,15 @@ use cronexpr::{Crontab, FallbackTimezoneOption, ParseOptions, parse_crontab_with
 use kitbag_domain::Timestamp;
 use toml::Spanned;
 
-use super::tools::amount;
+use super::tools::parse_amount;
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, text_value};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "priors",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.priors)),
+    fingerprint: Some(|config| format!("{:?}", config.priors)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -23,7 +23,7 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "schedule",
-            default: Fallback::Value(|| text(NIGHTLY)),
+            default: Fallback::Value(|| text_value(NIGHTLY)),
             meaning: "When success, latencies and costs of tools are computed from the audit: minute, hour, day, \
                       month and weekday as in a crontab, in the time zone of the machine, or of one that follows \
                       (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag priors run`.",
@@ -93,22 +93,22 @@ impl fmt::Debug for CronSchedule {
 }
 
 pub(crate) fn build(raw: RawPriors) -> Result<PriorsSettings, Fault> {
-    let section = Section::of("priors");
+    let section = Section::new("priors");
     let key = "usd_per_million_tokens";
     Ok(PriorsSettings {
         schedule: match raw.schedule {
             Some(text) if text.get_ref() == NEVER => None,
-            Some(text) => Some(schedule(&section, &text)?),
+            Some(text) => Some(parse_schedule(&section, &text)?),
             None => CronSchedule::parse(NIGHTLY),
         },
-        usd_per_million_tokens: amount(&section, key, raw.usd_per_million_tokens)?,
+        usd_per_million_tokens: parse_amount(&section, key, raw.usd_per_million_tokens)?,
     })
 }
 
-fn schedule(section: &Section, text: &Spanned<String>) -> Result<CronSchedule, Fault> {
+fn parse_schedule(section: &Section, text: &Spanned<String>) -> Result<CronSchedule, Fault> {
     CronSchedule::parse(text.get_ref()).ok_or_else(|| {
         let found = text.get_ref().clone();
-        section.wrong_at("schedule", text, Problem::Schedule { found })
+        section.fault_at("schedule", text, Problem::Schedule { found })
     })
 }
 

@@ -11,17 +11,17 @@ use url::Url;
 
 use crate::error::{Fault, Problem};
 use crate::nearest;
-use crate::raw::{Named, RawDuration, Texts};
+use crate::raw::{ByName, RawDuration, Texts};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration, no_pairs,
-    number, texts,
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration_value,
+    empty_table, number_value, texts_value,
 };
-use crate::values::{Section, templates};
+use crate::values::{Section, parse_templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "providers",
     layout: TableLayout::Each(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.providers)),
+    fingerprint: Some(|config| format!("{:?}", config.providers)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -44,7 +44,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "headers",
             value: ValueType::Pairs,
-            default: Fallback::Value(no_pairs),
+            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
             meaning: "HTTP headers for every call.",
@@ -62,7 +62,7 @@ const TABLE: KeyTable = KeyTable {
             name: "methods",
             value: ValueType::Texts,
             default: Fallback::Value(|| {
-                texts(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
+                texts_value(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
             }),
             meaning: "The methods it may be called with.",
             ..KeyRow::PLAIN
@@ -77,21 +77,21 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges it may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(ProviderSpec::DEFAULT_TIMEOUT)),
+            default: Fallback::Value(|| duration_value(ProviderSpec::DEFAULT_TIMEOUT)),
             meaning: "The most a whole call may take.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_response_bytes",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES)),
+            default: Fallback::Value(|| number_value(ProviderSpec::DEFAULT_MAX_RESPONSE_BYTES)),
             meaning: "The largest answer.",
             ..KeyRow::PLAIN
         },
@@ -103,7 +103,7 @@ const TABLE: KeyTable = KeyTable {
 pub(crate) struct RawProvider {
     url: Option<Spanned<String>>,
     description: Option<String>,
-    headers: Option<Spanned<Named<String>>>,
+    headers: Option<Spanned<ByName<String>>>,
     bearer: Option<Spanned<String>>,
     methods: Option<Spanned<Texts>>,
     allow_private: bool,
@@ -125,11 +125,11 @@ pub(crate) fn build(
     section: &Section,
 ) -> Result<ProviderConfig, Fault> {
     let Some(url) = &raw.url else {
-        return Err(section.wrong(Problem::NoUrl));
+        return Err(section.fault(Problem::NoUrl));
     };
-    let url = base(url.get_ref())
-        .map_err(|reason| section.wrong_at("url", url, Problem::ProviderUrl { reason }))?;
-    let mut headers = templates(raw.headers, |name| section.header_name(name))?;
+    let url = parse_base_url(url.get_ref())
+        .map_err(|reason| section.fault_at("url", url, Problem::ProviderUrl { reason }))?;
+    let mut headers = parse_templates(raw.headers, |name| section.check_header_name(name))?;
     if let Some(bearer) = raw.bearer {
         add_bearer(&mut headers, &bearer, section)?;
     }
@@ -138,9 +138,9 @@ pub(crate) fn build(
         description: raw.description,
         url,
         headers,
-        methods: methods(raw.methods, section)?,
-        timeout: section.duration("timeout", raw.timeout, ProviderSpec::DEFAULT_TIMEOUT)?,
-        max_response_bytes: section.number(
+        methods: parse_methods(raw.methods, section)?,
+        timeout: section.parse_duration("timeout", raw.timeout, ProviderSpec::DEFAULT_TIMEOUT)?,
+        max_response_bytes: section.parse_number(
             "max_response_bytes",
             raw.max_response_bytes,
             1024,
@@ -149,23 +149,23 @@ pub(crate) fn build(
     };
     let addresses = AddressRules {
         private: raw.allow_private,
-        networks: networks(&raw.allow_addresses, section)?,
+        networks: parse_networks(&raw.allow_addresses, section)?,
     };
     Ok(ProviderConfig { spec, addresses })
 }
 
-pub(super) fn networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
+pub(super) fn parse_networks(texts: &Texts, section: &Section) -> Result<Vec<Network>, Fault> {
     let networks = texts.iter().map(|text| {
         text.get_ref()
             .parse()
-            .map_err(|error| section.wrong_at("allow_addresses", text, Problem::Network(error)))
+            .map_err(|error| section.fault_at("allow_addresses", text, Problem::Network(error)))
     });
     networks.collect()
 }
 
 /// The address ends with a path, because the paths of calls are joined to it. It holds no secret,
 /// because a secret in it could not be kept out of messages.
-pub(super) fn base(text: &str) -> Result<Url, String> {
+pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("an API cannot be reached by `{}:`", url.scheme()));
@@ -189,7 +189,7 @@ fn add_bearer(
         .keys()
         .any(|name| name.eq_ignore_ascii_case(AUTHORIZATION))
     {
-        return Err(section.wrong_at("bearer", bearer, Problem::BearerTwice));
+        return Err(section.fault_at("bearer", bearer, Problem::BearerTwice));
     }
     headers.insert(
         AUTHORIZATION.to_owned(),
@@ -198,20 +198,20 @@ fn add_bearer(
     Ok(())
 }
 
-fn methods(raw: Option<Spanned<Texts>>, section: &Section) -> Result<Vec<Method>, Fault> {
+fn parse_methods(raw: Option<Spanned<Texts>>, section: &Section) -> Result<Vec<Method>, Fault> {
     let Some(raw) = raw else {
         return Ok(ProviderSpec::DEFAULT_METHODS.to_vec());
     };
     if raw.get_ref().is_empty() {
-        return Err(section.wrong_at("methods", &raw, Problem::NoMethods));
+        return Err(section.fault_at("methods", &raw, Problem::NoMethods));
     }
     raw.get_ref()
         .iter()
-        .map(|text| method(text, section))
+        .map(|text| parse_method(text, section))
         .collect()
 }
 
-fn method(text: &Spanned<String>, section: &Section) -> Result<Method, Fault> {
+fn parse_method(text: &Spanned<String>, section: &Section) -> Result<Method, Fault> {
     const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
     let upper = text.get_ref().to_uppercase();
     let known = METHODS
@@ -228,7 +228,7 @@ fn method(text: &Spanned<String>, section: &Section) -> Result<Method, Fault> {
             choices: METHODS.to_vec(),
             nearest,
         };
-        section.wrong_at("methods", text, problem)
+        section.fault_at("methods", text, problem)
     })
 }
 
@@ -237,12 +237,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::{Config, ConfigError, Overrides, Surroundings, parse};
+    use crate::{Config, ConfigError, Environment, Overrides, parse};
 
     fn config(text: &str) -> Result<Config, ConfigError> {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         parse(text, None, &Overrides::default(), &around)
     }

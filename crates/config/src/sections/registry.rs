@@ -5,13 +5,13 @@ use toml::Spanned;
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, text};
-use crate::values::{Section, web_address};
+use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, text_value};
+use crate::values::{Section, parse_web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "registry",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| config.registry.to_string()),
+    fingerprint: Some(|config| config.registry.to_string()),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -19,7 +19,7 @@ const TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[KeyRow {
         name: "url",
-        default: Fallback::Value(|| text(Registry::OFFICIAL)),
+        default: Fallback::Value(|| text_value(Registry::OFFICIAL)),
         secrecy: Secrecy::Address,
         meaning: "An MCP registry: the part of its address before `/v0.1/servers`.",
         ..KeyRow::PLAIN
@@ -34,17 +34,17 @@ pub(crate) struct RawRegistry {
 
 pub(crate) fn build(raw: RawRegistry) -> Result<Url, Fault> {
     let Some(text) = raw.url else {
-        return Ok(official());
+        return Ok(official_url());
     };
-    parse_registry(text.get_ref())
-        .map_err(|problem| Section::of("registry").wrong_at("url", &text, problem))
+    parse_registry_url(text.get_ref())
+        .map_err(|problem| Section::new("registry").fault_at("url", &text, problem))
 }
 
 /// Reads the address of a registry, without the final `/v0.1`.
-pub fn parse_registry(text: &str) -> Result<Url, Problem> {
-    web_address(text).ok_or(Problem::RegistryUrl)
+pub fn parse_registry_url(text: &str) -> Result<Url, Problem> {
+    parse_web_address(text).ok_or(Problem::RegistryUrl)
 }
 
-fn official() -> Url {
+fn official_url() -> Url {
     Url::parse(Registry::OFFICIAL).expect("a constant that is an address")
 }

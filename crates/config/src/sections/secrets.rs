@@ -3,13 +3,13 @@
 use toml::Spanned;
 
 use crate::error::Fault;
-use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text};
+use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, text_value};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "secrets",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.secret_key)),
+    fingerprint: Some(|config| format!("{:?}", config.secret_key)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -17,7 +17,7 @@ const TABLE: KeyTable = KeyTable {
     alternatives: &[],
     rows: &[KeyRow {
         name: "key",
-        default: Fallback::Value(|| text(KeyPlace::default().as_str())),
+        default: Fallback::Value(|| text_value(KeyLocation::default().as_str())),
         meaning: "The place of the key that secrets and logins are encrypted under: `\"file\"` is a file named \
                   `secret.key` beside the database that only its owner can read, `\"keyring\"` the keyring of the \
                   operating system, `\"env\"` nothing but the variable `KITBAG_SECRET_KEY`.",
@@ -32,7 +32,7 @@ pub(crate) struct RawSecrets {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum KeyPlace {
+pub enum KeyLocation {
     /// The key is in a file beside the database.
     #[default]
     File,
@@ -42,7 +42,7 @@ pub enum KeyPlace {
     Env,
 }
 
-impl KeyPlace {
+impl KeyLocation {
     pub const ALL: [(&str, Self); 3] = [
         ("file", Self::File),
         ("keyring", Self::Keyring),
@@ -58,7 +58,7 @@ impl KeyPlace {
     }
 }
 
-pub(crate) fn build(raw: RawSecrets) -> Result<KeyPlace, Fault> {
-    let chosen = Section::of("secrets").choose("key", raw.key, &KeyPlace::ALL)?;
+pub(crate) fn build(raw: RawSecrets) -> Result<KeyLocation, Fault> {
+    let chosen = Section::new("secrets").parse_choice("key", raw.key, &KeyLocation::ALL)?;
     Ok(chosen.unwrap_or_default())
 }

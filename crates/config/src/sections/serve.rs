@@ -8,14 +8,15 @@ use url::Url;
 use crate::error::{Fault, Problem};
 use crate::raw::Texts;
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, ValueType, number, text, texts,
+    Fallback, KeyRow, KeyTable, Restart, SectionRow, TableLayout, ValueType, number_value,
+    text_value, texts_value,
 };
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "serve",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.serve)),
+    fingerprint: Some(|config| format!("{:?}", config.serve)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -24,8 +25,8 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "bind",
-            default: Fallback::Value(|| text(&Serve::default().bind.to_string())),
-            restart: Some(Restart::unless(|a, b| a.serve.bind == b.serve.bind)),
+            default: Fallback::Value(|| text_value(&Serve::default().bind.to_string())),
+            restart: Some(Restart::unless_same(|a, b| a.serve.bind == b.serve.bind)),
             meaning: "The address to listen on. Beyond loopback, `require_key` must be on.",
             ..KeyRow::PLAIN
         },
@@ -39,7 +40,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "allowed_hosts",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&Serve::default().allowed_hosts)),
+            default: Fallback::Value(|| texts_value(&Serve::default().allowed_hosts)),
             meaning: "Names other than this machine's own that clients may use in `Host`. Naming one means that a \
                       proxy stands in front, so every caller needs a key.",
             ..KeyRow::PLAIN
@@ -47,7 +48,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "allowed_origins",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&Serve::default().allowed_origins)),
+            default: Fallback::Value(|| texts_value(&Serve::default().allowed_origins)),
             meaning: "Web pages that may use the gateway, such as `\"https://app.example\"`. Pages from this machine \
                       always may.",
             ..KeyRow::PLAIN
@@ -55,14 +56,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "max_body_bytes",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Serve::default().max_body_bytes)),
+            default: Fallback::Value(|| number_value(Serve::default().max_body_bytes)),
             meaning: "The largest message a client may send, on HTTP and on stdio.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "page_size",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Serve::default().page_size)),
+            default: Fallback::Value(|| number_value(Serve::default().page_size)),
             meaning: "The number of entries on a page of a merged list.",
             ..KeyRow::PLAIN
         },
@@ -103,29 +104,29 @@ pub struct Serve {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("listening on {bind} would let anyone who reaches this machine use your tools")]
-pub struct OpenDoor {
+pub struct UnprotectedBind {
     pub bind: SocketAddr,
 }
 
 impl Serve {
     /// True if a caller on this machine needs no key. A gateway that other machines can reach,
     /// directly or through a proxy that gives it another name, cannot tell which caller is local.
-    pub fn keyless(&self) -> bool {
+    pub fn allows_keyless(&self) -> bool {
         !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
     }
 
     /// Refuses to listen beyond loopback without a key, since only a key keeps strangers from the
     /// tools.
-    pub fn guarded(&self) -> Result<(), OpenDoor> {
+    pub fn check_exposure(&self) -> Result<(), UnprotectedBind> {
         if self.require_key || self.bind.ip().is_loopback() {
             Ok(())
         } else {
-            Err(OpenDoor { bind: self.bind })
+            Err(UnprotectedBind { bind: self.bind })
         }
     }
 }
 
-impl OpenDoor {
+impl UnprotectedBind {
     pub const REMEDY: &str = "create a key with `kitbag key create` and start with --require-key \
          (or `require_key = true` under [serve]), or listen on 127.0.0.1";
 }
@@ -145,11 +146,11 @@ impl Default for Serve {
 }
 
 pub(crate) fn build(raw: RawServe) -> Result<Serve, Fault> {
-    let section = Section::of("serve");
+    let section = Section::new("serve");
     let default = Serve::default();
     let bind = match raw.bind {
         Some(text) => parse_bind(text.get_ref())
-            .map_err(|problem| section.wrong_at("bind", &text, problem))?,
+            .map_err(|problem| section.fault_at("bind", &text, problem))?,
         None => default.bind,
     };
     Ok(Serve {
@@ -160,17 +161,17 @@ pub(crate) fn build(raw: RawServe) -> Result<Serve, Fault> {
             .allowed_origins
             .iter()
             .map(|text| {
-                origin(text.get_ref())
-                    .map_err(|problem| section.wrong_at("allowed_origins", text, problem))
+                parse_origin(text.get_ref())
+                    .map_err(|problem| section.fault_at("allowed_origins", text, problem))
             })
             .collect::<Result<_, _>>()?,
-        max_body_bytes: section.number(
+        max_body_bytes: section.parse_number(
             "max_body_bytes",
             raw.max_body_bytes,
             1024,
             default.max_body_bytes,
         )?,
-        page_size: section.number("page_size", raw.page_size, 1, default.page_size)?,
+        page_size: section.parse_number("page_size", raw.page_size, 1, default.page_size)?,
         access_log: raw.access_log.unwrap_or(default.access_log),
     })
 }
@@ -189,7 +190,7 @@ pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
 }
 
 /// Returns the origin as a browser writes it into `Origin`, so that the two texts can be compared.
-fn origin(text: &str) -> Result<String, Problem> {
+fn parse_origin(text: &str) -> Result<String, Problem> {
     Url::parse(text)
         .ok()
         .filter(|url| url.has_host() && url.path() == "/" && url.query().is_none())

@@ -9,19 +9,19 @@ use url::Url;
 
 use super::oauth::{self, RawOauth};
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
-use crate::raw::{Named, RawDuration};
+use crate::load::BaseDirs;
+use crate::raw::{ByName, RawDuration};
 use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration,
-    no_pairs, number, text, texts,
+    Alternative, Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType,
+    duration_value, empty_table, number_value, text_value, texts_value,
 };
-use crate::values::{Section, templates};
+use crate::values::{Section, parse_templates};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "servers",
     layout: TableLayout::Each(&TABLE),
     // A reload reports each added, changed and removed server.
-    in_force: None,
+    fingerprint: None,
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -29,38 +29,38 @@ const TABLE: KeyTable = KeyTable {
     alternatives: &[
         Alternative {
             key: "command",
-            told: "a server with a `command`",
+            description: "a server with a `command`",
         },
         Alternative {
             key: "url",
-            told: "a server with a `url`",
+            description: "a server with a `url`",
         },
     ],
     rows: &[
         KeyRow {
             name: "command",
             fills_variables: true,
-            only_beside: Some("command"),
+            only_with: Some("command"),
             meaning: "The program to launch; it speaks MCP on stdin and stdout.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "args",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             secrecy: Secrecy::Words,
             fills_variables: true,
-            only_beside: Some("command"),
+            only_with: Some("command"),
             meaning: "Its arguments.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "env",
             value: ValueType::Pairs,
-            default: Fallback::Value(no_pairs),
+            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
-            only_beside: Some("command"),
+            only_with: Some("command"),
             meaning: "Variables for it. Besides these it sees only a few harmless ones, such as `PATH`, `HOME` and \
                       `LANG`.",
             ..KeyRow::PLAIN
@@ -68,7 +68,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cwd",
             default: Fallback::Unset("your home directory"),
-            only_beside: Some("command"),
+            only_with: Some("command"),
             meaning: "The directory to launch it in; for a server of a [project](#a-projects-file), the folder of \
                       the project.",
             ..KeyRow::PLAIN
@@ -77,24 +77,24 @@ const TABLE: KeyTable = KeyTable {
             name: "url",
             secrecy: Secrecy::Address,
             fills_variables: true,
-            only_beside: Some("url"),
+            only_with: Some("url"),
             meaning: "The address of a running server, by `http` or `https`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "headers",
             value: ValueType::Pairs,
-            default: Fallback::Value(no_pairs),
+            default: Fallback::Value(empty_table),
             secrecy: Secrecy::Whole,
             fills_variables: true,
-            only_beside: Some("url"),
+            only_with: Some("url"),
             meaning: "HTTP headers for every request to it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "transport",
-            default: Fallback::Value(|| text("http")),
-            only_beside: Some("url"),
+            default: Fallback::Value(|| text_value("http")),
+            only_with: Some("url"),
             meaning: "`\"http\"` is streamable HTTP, with HTTP+SSE tried if that fails; `\"sse\"` is HTTP+SSE only.",
             ..KeyRow::PLAIN
         },
@@ -102,7 +102,7 @@ const TABLE: KeyTable = KeyTable {
             name: "oauth",
             value: ValueType::Table(&oauth::TABLE),
             default: Fallback::Unset("none"),
-            only_beside: Some("url"),
+            only_with: Some("url"),
             meaning: "The differences from the usual login there; see [below](#serversnameoauth).",
             ..KeyRow::PLAIN
         },
@@ -121,7 +121,7 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "era",
-            default: Fallback::Value(|| text("auto")),
+            default: Fallback::Value(|| text_value("auto")),
             meaning: "`\"auto\"` probes once and remembers; `\"legacy\"` greets with `initialize` at once; \
                       `\"modern\"` probes at every start.",
             ..KeyRow::PLAIN
@@ -129,35 +129,35 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "start_timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(ServerLimits::default().start_timeout)),
+            default: Fallback::Value(|| duration_value(ServerLimits::default().start_timeout)),
             meaning: "From launch to a usable connection.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "call_timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(ServerLimits::default().call_timeout)),
+            default: Fallback::Value(|| duration_value(ServerLimits::default().call_timeout)),
             meaning: "Silence after which a call is given up; progress starts the clock again.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "call_deadline",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(ServerLimits::default().call_deadline)),
+            default: Fallback::Value(|| duration_value(ServerLimits::default().call_deadline)),
             meaning: "The most a call may take, progress or not.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "idle_timeout",
             value: ValueType::Duration,
-            default: Fallback::Value(|| duration(ServerLimits::default().idle_timeout)),
+            default: Fallback::Value(|| duration_value(ServerLimits::default().idle_timeout)),
             meaning: "Without a call for this long, the server is stopped.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_concurrent",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(ServerLimits::default().max_concurrent)),
+            default: Fallback::Value(|| number_value(ServerLimits::default().max_concurrent)),
             meaning: "Calls it may have at once. One in eight is kept free of callers with a key that have one \
                       running already, so that the next caller does not wait.",
             ..KeyRow::PLAIN
@@ -165,7 +165,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "max_queued",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(ServerLimits::default().max_queued)),
+            default: Fallback::Value(|| number_value(ServerLimits::default().max_queued)),
             meaning: "Calls that may wait for a free place; the next one is refused at once. The caller with the \
                       fewest running calls is served first, and one caller with a key may have three quarters of the \
                       queue.",
@@ -174,7 +174,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "max_message_bytes",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(ServerLimits::default().max_message_bytes)),
+            default: Fallback::Value(|| number_value(ServerLimits::default().max_message_bytes)),
             meaning: "The largest message it may send.",
             ..KeyRow::PLAIN
         },
@@ -186,10 +186,10 @@ const TABLE: KeyTable = KeyTable {
 pub(crate) struct RawServer {
     command: Option<Spanned<String>>,
     args: Vec<String>,
-    env: Option<Spanned<Named<String>>>,
+    env: Option<Spanned<ByName<String>>>,
     cwd: Option<String>,
     url: Option<Spanned<String>>,
-    headers: Option<Spanned<Named<String>>>,
+    headers: Option<Spanned<ByName<String>>>,
     transport: Option<Spanned<String>>,
     oauth: Option<Spanned<RawOauth>>,
     description: Option<String>,
@@ -208,19 +208,19 @@ pub(crate) fn build(
     name: ServerName,
     mut raw: RawServer,
     section: &Section,
-    ground: &Ground,
+    ground: &BaseDirs,
 ) -> Result<ServerSpec, Fault> {
-    let era = section.choose("era", raw.era.take(), ERAS)?.flatten();
-    let limits = limits(&mut raw, section)?;
+    let era = section.parse_choice("era", raw.era.take(), ERAS)?.flatten();
+    let limits = build_limits(&mut raw, section)?;
     let description = raw.description.take();
     let (reach, oauth) = match (raw.command.take(), raw.url.take()) {
-        (Some(_), Some(_)) => return Err(section.wrong(Problem::CommandAndUrl)),
-        (None, None) => return Err(section.wrong(Problem::NeitherCommandNorUrl)),
+        (Some(_), Some(_)) => return Err(section.fault(Problem::CommandAndUrl)),
+        (None, None) => return Err(section.fault(Problem::NeitherCommandNorUrl)),
         (Some(command), None) => {
-            let launch = launch(&command, raw, section, ground)?;
+            let launch = build_launch(&command, raw, section, ground)?;
             (Reach::Command(launch), Settings::default())
         }
-        (None, Some(url)) => remote(&url, raw, section)?,
+        (None, Some(url)) => build_remote(&url, raw, section)?,
     };
     Ok(ServerSpec {
         name,
@@ -242,37 +242,37 @@ const TRANSPORTS: &[(&str, RemoteTransport)] = &[
     ("sse", RemoteTransport::Sse),
 ];
 
-fn launch(
+fn build_launch(
     command: &Spanned<String>,
     raw: RawServer,
     section: &Section,
-    ground: &Ground,
+    ground: &BaseDirs,
 ) -> Result<Launch<Template>, Fault> {
     if command.get_ref().trim().is_empty() {
-        return Err(section.wrong_at("command", command, Problem::EmptyCommand));
+        return Err(section.fault_at("command", command, Problem::EmptyCommand));
     }
     Ok(Launch {
         command: Template::new(command.get_ref()),
         args: raw.args.into_iter().map(Template::new).collect(),
-        env: templates(raw.env, |name| variable_name(section, name))?
+        env: parse_templates(raw.env, |name| check_variable_name(section, name))?
             .into_iter()
             .collect(),
-        cwd: raw.cwd.map(|path| ground.path(&path)),
+        cwd: raw.cwd.map(|path| ground.resolve_path(&path)),
     })
 }
 
-fn remote(
+fn build_remote(
     url: &Spanned<String>,
     raw: RawServer,
     section: &Section,
 ) -> Result<(Reach<Template>, Settings), Fault> {
     let transport = section
-        .choose("transport", raw.transport, TRANSPORTS)?
+        .parse_choice("transport", raw.transport, TRANSPORTS)?
         .unwrap_or_default();
-    let headers = templates(raw.headers, |name| section.header_name(name))?
+    let headers = parse_templates(raw.headers, |name| section.check_header_name(name))?
         .into_iter()
         .collect();
-    let url = parse_url(url.get_ref()).map_err(|problem| section.wrong_at("url", url, problem))?;
+    let url = parse_url(url.get_ref()).map_err(|problem| section.fault_at("url", url, problem))?;
     let endpoint = RemoteEndpoint {
         transport,
         url: Template::of_url(url.as_str()),
@@ -280,7 +280,7 @@ fn remote(
     };
     let oauth = match raw.oauth {
         Some(raw) if endpoint.sets_header("authorization") => {
-            return Err(section.wrong_at("oauth", &raw, Problem::BearerTwice));
+            return Err(section.fault_at("oauth", &raw, Problem::BearerTwice));
         }
         Some(raw) => oauth::build(raw, section)?,
         None => Settings::default(),
@@ -300,37 +300,42 @@ fn parse_url(text: &str) -> Result<Url, Problem> {
     }
 }
 
-fn limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault> {
+fn build_limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault> {
     let default = ServerLimits::default();
     Ok(ServerLimits {
-        start_timeout: section.duration(
+        start_timeout: section.parse_duration(
             "start_timeout",
             raw.start_timeout.take(),
             default.start_timeout,
         )?,
-        call_timeout: section.duration(
+        call_timeout: section.parse_duration(
             "call_timeout",
             raw.call_timeout.take(),
             default.call_timeout,
         )?,
-        call_deadline: section.duration(
+        call_deadline: section.parse_duration(
             "call_deadline",
             raw.call_deadline.take(),
             default.call_deadline,
         )?,
-        idle_timeout: section.duration(
+        idle_timeout: section.parse_duration(
             "idle_timeout",
             raw.idle_timeout.take(),
             default.idle_timeout,
         )?,
-        max_concurrent: section.number(
+        max_concurrent: section.parse_number(
             "max_concurrent",
             raw.max_concurrent.take(),
             1,
             default.max_concurrent,
         )?,
-        max_queued: section.number("max_queued", raw.max_queued.take(), 0, default.max_queued)?,
-        max_message_bytes: section.number(
+        max_queued: section.parse_number(
+            "max_queued",
+            raw.max_queued.take(),
+            0,
+            default.max_queued,
+        )?,
+        max_message_bytes: section.parse_number(
             "max_message_bytes",
             raw.max_message_bytes.take(),
             1024,
@@ -339,10 +344,10 @@ fn limits(raw: &mut RawServer, section: &Section) -> Result<ServerLimits, Fault>
     })
 }
 
-fn variable_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
+fn check_variable_name(section: &Section, name: &Spanned<String>) -> Result<(), Fault> {
     let text = name.get_ref();
     if text.is_empty() || text.contains(['=', '\0']) {
-        return Err(section.wrong_at("env", name, Problem::VariableName { name: text.clone() }));
+        return Err(section.fault_at("env", name, Problem::VariableName { name: text.clone() }));
     }
     Ok(())
 }

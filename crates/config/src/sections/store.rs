@@ -6,16 +6,16 @@ use kitbag_domain::Template;
 use toml::Spanned;
 
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
+use crate::load::BaseDirs;
 use crate::rows::{
-    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, text,
+    Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, text_value,
 };
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "store",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.store)),
+    fingerprint: Some(|config| format!("{:?}", config.store)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -23,22 +23,24 @@ const TABLE: KeyTable = KeyTable {
     alternatives: &[
         Alternative {
             key: "url",
-            told: "a store with a `url`",
+            description: "a store with a `url`",
         },
         Alternative {
             key: "path",
-            told: "a store with a `path`",
+            description: "a store with a `path`",
         },
     ],
     rows: &[
         KeyRow {
             name: "path",
-            default: Fallback::OfMachine(
-                |config| text(&config.data_dir.join(FILE_NAME).display().to_string()),
+            default: Fallback::FromConfig(
+                |config| text_value(&config.data_dir.join(FILE_NAME).display().to_string()),
                 "`kitbag.db` in the data directory",
             ),
-            only_beside: Some("path"),
-            restart: Some(Restart::unless(|a, b| a.store.file() == b.store.file())),
+            only_with: Some("path"),
+            restart: Some(Restart::unless_same(|a, b| {
+                a.store.file_path() == b.store.file_path()
+            })),
             meaning: "The SQLite database. A file named `pepper` lies beside it; the API keys depend on it, so back up \
                       both, best with `kitbag store backup`.",
             ..KeyRow::PLAIN
@@ -48,8 +50,10 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Unset("none"),
             secrecy: Secrecy::Address,
             fills_variables: true,
-            only_beside: Some("url"),
-            restart: Some(Restart::unless(|a, b| a.store.server() == b.store.server())),
+            only_with: Some("url"),
+            restart: Some(Restart::unless_same(|a, b| {
+                a.store.server_url() == b.store.server_url()
+            })),
             meaning: "A PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
                       contain `${VARIABLE}`. [Stores](store.md) lists the parameters.",
             ..KeyRow::PLAIN
@@ -68,7 +72,7 @@ pub(crate) struct RawStore {
 
 /// The place of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum StorePlace {
+pub enum StoreLocation {
     /// A SQLite database.
     File(PathBuf),
     /// The address of a PostgreSQL database. Variables in it come from the environment alone: the
@@ -76,7 +80,7 @@ pub enum StorePlace {
     Postgres(Template),
 }
 
-impl StorePlace {
+impl StoreLocation {
     /// Reads `postgres://…` as the address of a server, and everything else as a path.
     pub(crate) fn parse(text: &str, path: impl FnOnce(&str) -> PathBuf) -> Self {
         if is_postgres(text) {
@@ -87,15 +91,15 @@ impl StorePlace {
     }
 }
 
-impl StorePlace {
-    fn file(&self) -> Option<&PathBuf> {
+impl StoreLocation {
+    fn file_path(&self) -> Option<&PathBuf> {
         match self {
             Self::File(path) => Some(path),
             Self::Postgres(_) => None,
         }
     }
 
-    fn server(&self) -> Option<&Template> {
+    fn server_url(&self) -> Option<&Template> {
         match self {
             Self::Postgres(address) => Some(address),
             Self::File(_) => None,
@@ -107,30 +111,30 @@ fn is_postgres(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-pub(crate) fn build(raw: RawStore, ground: &Ground) -> Result<StorePlace, Fault> {
+pub(crate) fn build(raw: RawStore, ground: &BaseDirs) -> Result<StoreLocation, Fault> {
     match (raw.path, raw.url) {
         (Some(_), Some(url)) => {
-            Err(Section::of("store").wrong_at("url", &url, Problem::PathAndUrl))
+            Err(Section::new("store").fault_at("url", &url, Problem::PathAndUrl))
         }
-        (None, Some(url)) => postgres(&url),
-        (Some(path), None) => Ok(StorePlace::File(ground.path(&path))),
-        (None, None) => Ok(StorePlace::File(ground.data_dir.join(FILE_NAME))),
+        (None, Some(url)) => parse_postgres(&url),
+        (Some(path), None) => Ok(StoreLocation::File(ground.resolve_path(&path))),
+        (None, None) => Ok(StoreLocation::File(ground.data_dir.join(FILE_NAME))),
     }
 }
 
-fn postgres(url: &Spanned<String>) -> Result<StorePlace, Fault> {
-    let section = Section::of("store");
+fn parse_postgres(url: &Spanned<String>) -> Result<StoreLocation, Fault> {
+    let section = Section::new("store");
     if !is_postgres(url.get_ref()) {
-        return Err(section.wrong_at("url", url, Problem::StoreUrl));
+        return Err(section.fault_at("url", url, Problem::StoreUrl));
     }
     let template = Template::new(url.get_ref());
     if template
         .variables()
         .any(|name| name.starts_with(Template::SECRET))
     {
-        return Err(section.wrong_at("url", url, Problem::SecretOfStore));
+        return Err(section.fault_at("url", url, Problem::SecretOfStore));
     }
-    Ok(StorePlace::Postgres(template))
+    Ok(StoreLocation::Postgres(template))
 }
 
 #[cfg(test)]
@@ -144,9 +148,9 @@ mod tests {
         let url = "postgres://ann:${PASSWORD}@db.example/bags";
         assert_eq!(
             store(&format!("store.url = '{url}'")),
-            StorePlace::Postgres(Template::new(url))
+            StoreLocation::Postgres(Template::new(url))
         );
-        let StorePlace::File(path) = store("store.path = '/tmp/a.db'") else {
+        let StoreLocation::File(path) = store("store.path = '/tmp/a.db'") else {
             panic!("a file")
         };
         assert_eq!(path, PathBuf::from("/tmp/a.db"));

@@ -6,22 +6,23 @@ use kitbag_policy::{Pattern, PatternError};
 use toml::Spanned;
 
 use crate::error::Fault;
-use crate::raw::{Named, Texts};
+use crate::raw::{ByName, Texts};
 use crate::rows::{
-    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, no_pairs, number, text, texts,
+    Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, empty_table, number_value,
+    text_value, texts_value,
 };
-use crate::values::{Section, none_of};
+use crate::values::{Section, not_one_of};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "surfaces",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| config.surfaces.without_groups()),
+    fingerprint: Some(|config| config.surfaces.without_groups()),
 };
 
 pub(crate) const GROUPS_SECTION: SectionRow = SectionRow {
     name: "groups",
     layout: TableLayout::Named,
-    in_force: Some(|config| format!("{:?}", config.surfaces.groups)),
+    fingerprint: Some(|config| format!("{:?}", config.surfaces.groups)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -30,34 +31,34 @@ const TABLE: KeyTable = KeyTable {
     rows: &[
         KeyRow {
             name: "default",
-            default: Fallback::Value(|| text(Surfaces::default().default.as_str())),
+            default: Fallback::Value(|| text_value(Surfaces::default().default.as_str())),
             meaning: "The surface at `/mcp` and on stdio.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "keys",
             value: ValueType::Pairs,
-            default: Fallback::Value(no_pairs),
+            default: Fallback::Value(empty_table),
             meaning: "By key: the id `kitbag key list` shows, and a surface.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "clients",
             value: ValueType::Pairs,
-            default: Fallback::Value(no_pairs),
+            default: Fallback::Value(empty_table),
             meaning: "By the name that a client gives itself, with `*` for anything: `{ \"claude-code*\" = \"all\" }`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "pinned",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Tools the adaptive surface always lists, as `\"<server>/<tool>\"` with `*`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "cold_start",
-            default: Fallback::Value(|| text(COLD_STARTS[0].0)),
+            default: Fallback::Value(|| text_value(COLD_STARTS[0].0)),
             meaning: "The list of the adaptive surface for a credential that has used nothing yet: `\"capped\"` has \
                       the 20 tools that fit best what is known of the client, `\"all\"` has every tool, however \
                       many there are.",
@@ -66,7 +67,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "result_tokens",
             value: ValueType::WholeNumber,
-            default: Fallback::Value(|| number(Surfaces::default().result_tokens)),
+            default: Fallback::Value(|| number_value(Surfaces::default().result_tokens)),
             meaning: "A result longer than this is cut, and the rest is kept for an hour. Not on `all` and at \
                       `/servers/{name}/mcp`.",
             ..KeyRow::PLAIN
@@ -78,8 +79,8 @@ const TABLE: KeyTable = KeyTable {
 #[serde(default, expecting = "a table")]
 pub(crate) struct RawSurfaces {
     default: Option<Spanned<String>>,
-    keys: Named<Spanned<String>>,
-    clients: Named<Spanned<String>>,
+    keys: ByName<Spanned<String>>,
+    clients: ByName<Spanned<String>>,
     pinned: Texts,
     cold_start: Option<Spanned<String>>,
     result_tokens: Option<Spanned<i64>>,
@@ -139,33 +140,36 @@ impl Default for Surfaces {
     }
 }
 
-pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, Fault> {
-    let section = Section::of("surfaces");
+pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces, Fault> {
+    let section = Section::new("surfaces");
     let default = Surfaces::default();
     let keys = raw
         .keys
         .into_iter()
-        .map(|(id, name)| Ok((id.into_inner(), surface(&section, "keys", &name)?)));
+        .map(|(id, name)| Ok((id.into_inner(), parse_surface(&section, "keys", &name)?)));
     let clients = raw.clients.into_iter().map(|(client, name)| {
-        let pattern = pattern(&section, "clients", &client, Pattern::any)?;
-        Ok((pattern, surface(&section, "clients", &name)?))
+        let pattern = compile_pattern(&section, "clients", &client, Pattern::any)?;
+        Ok((pattern, parse_surface(&section, "clients", &name)?))
     });
     Ok(Surfaces {
         default: raw.default.map_or(Ok(default.default), |name| {
-            surface(&section, "default", &name)
+            parse_surface(&section, "default", &name)
         })?,
         keys: keys.collect::<Result<_, Fault>>()?,
         clients: clients.collect::<Result<_, Fault>>()?,
         pinned: raw
             .pinned
             .iter()
-            .map(|text| pattern(&section, "pinned", text, Pattern::tool))
+            .map(|text| compile_pattern(&section, "pinned", text, Pattern::tool))
             .collect::<Result<_, Fault>>()?,
         cold_start: section
-            .choose("cold_start", raw.cold_start, &COLD_STARTS)?
+            .parse_choice("cold_start", raw.cold_start, &COLD_STARTS)?
             .unwrap_or_default(),
-        groups: groups.into_iter().map(group).collect::<Result<_, _>>()?,
-        result_tokens: section.number(
+        groups: groups
+            .into_iter()
+            .map(build_group)
+            .collect::<Result<_, _>>()?,
+        result_tokens: section.parse_number(
             "result_tokens",
             raw.result_tokens,
             200,
@@ -174,31 +178,31 @@ pub(crate) fn build(raw: RawSurfaces, groups: Named<Texts>) -> Result<Surfaces, 
     })
 }
 
-fn group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Pattern>), Fault> {
-    let section = Section::of("groups");
+fn build_group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec<Pattern>), Fault> {
+    let section = Section::new("groups");
     let patterns = members
         .iter()
-        .map(|text| pattern(&section, name.get_ref(), text, Pattern::tool))
+        .map(|text| compile_pattern(&section, name.get_ref(), text, Pattern::tool))
         .collect::<Result<_, Fault>>()?;
     Ok((name.into_inner(), patterns))
 }
 
-pub(crate) fn surface(
+pub(crate) fn parse_surface(
     section: &Section,
     key: &str,
     name: &Spanned<String>,
 ) -> Result<Surface, Fault> {
     name.get_ref().parse().map_err(|_| {
         let known = Surface::ALL.map(Surface::as_str).to_vec();
-        section.wrong_at(key, name, none_of(name.get_ref(), known))
+        section.fault_at(key, name, not_one_of(name.get_ref(), known))
     })
 }
 
-pub(super) fn pattern(
+pub(super) fn compile_pattern(
     section: &Section,
     key: &str,
     text: &Spanned<String>,
     compile: fn(&str) -> Result<Pattern, PatternError>,
 ) -> Result<Pattern, Fault> {
-    compile(text.get_ref()).map_err(|error| section.wrong_at(key, text, error))
+    compile(text.get_ref()).map_err(|error| section.fault_at(key, text, error))
 }

@@ -8,12 +8,12 @@ use crate::error::{Fault, Problem};
 use crate::rows::{
     Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
 };
-use crate::values::{Section, web_address};
+use crate::values::{Section, parse_web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "telemetry",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.telemetry)),
+    fingerprint: Some(|config| format!("{:?}", config.telemetry)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -24,7 +24,7 @@ const TABLE: KeyTable = KeyTable {
             name: "otlp_endpoint",
             default: Fallback::Unset("none"),
             secrecy: Secrecy::Address,
-            restart: Some(Restart::unless(|a, b| {
+            restart: Some(Restart::unless_same(|a, b| {
                 a.telemetry.collector == b.telemetry.collector
             })),
             meaning: "The address at which the collector takes OTLP over HTTP: `\"http://127.0.0.1:4318\"`. \
@@ -36,8 +36,8 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(Telemetry::default().per_tool)),
             restart: Some(Restart {
-                same: same_for_the_collector,
-                told: "A change reaches the collector after a restart.",
+                same: same_for_collector,
+                note: "A change reaches the collector after a restart.",
             }),
             meaning: "`true` counts calls, their latencies and their results for each tool, `false` for each server: \
                       series per tool grow with tenants times tools, and 500 tools used by 20 tenants are some \
@@ -66,18 +66,23 @@ pub struct Telemetry {
 
 /// The pages that clients ask for follow a change at once. Only a collector that runs since the
 /// start goes on as before.
-fn same_for_the_collector(running: &Config, config: &Config) -> bool {
+fn same_for_collector(running: &Config, config: &Config) -> bool {
     running.telemetry.collector.is_none() || running.telemetry.per_tool == config.telemetry.per_tool
 }
 
 pub(crate) fn build(raw: &RawTelemetry) -> Result<Telemetry, Fault> {
     Ok(Telemetry {
-        collector: raw.otlp_endpoint.as_ref().map(collector).transpose()?,
+        collector: raw
+            .otlp_endpoint
+            .as_ref()
+            .map(parse_collector)
+            .transpose()?,
         per_tool: raw.metrics_per_tool.unwrap_or_default(),
     })
 }
 
-fn collector(text: &Spanned<String>) -> Result<Url, Fault> {
-    web_address(text.get_ref())
-        .ok_or_else(|| Section::of("telemetry").wrong_at("otlp_endpoint", text, Problem::Collector))
+fn parse_collector(text: &Spanned<String>) -> Result<Url, Fault> {
+    parse_web_address(text.get_ref()).ok_or_else(|| {
+        Section::new("telemetry").fault_at("otlp_endpoint", text, Problem::Collector)
+    })
 }

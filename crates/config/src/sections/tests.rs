@@ -9,7 +9,7 @@ use super::catalog::{RawCatalog, RawEndpoint};
 use super::code::RawCode;
 use super::context::RawContext;
 use super::import::RawImport;
-use super::index::{RawElsewhere, RawIndex};
+use super::index::{RawExternalEmbedder, RawIndex};
 use super::learning::RawLearning;
 use super::lock::RawLock;
 use super::models::{RawModelVendor, RawModels};
@@ -40,7 +40,7 @@ const FIELDS: &[(&str, FieldNames)] = &[
     ("priors", fields_of::<RawPriors>),
     ("learning", fields_of::<RawLearning>),
     ("index", fields_of::<RawIndex>),
-    ("index.embedder", fields_of::<RawElsewhere>),
+    ("index.embedder", fields_of::<RawExternalEmbedder>),
     ("agents", fields_of::<RawAgents>),
     ("tools.\"NAME\"", fields_of::<RawTool>),
     ("catalog", fields_of::<RawCatalog>),
@@ -76,7 +76,7 @@ fn every_field_has_a_row_and_every_row_is_a_field() {
     let paired: Vec<_> = FIELDS.iter().map(|(path, _)| *path).collect();
     assert_eq!(paths, paired, "FIELDS names the fields of each table");
     for (table, (path, fields)) in tables().zip(FIELDS) {
-        assert_eq!(table.names(), fields(), "[{path}]");
+        assert_eq!(table.key_names(), fields(), "[{path}]");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_field_takes_the_type_in_its_row_and_no_other() {
     for table in tables() {
         for row in table.rows {
             for (type_name, value) in VALUES {
-                let read = raw::read(&document(table, row, value));
+                let read = raw::parse_raw(&document(table, row, value));
                 let accepted = row.value.takes(type_name);
                 assert_eq!(
                     read.is_ok(),
@@ -146,7 +146,7 @@ fn a_key_that_needs_a_restart_stands_where_a_change_is_looked_for() {
 /// Returns every table with rows, each before the tables inside it.
 pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
     SECTIONS.iter().filter_map(own_table).flat_map(|table| {
-        let inner = table.rows.iter().filter_map(|row| row.value.table());
+        let inner = table.rows.iter().filter_map(|row| row.value.inner_table());
         std::iter::once(table).chain(inner)
     })
 }
@@ -155,7 +155,7 @@ fn own_table(section: &SectionRow) -> Option<&'static KeyTable> {
     match section.layout {
         TableLayout::One(table) | TableLayout::Each(table) => Some(table),
         // The table for each name has the rows of another section.
-        TableLayout::EachBeside { own, .. } => Some(own),
+        TableLayout::EachAndOwn { own, .. } => Some(own),
         TableLayout::Named => None,
     }
 }

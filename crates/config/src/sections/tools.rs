@@ -8,14 +8,14 @@ use serde_json::{Map, Value};
 use toml::Spanned;
 
 use crate::error::{Fault, Problem};
-use crate::raw::Named;
+use crate::raw::ByName;
 use crate::rows::{Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType};
 use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "tools",
     layout: TableLayout::Each(&TABLE),
-    in_force: Some(|config| format!("{:?}", config.tools)),
+    fingerprint: Some(|config| format!("{:?}", config.tools)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -161,18 +161,18 @@ impl DeclaredTool {
     }
 }
 
-pub(crate) fn build(raw: Named<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
+pub(crate) fn build(raw: ByName<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
     let mut aliases = BTreeSet::new();
     raw.into_iter()
         .map(|(name, raw)| {
-            let section = Section::named("tools", &name);
+            let section = Section::for_name("tools", &name);
             if let Some(alias) = &raw.alias {
                 check_alias(alias, &section)?;
                 if !aliases.insert(alias.get_ref().clone()) {
-                    return Err(taken(alias, &section));
+                    return Err(alias_taken(alias, &section));
                 }
             }
-            Ok((name.into_inner(), tool(raw, &section)?))
+            Ok((name.into_inner(), build_tool(raw, &section)?))
         })
         .collect()
 }
@@ -185,17 +185,17 @@ fn check_alias(alias: &Spanned<String>, section: &Section) -> Result<(), Fault> 
     let is_plain =
         !text.is_empty() && text.len() <= ExposedName::MAX && text.chars().all(is_allowed);
     if RESERVED.contains(&text.as_str()) {
-        return Err(taken(alias, section));
+        return Err(alias_taken(alias, section));
     }
     match is_plain && ExposedName::split(text).is_none() {
         true => Ok(()),
-        false => Err(section.wrong_at("alias", alias, Problem::Alias)),
+        false => Err(section.fault_at("alias", alias, Problem::Alias)),
     }
 }
 
-fn taken(alias: &Spanned<String>, section: &Section) -> Fault {
+fn alias_taken(alias: &Spanned<String>, section: &Section) -> Fault {
     let name = alias.get_ref().clone();
-    section.wrong_at("alias", alias, Problem::AliasTaken { name })
+    section.fault_at("alias", alias, Problem::AliasTaken { name })
 }
 
 /// The tools that Kitbag itself offers.
@@ -209,38 +209,38 @@ pub const RESERVED: [&str; 7] = [
     "run_code",
 ];
 
-fn tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
+fn build_tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
     Ok(DeclaredTool {
-        cost_usd: amount(section, "cost_usd", raw.cost_usd)?,
-        p95_latency_ms: amount(section, "p95_latency_ms", raw.p95_latency_ms)?,
-        p99_latency_ms: amount(section, "p99_latency_ms", raw.p99_latency_ms)?,
-        success_rate: within(section, "success_rate", raw.success_rate, (1.0, "1"))?,
+        cost_usd: parse_amount(section, "cost_usd", raw.cost_usd)?,
+        p95_latency_ms: parse_amount(section, "p95_latency_ms", raw.p95_latency_ms)?,
+        p99_latency_ms: parse_amount(section, "p99_latency_ms", raw.p99_latency_ms)?,
+        success_rate: parse_within(section, "success_rate", raw.success_rate, (1.0, "1"))?,
         tags: raw.tags,
         scopes: raw.scopes,
         group: raw.group,
-        write_class: section.choose("write_class", raw.write_class, &WRITE_CLASSES)?,
+        write_class: section.parse_choice("write_class", raw.write_class, &WRITE_CLASSES)?,
         description: raw.description,
         alias: raw.alias.map(Spanned::into_inner),
         hidden: raw.hidden,
-        fixed_arguments: raw.fixed_arguments.iter().map(as_json).collect(),
+        fixed_arguments: raw.fixed_arguments.iter().map(to_json_pair).collect(),
         hidden_arguments: raw.hidden_arguments,
     })
 }
 
 /// Arguments are JSON, which knows no moments of time: a client would write them as text.
-fn as_json((name, value): (&String, &toml::Value)) -> (String, Value) {
-    (name.clone(), json_of(value))
+fn to_json_pair((name, value): (&String, &toml::Value)) -> (String, Value) {
+    (name.clone(), to_json(value))
 }
 
-fn json_of(value: &toml::Value) -> Value {
+fn to_json(value: &toml::Value) -> Value {
     match value {
         toml::Value::String(text) => Value::from(text.as_str()),
         toml::Value::Integer(number) => Value::from(*number),
         toml::Value::Float(number) => Value::from(*number),
         toml::Value::Boolean(flag) => Value::from(*flag),
         toml::Value::Datetime(moment) => Value::from(moment.to_string()),
-        toml::Value::Array(items) => items.iter().map(json_of).collect(),
-        toml::Value::Table(table) => table.iter().map(as_json).collect::<Map<_, _>>().into(),
+        toml::Value::Array(items) => items.iter().map(to_json).collect(),
+        toml::Value::Table(table) => table.iter().map(to_json_pair).collect::<Map<_, _>>().into(),
     }
 }
 
@@ -252,15 +252,15 @@ const WRITE_CLASSES: [(&str, WriteClass); 3] = [
 ];
 
 /// A larger number is a slip: no call costs as much or takes as long.
-pub(super) fn amount(
+pub(super) fn parse_amount(
     section: &Section,
     key: &str,
     value: Option<Spanned<f64>>,
 ) -> Result<Option<f64>, Fault> {
-    within(section, key, value, (1e9, "a billion"))
+    parse_within(section, key, value, (1e9, "a billion"))
 }
 
-fn within(
+fn parse_within(
     section: &Section,
     key: &str,
     value: Option<Spanned<f64>>,
@@ -269,7 +269,7 @@ fn within(
     match value {
         Some(value) if !(0.0..=most).contains(value.get_ref()) => {
             let found = value.get_ref().to_string();
-            Err(section.wrong_at(key, &value, Problem::OutOfRange { found, most: named }))
+            Err(section.fault_at(key, &value, Problem::OutOfRange { found, most: named }))
         }
         other => Ok(other.map(Spanned::into_inner)),
     }

@@ -7,17 +7,19 @@ use kitbag_policy::AddressRules;
 use toml::{Spanned, Value};
 use url::Url;
 
-use super::provider::networks;
+use super::provider::parse_networks;
 use crate::error::{Fault, Problem};
-use crate::load::Ground;
+use crate::load::BaseDirs;
 use crate::raw::Texts;
-use crate::rows::{Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts};
-use crate::values::{Section, web_address};
+use crate::rows::{
+    Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, texts_value,
+};
+use crate::values::{Section, parse_web_address};
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "web",
     layout: TableLayout::One(&TABLE),
-    in_force: Some(|config| {
+    fingerprint: Some(|config| {
         let WebSettings {
             addresses,
             certificate_authorities,
@@ -31,7 +33,7 @@ pub(crate) const SECTION: SectionRow = SectionRow {
 pub(crate) const BROWSER_SECTION: SectionRow = SectionRow {
     name: "browser",
     layout: TableLayout::One(&BROWSER_TABLE),
-    in_force: Some(|config| format!("{:?}", config.web.browser_program)),
+    fingerprint: Some(|config| format!("{:?}", config.web.browser_program)),
 };
 
 const TABLE: KeyTable = KeyTable {
@@ -72,7 +74,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
-            default: Fallback::Value(|| texts(&[])),
+            default: Fallback::Value(|| texts_value(&[])),
             meaning: "Addresses and ranges they may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
             ..KeyRow::PLAIN
         },
@@ -129,39 +131,41 @@ pub struct ReaderEndpoint {
 pub(crate) fn build(
     raw: RawWeb,
     browser: RawBrowser,
-    ground: &Ground,
+    ground: &BaseDirs,
 ) -> Result<WebSettings, Fault> {
-    let section = Section::of("web");
+    let section = Section::new("web");
     Ok(WebSettings {
         addresses: AddressRules {
             private: raw.allow_private,
-            networks: networks(&raw.allow_addresses, &section)?,
+            networks: parse_networks(&raw.allow_addresses, &section)?,
         },
-        certificate_authorities: raw.certificate_authorities.map(|it| ground.path(&it)),
-        reader: reader(raw.reader, raw.reader_token, &section)?,
-        browser_program: browser.program.map(|it| ground.path(&it)),
+        certificate_authorities: raw
+            .certificate_authorities
+            .map(|it| ground.resolve_path(&it)),
+        reader: build_reader(raw.reader, raw.reader_token, &section)?,
+        browser_program: browser.program.map(|it| ground.resolve_path(&it)),
     })
 }
 
-fn reader(
+fn build_reader(
     url: Option<Spanned<String>>,
     token: Option<Spanned<String>>,
     section: &Section,
 ) -> Result<Option<ReaderEndpoint>, Fault> {
     match (url, token) {
         (None, None) => Ok(None),
-        (None, Some(token)) => Err(section.wrong_at("reader_token", &token, Problem::NoReader)),
+        (None, Some(token)) => Err(section.fault_at("reader_token", &token, Problem::NoReader)),
         (Some(text), token) => {
-            let url = reader_url(text.get_ref())
-                .ok_or_else(|| section.wrong_at("reader", &text, Problem::ReaderUrl))?;
+            let url = parse_reader_url(text.get_ref())
+                .ok_or_else(|| section.fault_at("reader", &text, Problem::ReaderUrl))?;
             let token = token.map(|token| Template::new(token.into_inner()));
             Ok(Some(ReaderEndpoint { url, token }))
         }
     }
 }
 
-fn reader_url(text: &str) -> Option<Url> {
-    web_address(text).filter(|url| url.username().is_empty() && url.password().is_none())
+fn parse_reader_url(text: &str) -> Option<Url> {
+    parse_web_address(text).filter(|url| url.username().is_empty() && url.password().is_none())
 }
 
 #[cfg(test)]

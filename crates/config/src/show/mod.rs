@@ -4,8 +4,8 @@
 //! - `veil`: hides the secret parts of a value
 //! - [`text`]: writes entries as TOML that a person can read and copy
 
+mod mask;
 pub mod text;
-mod veil;
 
 use std::fmt;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::Config;
 use super::error::line_at;
 use super::rows::{Alternative, Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
-use veil::Reference;
+use mask::Reference;
 
 /// One key of the configuration.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub struct Variable {
 
 /// A value that takes precedence over the file.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Given {
+pub struct Override {
     /// The section, and the key in it.
     pub key: (&'static str, &'static str),
     pub value: Value,
@@ -64,7 +64,7 @@ pub struct Sources<'a> {
     /// The text of the file that the configuration was read from.
     pub text: &'a str,
     pub config: &'a Config,
-    pub given: &'a [Given],
+    pub overrides: &'a [Override],
     /// Returns true if a variable has a value.
     pub is_set: &'a dyn Fn(&str) -> bool,
 }
@@ -76,12 +76,12 @@ impl fmt::Debug for Sources<'_> {
 }
 
 /// Returns every known key, defaults included, in the order of the reference.
-pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
+pub fn list_entries(sources: &Sources<'_>) -> Vec<Entry> {
     // A text that is not TOML was refused before it became a configuration.
     let document = DeTable::parse(sources.text)
         .map(Spanned::into_inner)
         .unwrap_or_default();
-    let mut walk = Walk {
+    let mut walk = EntryWalk {
         sources,
         entries: Vec::new(),
     };
@@ -89,15 +89,15 @@ pub fn entries(sources: &Sources<'_>) -> Vec<Entry> {
         let table = document
             .get(section.name)
             .and_then(|it| it.get_ref().as_table());
-        walk.section(section, table);
+        walk.visit_section(section, table);
     }
     walk.entries
 }
 
 impl Entry {
     /// Returns the whole path of the key, spelt as TOML spells it.
-    pub fn path(&self) -> String {
-        text::dotted(self.table.iter().chain(&self.key))
+    pub fn key_path(&self) -> String {
+        text::dotted_path(self.table.iter().chain(&self.key))
     }
 
     pub fn is_default(&self) -> bool {
@@ -107,7 +107,7 @@ impl Entry {
 
 impl Origin {
     /// Names the origin in a few words. `file` is the path that the configuration was read from.
-    pub fn told(&self, file: Option<&Path>) -> String {
+    pub fn describe(&self, file: Option<&Path>) -> String {
         match self {
             Self::Default => "default".to_owned(),
             Self::File { line } => {
@@ -121,41 +121,41 @@ impl Origin {
     }
 }
 
-struct Walk<'a> {
+struct EntryWalk<'a> {
     sources: &'a Sources<'a>,
     entries: Vec<Entry>,
 }
 
 /// The place of a table: its section, and the path inside that section.
 #[derive(Clone)]
-struct Place {
+struct KeyPath {
     table: Vec<String>,
     inside: Vec<String>,
 }
 
-impl Walk<'_> {
-    fn section(&mut self, section: &SectionRow, table: Option<&DeTable<'_>>) {
-        let place = Place {
+impl EntryWalk<'_> {
+    fn visit_section(&mut self, section: &SectionRow, table: Option<&DeTable<'_>>) {
+        let place = KeyPath {
             table: vec![section.name.to_owned()],
             inside: Vec::new(),
         };
         match section.layout {
-            TableLayout::One(known) => self.table(known, &place, table),
-            TableLayout::Each(known) => self.each(known, &place, table, &[]),
-            TableLayout::EachBeside { own, each } => {
-                self.table(own, &place, table);
-                self.each(each, &place, table, own.rows);
+            TableLayout::One(known) => self.visit_table(known, &place, table),
+            TableLayout::Each(known) => self.visit_each(known, &place, table, &[]),
+            TableLayout::EachAndOwn { own, each } => {
+                self.visit_table(own, &place, table);
+                self.visit_each(each, &place, table, own.rows);
             }
             TableLayout::Named => table
                 .into_iter()
-                .for_each(|table| self.pairs(&KeyRow::PLAIN, &place, table)),
+                .for_each(|table| self.visit_pairs(&KeyRow::PLAIN, &place, table)),
         }
     }
 
-    fn each(
+    fn visit_each(
         &mut self,
         known: &KeyTable,
-        section: &Place,
+        section: &KeyPath,
         table: Option<&DeTable<'_>>,
         but: &[KeyRow],
     ) {
@@ -164,57 +164,67 @@ impl Walk<'_> {
             .flatten()
             .filter(|(name, _)| but.iter().all(|row| row.name != name.get_ref()));
         for (name, written) in named {
-            let place = section.named(name.get_ref());
-            self.table(known, &place, written.get_ref().as_table());
+            let place = section.table_named(name.get_ref());
+            self.visit_table(known, &place, written.get_ref().as_table());
         }
     }
 
-    fn table(&mut self, known: &KeyTable, place: &Place, table: Option<&DeTable<'_>>) {
-        let alternative = self.alternative(known, place, table);
+    fn visit_table(&mut self, known: &KeyTable, place: &KeyPath, table: Option<&DeTable<'_>>) {
+        let alternative = self.choose_alternative(known, place, table);
         let rows = known.rows.iter();
-        for row in rows.filter(|row| row.has_meaning_for(alternative)) {
-            if self.given(place, row.name) {
+        for row in rows.filter(|row| row.applies_to(alternative)) {
+            if self.push_override(place, row.name) {
                 continue;
             }
             match table.and_then(|table| table.get(row.name)) {
-                Some(written) => self.key(row, place, written),
-                None => self.fallback(row, place),
+                Some(written) => self.visit_key(row, place, written),
+                None => self.push_default(row, place),
             }
         }
     }
 
     /// A value that was given outside the file chooses the alternative, whatever the file says.
-    fn alternative(
+    fn choose_alternative(
         &self,
         known: &KeyTable,
-        place: &Place,
+        place: &KeyPath,
         table: Option<&DeTable<'_>>,
     ) -> Option<&'static Alternative> {
         let mut all = known.alternatives.iter();
-        let given = all.find(|it| self.given_value(place, it.key).is_some());
-        given.or_else(|| known.alternative(|key| table.is_some_and(|it| it.contains_key(key))))
+        let given = all.find(|it| self.find_override(place, it.key).is_some());
+        given.or_else(|| {
+            known.chosen_alternative(|key| table.is_some_and(|it| it.contains_key(key)))
+        })
     }
 
-    fn key(&mut self, row: &KeyRow, place: &Place, written: &Spanned<DeValue<'_>>) {
-        match (written.get_ref(), row.value.table()) {
+    fn visit_key(&mut self, row: &KeyRow, place: &KeyPath, written: &Spanned<DeValue<'_>>) {
+        match (written.get_ref(), row.value.inner_table()) {
             (DeValue::Table(inner), _) if inner.is_empty() => {
-                self.written(row, place, row.name, written);
+                self.push_written(row, place, row.name, written);
             }
             (DeValue::Table(inner), Some(known)) => {
-                self.table(known, &place.inside(row.name), Some(inner));
+                self.visit_table(known, &place.inner_key(row.name), Some(inner));
             }
-            (DeValue::Table(inner), None) => self.pairs(row, &place.inside(row.name), inner),
-            _ => self.written(row, place, row.name, written),
+            (DeValue::Table(inner), None) => {
+                self.visit_pairs(row, &place.inner_key(row.name), inner)
+            }
+            _ => self.push_written(row, place, row.name, written),
         }
     }
 
-    fn pairs(&mut self, row: &KeyRow, place: &Place, table: &DeTable<'_>) {
+    fn visit_pairs(&mut self, row: &KeyRow, place: &KeyPath, table: &DeTable<'_>) {
         for (key, written) in table {
-            self.written(row, place, key.get_ref(), written);
+            self.push_written(row, place, key.get_ref(), written);
         }
     }
 
-    fn written(&mut self, row: &KeyRow, place: &Place, key: &str, written: &Spanned<DeValue<'_>>) {
+    fn push_written(
+        &mut self,
+        row: &KeyRow,
+        place: &KeyPath,
+        key: &str,
+        written: &Spanned<DeValue<'_>>,
+    ) {
         let text = self.sources.text;
         let value = match written.get_ref() {
             // The table is empty. The text of its header is not a value.
@@ -222,24 +232,24 @@ impl Walk<'_> {
             _ => text
                 .get(written.span())
                 .and_then(|text| text.parse().ok())
-                .unwrap_or_else(veil::unseen),
+                .unwrap_or_else(mask::masked_placeholder),
         };
         let origin = Origin::File {
             line: line_at(text, written.span().start),
         };
         let entry = Entry {
-            variables: self.variables(row, &value),
-            value: Some(veil::veiled(value, row.secrecy)),
+            variables: self.list_variables(row, &value),
+            value: Some(mask::mask_value(value, row.secrecy)),
             ..Entry::from(origin)
         };
-        self.push(place, key, entry);
+        self.push_entry(place, key, entry);
     }
 
-    fn variables(&self, row: &KeyRow, value: &Value) -> Vec<Variable> {
+    fn list_variables(&self, row: &KeyRow, value: &Value) -> Vec<Variable> {
         if !row.fills_variables {
             return Vec::new();
         }
-        veil::references(value)
+        mask::find_references(value)
             .into_iter()
             .map(|Reference { name, has_default }| Variable {
                 set: (self.sources.is_set)(&name),
@@ -249,38 +259,38 @@ impl Walk<'_> {
             .collect()
     }
 
-    fn fallback(&mut self, row: &KeyRow, place: &Place) {
+    fn push_default(&mut self, row: &KeyRow, place: &KeyPath) {
         let value = match row.default {
             Fallback::Value(value) => Some(value()),
-            Fallback::OfMachine(value, _) => Some(value(self.sources.config)),
+            Fallback::FromConfig(value, _) => Some(value(self.sources.config)),
             Fallback::Unset(_) => None,
         };
         let entry = Entry {
             value,
             ..Entry::from(Origin::Default)
         };
-        self.push(place, row.name, entry);
+        self.push_entry(place, row.name, entry);
     }
 
-    fn given(&mut self, place: &Place, key: &str) -> bool {
-        let Some(Given { value, origin, .. }) = self.given_value(place, key) else {
+    fn push_override(&mut self, place: &KeyPath, key: &str) -> bool {
+        let Some(Override { value, origin, .. }) = self.find_override(place, key) else {
             return false;
         };
         let entry = Entry {
             value: Some(value.clone()),
             ..Entry::from(origin.clone())
         };
-        self.push(place, key, entry);
+        self.push_entry(place, key, entry);
         true
     }
 
-    fn given_value(&self, place: &Place, key: &str) -> Option<&Given> {
-        let mut given = self.sources.given.iter();
+    fn find_override(&self, place: &KeyPath, key: &str) -> Option<&Override> {
+        let mut given = self.sources.overrides.iter();
         given.find(|it| place.table == [it.key.0] && it.key.1 == key)
     }
 
-    fn push(&mut self, place: &Place, key: &str, entry: Entry) {
-        let Place { table, inside: key } = place.inside(key);
+    fn push_entry(&mut self, place: &KeyPath, key: &str, entry: Entry) {
+        let KeyPath { table, inside: key } = place.inner_key(key);
         self.entries.push(Entry {
             table,
             key,
@@ -289,9 +299,9 @@ impl Walk<'_> {
     }
 }
 
-impl Place {
+impl KeyPath {
     /// Returns the place of a table whose name the person chose.
-    fn named(&self, name: &str) -> Self {
+    fn table_named(&self, name: &str) -> Self {
         let table = self.table.iter().cloned().chain([name.to_owned()]);
         Self {
             table: table.collect(),
@@ -299,7 +309,7 @@ impl Place {
         }
     }
 
-    fn inside(&self, key: &str) -> Self {
+    fn inner_key(&self, key: &str) -> Self {
         let inside = self
             .inside
             .iter()

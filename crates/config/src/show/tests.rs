@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::sections::tests::tables;
-use crate::{ConfigError, Overrides, Surroundings, parse};
+use crate::{ConfigError, Environment, Overrides, parse};
 
 /// A configuration with every possible table, and without a secret that would have to be masked.
 const EVERYTHING: &str = r#"
@@ -58,7 +58,7 @@ program = "/opt/chromium"
 "#;
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    let around = Surroundings {
+    let around = Environment {
         cwd: "/work".into(),
         home: Some("/home/ann".into()),
         ..Default::default()
@@ -66,13 +66,13 @@ fn config(text: &str) -> Result<Config, ConfigError> {
     parse(text, None, &Overrides::default(), &around)
 }
 
-fn shown(text: &str, given: &[Given]) -> Vec<Entry> {
+fn shown(text: &str, given: &[Override]) -> Vec<Entry> {
     let config = config(text).unwrap();
     let is_set = |name: &str| name == "TOKEN";
-    entries(&Sources {
+    list_entries(&Sources {
         text,
         config: &config,
-        given,
+        overrides: given,
         is_set: &is_set,
     })
 }
@@ -87,7 +87,7 @@ fn every_key_is_shown() {
         .map(String::as_str)
         .collect();
     for table in tables() {
-        for key in table.names() {
+        for key in table.key_names() {
             assert!(names.contains(key), "`{key}` of [{}]", table.path);
         }
     }
@@ -96,7 +96,7 @@ fn every_key_is_shown() {
 #[test]
 fn what_is_shown_means_the_same_when_it_is_copied() {
     for original in ["", EVERYTHING] {
-        let copy = text::toml(&shown(original, &[]), None);
+        let copy = text::to_toml(&shown(original, &[]), None);
         let (before, after) = (
             config(original).unwrap(),
             config(&copy).unwrap_or_else(|error| panic!("{error}\n{copy}")),
@@ -112,7 +112,7 @@ fn what_is_shown_means_the_same_when_it_is_copied() {
 
 #[test]
 fn each_value_says_where_it_comes_from() {
-    let given = [Given {
+    let given = [Override {
         key: ("serve", "require_key"),
         value: Value::Boolean(true),
         origin: Origin::Variable {
@@ -126,7 +126,7 @@ fn each_value_says_where_it_comes_from() {
     let told = |path: &str| {
         let entry = entries
             .iter()
-            .find(|entry| entry.path() == path)
+            .find(|entry| entry.key_path() == path)
             .expect(path);
         let value = entry
             .value
@@ -135,7 +135,7 @@ fn each_value_says_where_it_comes_from() {
             .unwrap_or_default();
         format!(
             "{value} {}",
-            entry.origin.told(Some(Path::new("/etc/kitbag.toml")))
+            entry.origin.describe(Some(Path::new("/etc/kitbag.toml")))
         )
     };
     assert_eq!(told("serve.page_size"), "7 kitbag.toml:1");
@@ -160,7 +160,7 @@ fn the_text_is_aligned_and_fits_a_terminal() {
          enabled = true   # kitbag.toml:4\n"
     );
     assert_eq!(
-        text::toml(&entries, Some(Path::new("/etc/kitbag.toml"))),
+        text::to_toml(&entries, Some(Path::new("/etc/kitbag.toml"))),
         expected
     );
 }

@@ -14,15 +14,15 @@ const WIDTH: usize = 80;
 const COLUMN: usize = 46;
 
 /// `file` is the path that the configuration was read from.
-pub fn toml(entries: &[Entry], file: Option<&Path>) -> String {
+pub fn to_toml(entries: &[Entry], file: Option<&Path>) -> String {
     let mut text = String::new();
     for table in entries.chunk_by(|a, b| a.table == b.table) {
         let gap = if text.is_empty() { "" } else { "\n" };
-        let name = dotted(&table[0].table);
+        let name = dotted_path(&table[0].table);
         writeln!(text, "{gap}[{name}]").expect("writing into a string cannot fail");
         let lines: Vec<_> = table
             .iter()
-            .map(|entry| (assignment(entry), comment(entry, file)))
+            .map(|entry| (render_assignment(entry), render_comment(entry, file)))
             .collect();
         let widths = lines
             .iter()
@@ -32,14 +32,14 @@ pub fn toml(entries: &[Entry], file: Option<&Path>) -> String {
             .max()
             .unwrap_or_default();
         for (assignment, comment) in lines {
-            text.push_str(&line(&assignment, &comment, column));
+            text.push_str(&render_line(&assignment, &comment, column));
         }
     }
     text
 }
 
 /// Returns a path of keys, quoted as TOML requires.
-pub(super) fn dotted<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
+pub(super) fn dotted_path<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
     let keys: Vec<_> = keys
         .into_iter()
         .map(|key| Key::new(key).to_string())
@@ -47,24 +47,29 @@ pub(super) fn dotted<'a>(keys: impl IntoIterator<Item = &'a String>) -> String {
     keys.join(".")
 }
 
-fn assignment(entry: &Entry) -> String {
-    let key = dotted(&entry.key);
+fn render_assignment(entry: &Entry) -> String {
+    let key = dotted_path(&entry.key);
     match &entry.value {
         Some(value) => format!("{key} = {value}"),
         None => format!("# {key}"),
     }
 }
 
-fn comment(entry: &Entry, file: Option<&Path>) -> String {
+fn render_comment(entry: &Entry, file: Option<&Path>) -> String {
     let origin = if entry.value.is_some() {
-        entry.origin.told(file)
+        entry.origin.describe(file)
     } else {
         "not set".to_owned()
     };
-    origin + &entry.variables.iter().map(told).collect::<String>()
+    origin
+        + &entry
+            .variables
+            .iter()
+            .map(describe_variable)
+            .collect::<String>()
 }
 
-fn told(variable: &Variable) -> String {
+fn describe_variable(variable: &Variable) -> String {
     let name = &variable.name;
     match (variable.set, variable.has_default) {
         (true, _) => format!(", {name} set"),
@@ -74,7 +79,7 @@ fn told(variable: &Variable) -> String {
 }
 
 /// A comment that does not fit after its value is written above it.
-fn line(assignment: &str, comment: &str, column: usize) -> String {
+fn render_line(assignment: &str, comment: &str, column: usize) -> String {
     let behind = format!("{assignment:column$}  # {comment}\n");
     if behind.trim_end().chars().count() <= WIDTH {
         behind

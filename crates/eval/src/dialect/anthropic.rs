@@ -3,24 +3,28 @@
 use serde_json::{Value, json};
 
 use super::{
-    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
-    text, tokens,
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, StopReason, ToolCall, Usage,
+    call_id, text_field, token_count,
 };
 
 /// Enough tokens for some thinking and a call. The format requires a number.
 const MAX_TOKENS: u32 = 4096;
 
-pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
+pub(super) fn request_body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
-    for Exchange { said, results } in &conversation.exchanges {
+    for Exchange {
+        message: said,
+        results,
+    } in &conversation.exchanges
+    {
         messages.push(json!({ "role": "assistant", "content": said }));
-        let results: Vec<Value> = results.iter().map(result).collect();
+        let results: Vec<Value> = results.iter().map(result_block).collect();
         messages.push(json!({ "role": "user", "content": results }));
     }
     json!({ "model": model, "max_tokens": MAX_TOKENS, "tools": conversation.tools, "messages": messages })
 }
 
-fn result(it: &CallResult) -> Value {
+fn result_block(it: &CallResult) -> Value {
     let mut result = json!({ "type": "tool_result", "tool_use_id": it.id, "content": it.text });
     if it.failed {
         result["is_error"] = true.into();
@@ -28,56 +32,58 @@ fn result(it: &CallResult) -> Value {
     result
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let said = body.get("content").cloned();
     let mut said = said.ok_or("there is no `content`")?;
     let blocks = said.as_array_mut().ok_or("`content` is not a list")?;
-    let words = blocks.iter().filter(|it| text(it, "type") == "text");
-    let words: Vec<_> = words.map(|it| text(it, "text")).collect();
+    let words = blocks.iter().filter(|it| text_field(it, "type") == "text");
+    let words: Vec<_> = words.map(|it| text_field(it, "text")).collect();
     let calls = blocks
         .iter_mut()
-        .filter(|it| text(it, "type") == "tool_use");
+        .filter(|it| text_field(it, "type") == "tool_use");
     let calls = (earlier..).zip(calls);
-    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    let calls = calls
+        .map(|(number, call)| extract_call(call, number))
+        .collect();
     Ok(ModelAnswer {
-        said,
-        words: words.join("\n"),
+        message: said,
+        text: words.join("\n"),
         calls,
-        stop: stop(body),
-        usage: usage(body),
+        stop: parse_stop(body),
+        usage: parse_usage(body),
     })
 }
 
 /// Takes a call out of the message, and leaves it in a form that can be repeated.
-fn take(call: &mut Value, number: usize) -> ToolCall {
-    let arguments = GivenArguments::read(call.get("input"));
+fn extract_call(call: &mut Value, number: usize) -> ToolCall {
+    let arguments = GivenArguments::from_value(call.get("input"));
     let taken = ToolCall {
-        id: id(call, number),
-        name: text(call, "name"),
+        id: call_id(call, number),
+        name: text_field(call, "name"),
         arguments,
     };
     call["id"] = taken.id.clone().into();
-    call["input"] = taken.arguments.repeatable();
+    call["input"] = taken.arguments.to_repeatable();
     taken
 }
 
-fn stop(body: &Value) -> Option<Stop> {
-    match text(body, "stop_reason").as_str() {
-        "max_tokens" | "model_context_window_exceeded" => Some(Stop::Length),
-        "refusal" => Some(Stop::Refusal),
+fn parse_stop(body: &Value) -> Option<StopReason> {
+    match text_field(body, "stop_reason").as_str() {
+        "max_tokens" | "model_context_window_exceeded" => Some(StopReason::Length),
+        "refusal" => Some(StopReason::Refusal),
         _ => None,
     }
 }
 
 /// Tokens that were read from or written to a cache count as input, too.
-fn usage(body: &Value) -> Option<Usage> {
+fn parse_usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
     let cached = ["cache_creation_input_tokens", "cache_read_input_tokens"]
         .into_iter()
-        .filter_map(|key| tokens(usage, key));
+        .filter_map(|key| token_count(usage, key));
     Some(Usage {
-        input: tokens(usage, "input_tokens")? + cached.sum::<u64>(),
-        output: tokens(usage, "output_tokens")?,
+        input: token_count(usage, "input_tokens")? + cached.sum::<u64>(),
+        output: token_count(usage, "output_tokens")?,
     })
 }
 
@@ -95,7 +101,7 @@ mod tests {
             ],
             "usage": { "input_tokens": 10, "cache_read_input_tokens": 5, "output_tokens": 3 },
         });
-        let answer = read(&body, 0).unwrap();
+        let answer = parse_answer(&body, 0).unwrap();
         let word = json!({ "word": "hi" }).as_object().unwrap().clone();
         assert_eq!(
             answer.calls,
@@ -113,11 +119,11 @@ mod tests {
             })
         );
         assert_eq!(
-            (&answer.said, answer.words.as_str()),
+            (&answer.message, answer.text.as_str()),
             (&body["content"], "Let me look.")
         );
         assert_eq!(
-            read(&json!({ "type": "error" }), 0),
+            parse_answer(&json!({ "type": "error" }), 0),
             Err("there is no `content`".to_owned())
         );
     }
@@ -125,20 +131,20 @@ mod tests {
     #[test]
     fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
         let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });
-        let answer = read(
+        let answer = parse_answer(
             &json!({ "content": [call], "stop_reason": "max_tokens" }),
             0,
         )
         .unwrap();
         assert_eq!(
-            (&answer.said[0]["id"], &answer.said[0]["input"]),
+            (&answer.message[0]["id"], &answer.message[0]["input"]),
             (&json!("call_0"), &json!({}))
         );
         assert_eq!(
             (answer.calls[0].id.as_str(), answer.stop),
-            ("call_0", Some(Stop::Length))
+            ("call_0", Some(StopReason::Length))
         );
-        let refused = read(&json!({ "content": [], "stop_reason": "refusal" }), 0).unwrap();
-        assert_eq!(refused.stop, Some(Stop::Refusal));
+        let refused = parse_answer(&json!({ "content": [], "stop_reason": "refusal" }), 0).unwrap();
+        assert_eq!(refused.stop, Some(StopReason::Refusal));
     }
 }

@@ -10,18 +10,18 @@
 //! - `anthropic`, `openai`: the two formats
 
 mod anthropic;
-mod given;
+mod given_arguments;
 mod openai;
 
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
-use kitbag_llm::tool_schema::{Unfit, Vendor};
+use kitbag_llm::tool_schema::{UnsupportedTool, Vendor};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-pub use given::GivenArguments;
+pub use given_arguments::GivenArguments;
 
 use crate::suite::CallArguments;
-use crate::tools::{ExamTool, ExamTools};
+use crate::tools::{EvalTool, EvalTools};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dialect {
@@ -45,7 +45,7 @@ pub(crate) struct Conversation<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     /// The model's own message.
-    pub(crate) said: Value,
+    pub(crate) message: Value,
     /// The result of each call of the turn.
     pub(crate) results: Vec<CallResult>,
 }
@@ -61,17 +61,17 @@ pub(crate) struct CallResult {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelAnswer {
     /// The message in a form that can be repeated to the model.
-    pub(crate) said: Value,
-    pub(crate) words: String,
+    pub(crate) message: Value,
+    pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
-    pub(crate) stop: Option<Stop>,
+    pub(crate) stop: Option<StopReason>,
     pub(crate) usage: Option<Usage>,
 }
 
 /// The reason why an answer, or the whole conversation, ended before the model was done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stop {
+pub enum StopReason {
     /// The answer reached the limit of tokens.
     Length,
     /// The model, or a filter over it, refused to answer.
@@ -96,7 +96,7 @@ pub struct Usage {
 
 impl Dialect {
     /// Returns the path below the base address.
-    pub(crate) fn path(self) -> &'static str {
+    pub(crate) fn endpoint_path(self) -> &'static str {
         match self {
             Self::Anthropic => "messages",
             Self::OpenAi => "chat/completions",
@@ -104,7 +104,7 @@ impl Dialect {
     }
 
     /// Returns the headers that every request must have.
-    pub(crate) fn headers(self) -> HeaderMap {
+    pub(crate) fn required_headers(self) -> HeaderMap {
         match self {
             Self::Anthropic => {
                 let version = (
@@ -127,14 +127,14 @@ impl Dialect {
 
     /// Returns the definitions as they are sent. Definitions that no vendor would take are left
     /// out.
-    pub(crate) fn tools(self, tools: &ExamTools) -> Vec<Value> {
+    pub(crate) fn tool_definitions(self, tools: &EvalTools) -> Vec<Value> {
         tools
             .iter()
-            .filter_map(|tool| self.definition(tool).ok())
+            .filter_map(|tool| self.tool_definition(tool).ok())
             .collect()
     }
 
-    pub(crate) fn definition(self, tool: &ExamTool) -> Result<Value, Unfit> {
+    pub(crate) fn tool_definition(self, tool: &EvalTool) -> Result<Value, UnsupportedTool> {
         self.vendor()
             .tool(&tool.name, &tool.description, &tool.schema)
     }
@@ -146,10 +146,10 @@ impl Dialect {
         }
     }
 
-    pub(crate) fn body(self, model: &str, conversation: &Conversation<'_>) -> Value {
+    pub(crate) fn request_body(self, model: &str, conversation: &Conversation<'_>) -> Value {
         let mut body = match self {
-            Self::Anthropic => anthropic::body(model, conversation),
-            Self::OpenAi => openai::body(model, conversation),
+            Self::Anthropic => anthropic::request_body(model, conversation),
+            Self::OpenAi => openai::request_body(model, conversation),
         };
         for (name, value) in conversation.parameters {
             body[name.as_str()] = value.clone();
@@ -159,22 +159,22 @@ impl Dialect {
 
     /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
     /// before, so that a call without an id gets one that no other call of the conversation has.
-    pub(crate) fn read(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+    pub(crate) fn parse_answer(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
         match self {
-            Self::Anthropic => anthropic::read(body, earlier),
-            Self::OpenAi => openai::read(body, earlier),
+            Self::Anthropic => anthropic::parse_answer(body, earlier),
+            Self::OpenAi => openai::parse_answer(body, earlier),
         }
     }
 }
 
 impl Conversation<'_> {
     /// Returns the number of calls that the model has made so far.
-    pub(crate) fn calls(&self) -> usize {
+    pub(crate) fn call_count(&self) -> usize {
         self.exchanges.iter().map(|it| it.results.len()).sum()
     }
 }
 
-impl Stop {
+impl StopReason {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Length => "cut off at the limit of tokens",
@@ -187,10 +187,10 @@ impl Stop {
 impl ModelAnswer {
     /// Returns the usage of a conversation with this answer after `turns` others. One answer that was
     /// not counted leaves the whole uncounted.
-    pub(crate) fn usage_with(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
+    pub(crate) fn total_usage(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
         match turns {
             0 => self.usage,
-            _ => Some(before?.and(self.usage?)),
+            _ => Some(before?.add(self.usage?)),
         }
     }
 }
@@ -201,7 +201,7 @@ impl ToolCall {
         json!({ "name": self.name, "arguments": self.arguments.as_sent() }).to_string()
     }
 
-    pub(crate) fn result(&self, text: String, failed: bool) -> CallResult {
+    pub(crate) fn to_result(&self, text: String, failed: bool) -> CallResult {
         CallResult {
             id: self.id.clone(),
             text,
@@ -211,7 +211,7 @@ impl ToolCall {
 }
 
 impl Usage {
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn add(self, other: Self) -> Self {
         Self {
             input: self.input + other.input,
             output: self.output + other.output,
@@ -219,7 +219,7 @@ impl Usage {
     }
 }
 
-fn text(value: &Value, key: &str) -> String {
+fn text_field(value: &Value, key: &str) -> String {
     value
         .get(key)
         .and_then(Value::as_str)
@@ -228,13 +228,13 @@ fn text(value: &Value, key: &str) -> String {
 }
 
 /// Returns a number of tokens that the endpoint counted.
-fn tokens(usage: &Value, key: &str) -> Option<u64> {
+fn token_count(usage: &Value, key: &str) -> Option<u64> {
     usage.get(key).and_then(Value::as_u64)
 }
 
 /// Returns the id of a call, or a new one for a call that came without.
-fn id(call: &Value, number: usize) -> String {
-    let id = text(call, "id");
+fn call_id(call: &Value, number: usize) -> String {
+    let id = text_field(call, "id");
     if id.is_empty() {
         format!("call_{number}")
     } else {
@@ -265,7 +265,10 @@ mod tests {
         let exchanges = said
             .into_iter()
             .zip(results)
-            .map(|(said, results)| Exchange { said, results });
+            .map(|(said, results)| Exchange {
+                message: said,
+                results,
+            });
         let (parameters, exchanges) = (CallArguments::new(), exchanges.collect());
         let conversation = Conversation {
             tools: &[],
@@ -273,8 +276,8 @@ mod tests {
             prompt: "Find it",
             exchanges,
         };
-        assert_eq!(conversation.calls(), 3);
-        dialect.body("m", &conversation)["messages"].clone()
+        assert_eq!(conversation.call_count(), 3);
+        dialect.request_body("m", &conversation)["messages"].clone()
     }
 
     #[test]
@@ -315,7 +318,7 @@ mod tests {
         let anthropic = json!({ "content": [call, call] });
         for (dialect, body) in [(Dialect::OpenAi, openai), (Dialect::Anthropic, anthropic)] {
             let ids: Vec<_> = dialect
-                .read(&body, 3)
+                .parse_answer(&body, 3)
                 .unwrap()
                 .calls
                 .into_iter()

@@ -3,75 +3,83 @@
 use serde_json::{Value, json};
 
 use super::{
-    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, Stop, ToolCall, Usage, id,
-    text, tokens,
+    CallResult, Conversation, Exchange, GivenArguments, ModelAnswer, StopReason, ToolCall, Usage,
+    call_id, text_field, token_count,
 };
 
-pub(super) fn body(model: &str, conversation: &Conversation<'_>) -> Value {
+pub(super) fn request_body(model: &str, conversation: &Conversation<'_>) -> Value {
     let mut messages = vec![json!({ "role": "user", "content": conversation.prompt })];
-    for Exchange { said, results } in &conversation.exchanges {
+    for Exchange {
+        message: said,
+        results,
+    } in &conversation.exchanges
+    {
         messages.push(said.clone());
-        messages.extend(results.iter().map(result));
+        messages.extend(results.iter().map(result_message));
     }
     json!({ "model": model, "tools": conversation.tools, "messages": messages })
 }
 
 /// Only the text says that a call failed, because the format has no field for it.
-fn result(it: &CallResult) -> Value {
+fn result_message(it: &CallResult) -> Value {
     json!({ "role": "tool", "tool_call_id": it.id, "content": it.text })
 }
 
-pub(super) fn read(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
+pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let choice = body.pointer("/choices/0");
     let choice = choice.ok_or("there is no `choices[0]`")?;
     let said = choice.get("message").cloned();
     let mut said = said.ok_or("there is no `choices[0].message`")?;
-    let (words, stop) = (text(&said, "content"), stop(choice, &said));
+    let (words, stop) = (text_field(&said, "content"), parse_stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
     let calls = calls.into_iter().flatten();
     let calls = calls.filter(|it| it["function"].is_object());
     let calls = (earlier..).zip(calls);
-    let calls = calls.map(|(number, call)| take(call, number)).collect();
+    let calls = calls
+        .map(|(number, call)| extract_call(call, number))
+        .collect();
     Ok(ModelAnswer {
-        said,
-        words,
+        message: said,
+        text: words,
         calls,
         stop,
-        usage: usage(body),
+        usage: parse_usage(body),
     })
 }
 
 /// Takes a call out of the message, and leaves it in a form that can be repeated.
-fn take(call: &mut Value, number: usize) -> ToolCall {
+fn extract_call(call: &mut Value, number: usize) -> ToolCall {
     let function = &call["function"];
     let taken = ToolCall {
-        id: id(call, number),
-        name: text(function, "name"),
-        arguments: GivenArguments::read(function.get("arguments")),
+        id: call_id(call, number),
+        name: text_field(function, "name"),
+        arguments: GivenArguments::from_value(function.get("arguments")),
     };
     let arguments = function.get("arguments").and_then(Value::as_str);
     let as_it_came = arguments.filter(|_| matches!(taken.arguments, GivenArguments::Arguments(_)));
-    let arguments =
-        as_it_came.map_or_else(|| taken.arguments.repeatable().to_string(), str::to_owned);
+    let arguments = as_it_came.map_or_else(
+        || taken.arguments.to_repeatable().to_string(),
+        str::to_owned,
+    );
     call["id"] = taken.id.clone().into();
     call["type"] = "function".into();
     call["function"]["arguments"] = arguments.into();
     taken
 }
 
-fn stop(choice: &Value, said: &Value) -> Option<Stop> {
-    match text(choice, "finish_reason").as_str() {
-        "length" => Some(Stop::Length),
-        "content_filter" => Some(Stop::Refusal),
-        _ => (!text(said, "refusal").is_empty()).then_some(Stop::Refusal),
+fn parse_stop(choice: &Value, said: &Value) -> Option<StopReason> {
+    match text_field(choice, "finish_reason").as_str() {
+        "length" => Some(StopReason::Length),
+        "content_filter" => Some(StopReason::Refusal),
+        _ => (!text_field(said, "refusal").is_empty()).then_some(StopReason::Refusal),
     }
 }
 
-fn usage(body: &Value) -> Option<Usage> {
+fn parse_usage(body: &Value) -> Option<Usage> {
     let usage = body.get("usage")?;
     Some(Usage {
-        input: tokens(usage, "prompt_tokens")?,
-        output: tokens(usage, "completion_tokens")?,
+        input: token_count(usage, "prompt_tokens")?,
+        output: token_count(usage, "completion_tokens")?,
     })
 }
 
@@ -83,7 +91,10 @@ mod tests {
     fn check(arguments: &Value, expected: &GivenArguments) {
         let function = json!({ "name": "echo", "arguments": arguments });
         let body = json!({ "choices": [{ "message": { "tool_calls": [{ "id": "c1", "function": function }] } }] });
-        assert_eq!(read(&body, 0).unwrap().calls[0].arguments, *expected);
+        assert_eq!(
+            parse_answer(&body, 0).unwrap().calls[0].arguments,
+            *expected
+        );
     }
 
     fn arguments(value: Value) -> GivenArguments {
@@ -112,7 +123,7 @@ mod tests {
     fn said(call: &Value) -> Value {
         let message = json!({ "content": null, "reasoning": "hm", "tool_calls": [call] });
         let body = json!({ "choices": [{ "message": message }] });
-        read(&body, 0).unwrap().said
+        parse_answer(&body, 0).unwrap().message
     }
 
     fn call(id: &str, arguments: &str) -> Value {
@@ -146,15 +157,15 @@ mod tests {
         for (choice, expected) in [
             (
                 json!({ "message": words, "finish_reason": "length" }),
-                Some(Stop::Length),
+                Some(StopReason::Length),
             ),
             (
                 json!({ "message": words, "finish_reason": "content_filter" }),
-                Some(Stop::Refusal),
+                Some(StopReason::Refusal),
             ),
             (
                 json!({ "message": refusal, "finish_reason": "stop" }),
-                Some(Stop::Refusal),
+                Some(StopReason::Refusal),
             ),
             (
                 json!({ "message": { "content": "Hi.", "refusal": null } }),
@@ -162,13 +173,13 @@ mod tests {
             ),
         ] {
             let body = json!({ "choices": [choice] });
-            assert_eq!(read(&body, 0).unwrap().stop, expected, "{body}");
+            assert_eq!(parse_answer(&body, 0).unwrap().stop, expected, "{body}");
         }
     }
 
     #[test]
     fn words_without_a_call_are_an_answer_too() {
-        let answer = read(
+        let answer = parse_answer(
             &json!({ "choices": [{ "message": { "content": "Hi." } }] }),
             0,
         )

@@ -1,28 +1,28 @@
 //! Draws bars in the page itself. Words and figures are text beside the bars, so that they stay
 //! readable on a narrow screen, and only the bars stretch.
 
-use super::{count, escaped, interval, percent, thousands};
+use super::{count_noun, escape_html, format_interval, format_percent, format_thousands};
 use crate::judge::ChoiceOutcome;
-use crate::report::{ExamReport, ModelReport, Rate};
+use crate::report::{EvalReport, ModelReport, Rate};
 
-pub(super) fn charts(report: &ExamReport) -> String {
+pub(super) fn render_charts(report: &EvalReport) -> String {
     const MORE: &str = "Share of answers, more is better.";
     const LESS: &str = "Share of answers, less is better.";
     [
-        rates(report, "Right tool", MORE, |it| it.invocation_accuracy),
-        rates(report, "Right arguments", MORE, |it| it.argument_accuracy),
-        rates(report, "Tried again after an error", LESS, |it| {
+        rate_figure(report, "Right tool", MORE, |it| it.invocation_accuracy),
+        rate_figure(report, "Right arguments", MORE, |it| it.argument_accuracy),
+        rate_figure(report, "Tried again after an error", LESS, |it| {
             it.retry_rate
         }),
-        outcomes(report),
-        tokens(report),
+        outcome_figure(report),
+        token_figure(report),
     ]
     .concat()
 }
 
 /// Draws one bar for each model. A line shows the interval of the share.
-fn rates(
-    report: &ExamReport,
+fn rate_figure(
+    report: &EvalReport,
     title: &str,
     note: &str,
     rate: fn(&ModelReport) -> Option<Rate>,
@@ -34,21 +34,26 @@ fn rates(
     if rows.is_empty() {
         return rows;
     }
-    let rows = rows + &axis("0 %", "50 %", "100 %");
+    let rows = rows + &axis_row("0 %", "50 %", "100 %");
     let note = format!("{note} The line is the 95 % interval.");
-    figure(title, &note, &rows)
+    render_figure(title, &note, &rows)
 }
 
 fn rate_row(model: &ModelReport, rate: &Rate) -> String {
-    let mean = percent(rate.mean);
-    let told = format!("{mean}, 95 % interval {}", interval(rate));
-    let bars = [all(), rect("own", 0.0, 100.0 * rate.mean), reach(rate)].concat();
+    let mean = format_percent(rate.mean);
+    let text = format!("{mean}, 95 % interval {}", format_interval(rate));
+    let bars = [
+        full_bar(),
+        svg_rect("own", 0.0, 100.0 * rate.mean),
+        interval_line(rate),
+    ]
+    .concat();
     let value = format!("{mean} <small>{} of {}</small>", rate.count, rate.of);
-    row(&model.short, &svg(&told, &bars), &value, "")
+    render_row(&model.short, &svg_image(&text, &bars), &value, "")
 }
 
 /// Draws the answers of each model by their outcome.
-fn outcomes(report: &ExamReport) -> String {
+fn outcome_figure(report: &EvalReport) -> String {
     let answered = report.models.iter().filter(|it| it.answered > 0);
     let rows: String = answered.map(outcome_row).collect();
     if rows.is_empty() {
@@ -57,30 +62,30 @@ fn outcomes(report: &ExamReport) -> String {
     let entries = ChoiceOutcome::ALL.map(legend_entry).concat();
     let legend = format!("<ul class=\"legend\">{entries}</ul>\n");
     let title = "What became of the first call";
-    figure(title, "Number of answers.", &(rows + &legend))
+    render_figure(title, "Number of answers.", &(rows + &legend))
 }
 
 fn outcome_row(model: &ModelReport) -> String {
-    let (mut from, mut bars, mut told) = (0.0, String::new(), Vec::new());
+    let (mut from, mut bars, mut text) = (0.0, String::new(), Vec::new());
     for (outcome, number) in model.outcomes.iter().filter(|(_, number)| *number > 0) {
         let long = 100.0 * *number as f64 / model.answered as f64;
-        told.push(format!("{number} {}", outcome.as_str()));
-        bars += &rect(class(*outcome), from, long);
+        text.push(format!("{number} {}", outcome.as_str()));
+        bars += &svg_rect(css_class(*outcome), from, long);
         from += long;
     }
-    let told = told.join(", ");
-    let value = count(model.answered, "answer");
-    row(&model.short, &svg(&told, &bars), &value, &told)
+    let text = text.join(", ");
+    let value = count_noun(model.answered, "answer");
+    render_row(&model.short, &svg_image(&text, &bars), &value, &text)
 }
 
 fn legend_entry(outcome: ChoiceOutcome) -> String {
-    let patch = rect(class(outcome), 0.0, 100.0);
+    let patch = svg_rect(css_class(outcome), 0.0, 100.0);
     let name = outcome.as_str();
     format!("<li><svg viewBox=\"0 0 100 100\" aria-hidden=\"true\">{patch}</svg>{name}</li>")
 }
 
 /// Draws the tokens that tools put into a context, and the tokens of the baseline without tools.
-fn tokens(report: &ExamReport) -> String {
+fn token_figure(report: &EvalReport) -> String {
     let models = report.models.iter();
     let measured = models.filter_map(|it| Some((it, it.tokens.per_prompt?)));
     let measured: Vec<_> = measured.collect();
@@ -96,36 +101,46 @@ fn tokens(report: &ExamReport) -> String {
         rows += &token_row(model, tokens, most);
     }
     rows += &raw.map(|raw| raw_row(raw, most)).unwrap_or_default();
-    rows += &axis("0", "", &format!("{} tokens", thousands(most)));
+    rows += &axis_row("0", "", &format!("{} tokens", format_thousands(most)));
     let note = "Mean over all answers; the first part is the definitions. Less is better.";
-    figure("Tokens a prompt", note, &rows)
+    render_figure("Tokens a prompt", note, &rows)
 }
 
 fn token_row(model: &ModelReport, tokens: f64, most: f64) -> String {
     let definitions = model.tokens.definitions as f64;
     let rest = tokens - definitions;
     let (own, second) = (100.0 * definitions / most, 100.0 * rest / most);
-    let bars = [all(), rect("own", 0.0, own), rect("second", own, second)].concat();
-    let (definitions, rest) = (thousands(definitions), thousands(rest));
-    let mut told = format!("{definitions} definitions, {rest} calls and results");
+    let bars = [
+        full_bar(),
+        svg_rect("own", 0.0, own),
+        svg_rect("second", own, second),
+    ]
+    .concat();
+    let (definitions, rest) = (format_thousands(definitions), format_thousands(rest));
+    let mut text = format!("{definitions} definitions, {rest} calls and results");
     if let Some(share) = model.tokens.share_of_baseline {
-        told += &format!("; {} of the raw JSON", percent(share));
+        text += &format!("; {} of the raw JSON", format_percent(share));
     }
-    row(&model.short, &svg(&told, &bars), &thousands(tokens), &told)
+    render_row(
+        &model.short,
+        &svg_image(&text, &bars),
+        &format_thousands(tokens),
+        &text,
+    )
 }
 
 fn raw_row(raw: f64, most: f64) -> String {
-    let bars = [all(), rect("second", 0.0, 100.0 * raw / most)].concat();
-    let bar = svg("the raw JSON", &bars);
-    row("raw JSON, without tools", &bar, &thousands(raw), "")
+    let bars = [full_bar(), svg_rect("second", 0.0, 100.0 * raw / most)].concat();
+    let bar = svg_image("the raw JSON", &bars);
+    render_row("raw JSON, without tools", &bar, &format_thousands(raw), "")
 }
 
-fn figure(title: &str, note: &str, rows: &str) -> String {
+fn render_figure(title: &str, note: &str, rows: &str) -> String {
     format!("<figure><figcaption>{title}<small>{note}</small></figcaption>\n{rows}</figure>\n")
 }
 
-fn row(name: &str, bar: &str, value: &str, below: &str) -> String {
-    let name = escaped(name);
+fn render_row(name: &str, bar: &str, value: &str, below: &str) -> String {
+    let name = escape_html(name);
     let below = if below.is_empty() {
         String::new()
     } else {
@@ -136,40 +151,40 @@ fn row(name: &str, bar: &str, value: &str, below: &str) -> String {
     )
 }
 
-fn axis(from: &str, middle: &str, to: &str) -> String {
+fn axis_row(from: &str, middle: &str, to: &str) -> String {
     let ticks = [from, middle, to].map(|it| format!("<i>{it}</i>")).concat();
     format!("<div class=\"row axis\" aria-hidden=\"true\"><span>{ticks}</span></div>\n")
 }
 
 /// Returns an image that stretches only in length.
-fn svg(told: &str, bars: &str) -> String {
-    let told = escaped(told);
+fn svg_image(text: &str, bars: &str) -> String {
+    let text = escape_html(text);
     format!(
-        "<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{told}\">{bars}</svg>"
+        "<svg viewBox=\"0 0 100 100\" preserveAspectRatio=\"none\" role=\"img\" aria-label=\"{text}\">{bars}</svg>"
     )
 }
 
-fn all() -> String {
-    rect("all", 0.0, 100.0)
+fn full_bar() -> String {
+    svg_rect("all", 0.0, 100.0)
 }
 
-fn rect(class: &str, from: f64, long: f64) -> String {
+fn svg_rect(class: &str, from: f64, long: f64) -> String {
     format!("<rect class=\"{class}\" x=\"{from:.2}\" y=\"0\" width=\"{long:.2}\" height=\"100\"/>")
 }
 
 /// Draws a line with a rim, so that it is visible on the bar and beside it.
-fn reach(rate: &Rate) -> String {
-    line("rim", rate) + &line("reach", rate)
+fn interval_line(rate: &Rate) -> String {
+    svg_line("rim", rate) + &svg_line("reach", rate)
 }
 
-fn line(class: &str, rate: &Rate) -> String {
+fn svg_line(class: &str, rate: &Rate) -> String {
     let (from, to) = (100.0 * rate.low, 100.0 * rate.high);
     format!(
         "<line class=\"{class}\" x1=\"{from:.2}\" x2=\"{to:.2}\" y1=\"50\" y2=\"50\" vector-effect=\"non-scaling-stroke\"/>"
     )
 }
 
-fn class(outcome: ChoiceOutcome) -> &'static str {
+fn css_class(outcome: ChoiceOutcome) -> &'static str {
     match outcome {
         ChoiceOutcome::Right => "right",
         ChoiceOutcome::WrongArguments => "wrong-arguments",

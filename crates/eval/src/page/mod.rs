@@ -13,25 +13,25 @@ mod prompts;
 mod tables;
 mod tasks;
 
-use crate::report::{Comparison, ExamReport, Rate, SurfaceRow};
-use crate::surface::ExamSurface;
+use crate::report::{Comparison, EvalReport, Rate, SurfaceRow};
+use crate::surface::EvalSurface;
 
-pub fn page(report: &ExamReport) -> String {
-    let title = escaped(&format!("Exam: {}", report.suite));
+pub fn render_page(report: &EvalReport) -> String {
+    let title = escape_html(&format!("Exam: {}", report.suite));
     let (figures, charts) = match report.prompts.is_empty() {
         true => (String::new(), String::new()),
-        false => (tables::figures(report), chart::charts(report)),
+        false => (tables::figure_table(report), chart::render_charts(report)),
     };
     let parts = [
-        summary(report),
-        tasks::figures(report),
+        summary_section(report),
+        tasks::figure_section(report),
         figures,
         charts,
-        tables::groups(report),
-        tables::comparisons(report),
-        tables::scenarios(report),
-        prompts::prompts(report),
-        tasks::attempts(report),
+        tables::group_sections(report),
+        tables::comparison_section(report),
+        tables::scenario_section(report),
+        prompts::prompt_section(report),
+        tasks::attempt_section(report),
     ];
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -44,18 +44,18 @@ pub fn page(report: &ExamReport) -> String {
 
 const STYLE: &str = include_str!("style.css");
 
-pub fn percent(share: f64) -> String {
+pub fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
 /// Says how probable a comparison is by chance; `None` if the two differ on no prompt.
-pub fn luck(comparison: &Comparison) -> Option<String> {
+pub fn describe_chance(comparison: &Comparison) -> Option<String> {
     let probability = comparison.chance?;
-    let prompts = count(comparison.prompts - comparison.alike, "prompt");
+    let prompts = count_noun(comparison.prompts - comparison.alike, "prompt");
     // A share below this would be written as zero.
     let share = match probability < 0.001 {
         true => "less than 0.1 %".to_owned(),
-        false => percent(probability),
+        false => format_percent(probability),
     };
     Some(format!(
         "If both were equally good, chance would split {prompts} at least this unevenly in {share} of cases."
@@ -63,26 +63,29 @@ pub fn luck(comparison: &Comparison) -> Option<String> {
 }
 
 /// Describes the surfaces that models were shown; `None` if they were shown every tool alone.
-pub fn surfaces(report: &ExamReport) -> Option<String> {
-    let described = report.surfaces.iter().filter_map(|it| surface(report, it));
+pub fn describe_surfaces(report: &EvalReport) -> Option<String> {
+    let described = report
+        .surfaces
+        .iter()
+        .filter_map(|it| describe_surface(report, it));
     let described: Vec<String> = described.collect();
     (!described.is_empty()).then(|| described.join(" "))
 }
 
-fn surface(report: &ExamReport, row: &SurfaceRow) -> Option<String> {
+fn describe_surface(report: &EvalReport, row: &SurfaceRow) -> Option<String> {
     let by = match report.surfaces.len() > 1 {
         true => format!("On the surface {}, models", row.surface),
         false => "Models".to_owned(),
     };
-    let tools = count(row.tools, "tool");
+    let tools = count_noun(row.tools, "tool");
     let purpose = match row.surface {
-        ExamSurface::All => return None,
-        ExamSurface::Search => " with which to find and call the others",
-        ExamSurface::Adaptive => " at first, and then a list that followed them",
-        ExamSurface::Code => " that run programs, which call the others",
+        EvalSurface::All => return None,
+        EvalSurface::Search => " with which to find and call the others",
+        EvalSurface::Adaptive => " at first, and then a list that followed them",
+        EvalSurface::Code => " that run programs, which call the others",
     };
-    let for_prompts = count(row.max_turns as usize, "turn");
-    let for_tasks = count(row.task_turns.unwrap_or_default() as usize, "turn");
+    let for_prompts = count_noun(row.max_turns as usize, "turn");
+    let for_tasks = count_noun(row.task_turns.unwrap_or_default() as usize, "turn");
     let most = match (report.prompts.is_empty(), report.tasks.is_empty()) {
         (true, _) => format!("{for_tasks} for a task"),
         (false, true) => format!("{for_prompts} for a prompt"),
@@ -94,52 +97,55 @@ fn surface(report: &ExamReport, row: &SurfaceRow) -> Option<String> {
 }
 
 /// Writes an interval, such as `81.2 to 96.9 %`.
-pub fn interval(rate: &Rate) -> String {
+pub fn format_interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
 }
 
-fn entries(report: &ExamReport) -> String {
+fn count_entries(report: &EvalReport) -> String {
     let (prompts, tasks) = (report.prompts.len(), report.tasks.len());
-    let prompts = (prompts > 0).then(|| count(prompts, "prompt"));
-    let tasks = (tasks > 0).then(|| count(tasks, "task"));
+    let prompts = (prompts > 0).then(|| count_noun(prompts, "prompt"));
+    let tasks = (tasks > 0).then(|| count_noun(tasks, "task"));
     let entries: Vec<String> = prompts.into_iter().chain(tasks).collect();
     entries.join(" and ")
 }
 
-fn summary(report: &ExamReport) -> String {
+fn summary_section(report: &EvalReport) -> String {
     let times = match report.runs {
         1 => "once".to_owned(),
         runs => format!("{runs} times"),
     };
-    let surfaces = surfaces(report).map(|it| format!(" {it}"));
+    let surfaces = describe_surfaces(report).map(|it| format!(" {it}"));
     let raw = report
         .baseline_tokens
-        .map(|it| format!(" The raw JSON is {} tokens.", thousands(it as f64)));
+        .map(|it| format!(" The raw JSON is {} tokens.", format_thousands(it as f64)));
     format!(
         "<p>{}, each put {times} to each model with {}.{}{} {}.</p>\n\
          <p class=\"faint\">An interval holds the share for prompts like these, with 95 % confidence after Wilson; \
          each prompt counts once for it, however often it was put. Tokens are counted with {}, except for those \
          charged, which the endpoint counted.{}</p>\n",
-        entries(report),
-        count(report.tools, "tool"),
+        count_entries(report),
+        count_noun(report.tools, "tool"),
         surfaces.unwrap_or_default(),
-        parameters(report),
-        escaped(&report.at),
-        escaped(report.counted_with),
+        describe_parameters(report),
+        escape_html(&report.at),
+        escape_html(report.counted_with),
         raw.unwrap_or_default(),
     )
 }
 
-fn parameters(report: &ExamReport) -> String {
+fn describe_parameters(report: &EvalReport) -> String {
     if report.parameters.is_empty() {
         return String::new();
     }
     let parameters = serde_json::to_string(&report.parameters).expect("parameters are JSON");
-    format!(" Every request said <code>{}</code>.", escaped(&parameters))
+    format!(
+        " Every request said <code>{}</code>.",
+        escape_html(&parameters)
+    )
 }
 
 /// Escapes a text for an element or an attribute.
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -154,13 +160,13 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-fn count(number: usize, noun: &str) -> String {
+fn count_noun(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} {noun}{plural}", thousands(number as f64))
+    format!("{} {noun}{plural}", format_thousands(number as f64))
 }
 
 /// Rounds a number to the nearest whole and writes it with commas: `12,368`.
-fn thousands(number: f64) -> String {
+fn format_thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
@@ -184,7 +190,7 @@ mod tests {
             (12_368.0, "12,368"),
             (1_234_567.0, "1,234,567"),
         ] {
-            assert_eq!(thousands(number), text);
+            assert_eq!(format_thousands(number), text);
         }
     }
 }

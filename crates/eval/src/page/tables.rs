@@ -1,28 +1,30 @@
 //! Writes the figures of all models side by side, then by tool and by category, then two models
 //! against each other, and the scenarios.
 
-use super::{count, escaped, interval, luck, percent, thousands};
+use super::{
+    count_noun, describe_chance, escape_html, format_interval, format_percent, format_thousands,
+};
 use crate::dialect::Usage;
-use crate::rehearsal::Played;
-use crate::report::{Comparison, ExamReport, Group, ModelReport, Rate};
+use crate::rehearsal::ScenarioResult;
+use crate::report::{Comparison, EvalReport, Group, ModelReport, Rate};
 
-pub(super) fn figures(report: &ExamReport) -> String {
-    let headings: String = report.models.iter().map(heading).collect();
+pub(super) fn figure_table(report: &EvalReport) -> String {
+    let headings: String = report.models.iter().map(model_heading).collect();
     let rows = FIGURES.iter();
     let rows: String = rows
-        .map(|(title, figure)| row(report, title, *figure))
+        .map(|(title, figure)| figure_row(report, title, *figure))
         .collect();
     format!(
         "<div class=\"wide\"><table><thead><tr><td></td>{headings}</tr></thead>\n<tbody>{rows}</tbody></table></div>\n"
     )
 }
 
-pub(super) fn heading(model: &ModelReport) -> String {
+pub(super) fn model_heading(model: &ModelReport) -> String {
     let place = match model.short == model.model {
         true => "",
         false => model.model.as_str(),
     };
-    let (short, place) = (escaped(&model.short), escaped(place));
+    let (short, place) = (escape_html(&model.short), escape_html(place));
     format!("<th scope=\"col\">{short}<br><small>{place}</small></th>")
 }
 
@@ -33,16 +35,16 @@ const FIGURES: [(&str, ReportFigure); 13] = [
         Some(format!("{} of {}", it.answered, it.asked))
     }),
     ("right tool", |it| {
-        it.invocation_accuracy.map(|it| rate(&it, "answers"))
+        it.invocation_accuracy.map(|it| format_rate(&it, "answers"))
     }),
     ("right arguments", |it| {
-        it.argument_accuracy.map(|it| rate(&it, "answers"))
+        it.argument_accuracy.map(|it| format_rate(&it, "answers"))
     }),
     ("right arguments in every run", |it| {
-        it.right_every_time.map(|it| rate(&it, "prompts"))
+        it.right_every_time.map(|it| format_rate(&it, "prompts"))
     }),
     ("tried again after an error", |it| {
-        let retried = rate(&it.retry_rate?, "answers");
+        let retried = format_rate(&it.retry_rate?, "answers");
         Some(format!(
             "{retried}<small>{} came out right then</small>",
             it.recovered
@@ -54,19 +56,21 @@ const FIGURES: [(&str, ReportFigure); 13] = [
     ("turns a prompt", |it| {
         it.turns.map(|turns| format!("{turns:.1}"))
     }),
-    ("tokens a prompt", |it| it.tokens.per_prompt.map(thousands)),
+    ("tokens a prompt", |it| {
+        it.tokens.per_prompt.map(format_thousands)
+    }),
     ("sent in all its turns", |it| {
-        it.tokens.sent_per_prompt.map(thousands)
+        it.tokens.sent_per_prompt.map(format_thousands)
     }),
     ("as a part of the raw JSON", |it| {
-        it.tokens.share_of_baseline.map(percent)
+        it.tokens.share_of_baseline.map(format_percent)
     }),
     ("tokens charged, read and written", |it| {
         let Usage { input, output } = it.usage?;
         Some(format!(
             "{}, {}",
-            thousands(input as f64),
-            thousands(output as f64)
+            format_thousands(input as f64),
+            format_thousands(output as f64)
         ))
     }),
     ("cost", |it| {
@@ -80,7 +84,7 @@ const FIGURES: [(&str, ReportFigure); 13] = [
 ];
 
 /// Returns an empty text if no model has the figure.
-fn row(report: &ExamReport, title: &str, figure: ReportFigure) -> String {
+fn figure_row(report: &EvalReport, title: &str, figure: ReportFigure) -> String {
     let cells: Vec<_> = report.models.iter().map(figure).collect();
     if cells.iter().all(Option::is_none) {
         return String::new();
@@ -91,7 +95,7 @@ fn row(report: &ExamReport, title: &str, figure: ReportFigure) -> String {
 }
 
 /// Writes a share with its count, its total and its interval.
-pub(super) fn rate(rate: &Rate, of: &str) -> String {
+pub(super) fn format_rate(rate: &Rate, of: &str) -> String {
     let Rate {
         count,
         of: total,
@@ -100,18 +104,18 @@ pub(super) fn rate(rate: &Rate, of: &str) -> String {
     } = rate;
     format!(
         "{}<small>{count} of {total} {of}</small><small>95 %: {}</small>",
-        percent(*mean),
-        interval(rate)
+        format_percent(*mean),
+        format_interval(rate)
     )
 }
 
-pub(super) fn groups(report: &ExamReport) -> String {
-    by(report, "By expected tool", |it| &it.by_tool)
-        + &by(report, "By category", |it| &it.by_category)
+pub(super) fn group_sections(report: &EvalReport) -> String {
+    group_section(report, "By expected tool", |it| &it.by_tool)
+        + &group_section(report, "By category", |it| &it.by_category)
 }
 
 /// A single group is left out, because its figures are those of the whole.
-fn by(report: &ExamReport, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
+fn group_section(report: &EvalReport, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
     let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
         return String::new();
     };
@@ -141,61 +145,61 @@ fn group_rows(group: &Group, models: &[(&ModelReport, &Group)]) -> String {
     let name = format!(
         "<th scope=\"rowgroup\" rowspan=\"{}\">{}<small><br>{}</small></th>",
         models.len(),
-        escaped(&group.name),
-        count(group.prompts, "prompt"),
+        escape_html(&group.name),
+        count_noun(group.prompts, "prompt"),
     );
     let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
     let rows = models.iter().zip(names);
-    rows.map(|((model, group), name)| format!("<tr>{name}{}</tr>\n", cells(model, group)))
+    rows.map(|((model, group), name)| format!("<tr>{name}{}</tr>\n", group_cells(model, group)))
         .collect()
 }
 
-fn cells(model: &ModelReport, group: &Group) -> String {
+fn group_cells(model: &ModelReport, group: &Group) -> String {
     let instead = group.instead.iter();
-    let instead = instead.map(|it| format!("<code>{}</code> {}", escaped(&it.tool), it.count));
+    let instead = instead.map(|it| format!("<code>{}</code> {}", escape_html(&it.tool), it.count));
     format!(
         "<td class=\"model\">{}</td><td>{}</td><td>{}</td><td>{}</td>",
-        escaped(&model.short),
-        share(group.right_tool),
-        share(group.right_arguments),
+        escape_html(&model.short),
+        format_share(group.right_tool),
+        format_share(group.right_arguments),
         instead.collect::<Vec<_>>().join("<br>"),
     )
 }
 
-fn share(measured: Option<Rate>) -> String {
-    measured.map_or_else(|| "–".to_owned(), |it| rate(&it, "answers"))
+fn format_share(measured: Option<Rate>) -> String {
+    measured.map_or_else(|| "–".to_owned(), |it| format_rate(&it, "answers"))
 }
 
-pub(super) fn comparisons(report: &ExamReport) -> String {
-    let told = report.comparisons.iter();
-    let told: String = told.map(|it| comparison(report, it)).collect();
-    if told.is_empty() {
-        return told;
+pub(super) fn comparison_section(report: &EvalReport) -> String {
+    let text = report.comparisons.iter();
+    let text: String = text.map(|it| comparison_table(report, it)).collect();
+    if text.is_empty() {
+        return text;
     }
     let with = match report.surfaces.len() > 1 {
         true => "on the same prompts",
         false => "with the first model",
     };
-    format!("<h2>Compared {with}</h2>\n{told}")
+    format!("<h2>Compared {with}</h2>\n{text}")
 }
 
-fn comparison(report: &ExamReport, it: &Comparison) -> String {
-    let first = escaped(report.short(&it.first, it.first_surface));
-    let second = escaped(report.short(&it.second, it.second_surface));
-    let luck = luck(it).map(|told| format!("<p>{told}</p>\n"));
+fn comparison_table(report: &EvalReport, it: &Comparison) -> String {
+    let first = escape_html(report.short_name(&it.first, it.first_surface));
+    let second = escape_html(report.short_name(&it.second, it.second_surface));
+    let chance = describe_chance(it).map(|text| format!("<p>{text}</p>\n"));
     format!(
         "<h3>{first} and {second}</h3>\n<table><tbody>{}{}<tr><th scope=\"row\">right equally often</th>\
          <td>{}</td><td class=\"faint\">of {} that both answered</td></tr>\n</tbody></table>\n{}",
-        better(&first, &it.first_better),
-        better(&second, &it.second_better),
+        better_row(&first, &it.first_better),
+        better_row(&second, &it.second_better),
         it.alike,
-        count(it.prompts, "prompt"),
-        luck.unwrap_or_default(),
+        count_noun(it.prompts, "prompt"),
+        chance.unwrap_or_default(),
     )
 }
 
-fn better(name: &str, prompts: &[String]) -> String {
-    let ids: Vec<_> = prompts.iter().map(|id| escaped(id)).collect();
+fn better_row(name: &str, prompts: &[String]) -> String {
+    let ids: Vec<_> = prompts.iter().map(|id| escape_html(id)).collect();
     let ids = match ids.is_empty() {
         true => "none".to_owned(),
         false => ids.join(", "),
@@ -206,8 +210,8 @@ fn better(name: &str, prompts: &[String]) -> String {
     )
 }
 
-pub(super) fn scenarios(report: &ExamReport) -> String {
-    let rows: String = report.scenarios.iter().map(scenario).collect();
+pub(super) fn scenario_section(report: &EvalReport) -> String {
+    let rows: String = report.scenarios.iter().map(scenario_row).collect();
     if rows.is_empty() {
         return rows;
     }
@@ -218,14 +222,14 @@ pub(super) fn scenarios(report: &ExamReport) -> String {
     )
 }
 
-fn scenario(played: &Played) -> String {
-    let told = match &played.problem {
+fn scenario_row(played: &ScenarioResult) -> String {
+    let text = match &played.problem {
         None => "<span class=\"good\">✓ reached</span>".to_owned(),
-        Some(problem) => format!("<span class=\"bad\">✗</span> {}", escaped(problem)),
+        Some(problem) => format!("<span class=\"bad\">✗</span> {}", escape_html(problem)),
     };
     format!(
-        "<tr><th scope=\"row\">{}</th><td class=\"calls\">{} of {}</td><td>{told}</td></tr>\n",
-        escaped(&played.title),
+        "<tr><th scope=\"row\">{}</th><td class=\"calls\">{} of {}</td><td>{text}</td></tr>\n",
+        escape_html(&played.title),
         played.calls,
         played.max_calls,
     )

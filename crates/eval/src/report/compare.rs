@@ -6,15 +6,15 @@ use serde::Serialize;
 use super::ModelReport;
 use crate::record::Record;
 use crate::suite::Suite;
-use crate::surface::ExamSurface;
+use crate::surface::EvalSurface;
 
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Comparison {
     /// The models, each on its surface.
     pub first: String,
-    pub first_surface: ExamSurface,
+    pub first_surface: EvalSurface,
     pub second: String,
-    pub second_surface: ExamSurface,
+    pub second_surface: EvalSurface,
     /// The number of prompts that both have answered.
     pub prompts: usize,
     /// The number of those prompts on which both were right equally often.
@@ -27,15 +27,19 @@ pub struct Comparison {
     pub chance: Option<f64>,
 }
 
-pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) -> Comparison {
-    let mut comparison = Comparison::between(first, second);
+pub(super) fn compare_models(
+    suite: &Suite,
+    first: &ModelReport,
+    second: &ModelReport,
+) -> Comparison {
+    let mut comparison = Comparison::for_models(first, second);
     for id in suite.prompts.iter().map(|it| &it.id) {
-        comparison.put(id, &first.records, &second.records);
+        comparison.add_entry(id, &first.records, &second.records);
     }
     for id in suite.tasks.iter().map(|it| &it.id) {
-        comparison.put(id, tasks(first), tasks(second));
+        comparison.add_entry(id, task_records(first), task_records(second));
     }
-    comparison.chance = chance(
+    comparison.chance = sign_test(
         comparison.first_better.len(),
         comparison.second_better.len(),
     );
@@ -43,7 +47,7 @@ pub(super) fn compare(suite: &Suite, first: &ModelReport, second: &ModelReport) 
 }
 
 impl Comparison {
-    fn between(first: &ModelReport, second: &ModelReport) -> Self {
+    fn for_models(first: &ModelReport, second: &ModelReport) -> Self {
         Self {
             first: first.model.clone(),
             first_surface: first.surface,
@@ -58,14 +62,14 @@ impl Comparison {
     }
 
     /// Adds a prompt or a task, if both have answered it.
-    fn put(&mut self, id: &str, first: &[Record], second: &[Record]) {
-        if let (Some(one), Some(other)) = (right(first, id), right(second, id)) {
-            self.add(id, one, other);
+    fn add_entry(&mut self, id: &str, first: &[Record], second: &[Record]) {
+        if let (Some(one), Some(other)) = (right_share(first, id), right_share(second, id)) {
+            self.add_shares(id, one, other);
         }
     }
 
     /// Adds a prompt, with the share of right answers of either.
-    fn add(&mut self, prompt: &str, first: f64, second: f64) {
+    fn add_shares(&mut self, prompt: &str, first: f64, second: f64) {
         self.prompts += 1;
         if first > second {
             self.first_better.push(prompt.to_owned());
@@ -77,19 +81,19 @@ impl Comparison {
     }
 }
 
-fn tasks(model: &ModelReport) -> &[Record] {
+fn task_records(model: &ModelReport) -> &[Record] {
     model.tasks.as_ref().map_or(&[], |it| &it.records)
 }
 
 /// Returns the share of right answers to a prompt, if there are any answers.
-fn right(records: &[Record], prompt: &str) -> Option<f64> {
+fn right_share(records: &[Record], prompt: &str) -> Option<f64> {
     let of: Vec<_> = records.iter().filter(|it| it.prompt == prompt).collect();
     let right = of.iter().filter(|it| it.is_right()).count();
     (!of.is_empty()).then(|| right as f64 / of.len() as f64)
 }
 
 /// Computes the exact sign test, on both sides.
-fn chance(one: usize, other: usize) -> Option<f64> {
+fn sign_test(one: usize, other: usize) -> Option<f64> {
     let (tosses, fewer) = (one + other, one.min(other));
     // The logarithm is used, because a power of two soon leaves the range of numbers.
     let mut ln_ways = 0.0;
@@ -108,7 +112,7 @@ mod tests {
 
     #[track_caller]
     fn check(one: usize, other: usize, expected: f64) {
-        let found = chance(one, other).unwrap();
+        let found = sign_test(one, other).unwrap();
         assert!((found - expected).abs() < 1e-6, "{one}:{other} is {found}");
     }
 
@@ -119,6 +123,6 @@ mod tests {
         check(9, 2, 0.065_429_687);
         check(3, 3, 1.0);
         check(600, 400, 1e-9);
-        assert_eq!(chance(0, 0), None);
+        assert_eq!(sign_test(0, 0), None);
     }
 }

@@ -24,16 +24,20 @@ pub struct Instead {
 }
 
 pub(super) fn by_tool(suite: &Suite, records: &[Record]) -> Vec<Group> {
-    groups(suite, records, |prompt| Some(&prompt.expect.tool))
+    group_prompts(suite, records, |prompt| Some(&prompt.expect.tool))
 }
 
 /// Prompts without a category are in no group.
 pub(super) fn by_category(suite: &Suite, records: &[Record]) -> Vec<Group> {
-    groups(suite, records, |prompt| prompt.category.as_ref())
+    group_prompts(suite, records, |prompt| prompt.category.as_ref())
 }
 
 /// Returns the groups in the order of the suite.
-fn groups(suite: &Suite, records: &[Record], name: fn(&Prompt) -> Option<&String>) -> Vec<Group> {
+fn group_prompts(
+    suite: &Suite,
+    records: &[Record],
+    name: fn(&Prompt) -> Option<&String>,
+) -> Vec<Group> {
     let mut prompts_by_name: Vec<(&String, Vec<&Prompt>)> = Vec::new();
     for prompt in &suite.prompts {
         let Some(name) = name(prompt) else { continue };
@@ -56,14 +60,14 @@ impl Group {
         Self {
             name: name.to_owned(),
             prompts: prompts.len(),
-            right_tool: Rate::of(of.iter().copied(), Record::has_right_tool),
-            right_arguments: Rate::of(of.iter().copied(), Record::is_right),
-            instead: instead(&of),
+            right_tool: Rate::from_records(of.iter().copied(), Record::has_right_tool),
+            right_arguments: Rate::from_records(of.iter().copied(), Record::is_right),
+            instead: count_instead(&of),
         }
     }
 }
 
-fn instead(records: &[&Record]) -> Vec<Instead> {
+fn count_instead(records: &[&Record]) -> Vec<Instead> {
     let mut found: Vec<Instead> = Vec::new();
     for record in records.iter().filter(|it| !it.has_right_tool()) {
         let Some(tool) = record.calls.first().map(|it| &it.tool) else {

@@ -25,11 +25,11 @@ pub use task::{TaskFigures, TaskTokens};
 pub use tokens::TokenFigures;
 
 use crate::dialect::Usage;
-use crate::exam::{Exam, ExamCandidate};
-use crate::rehearsal::Played;
-use crate::sitting::Sat;
-use crate::suite::{CallArguments, ExamTask, Prompt, Suite};
-use crate::surface::{ExamSurface, ShownSurface};
+use crate::eval_run::{EvalCandidate, EvalRun};
+use crate::progress::EvalResults;
+use crate::rehearsal::ScenarioResult;
+use crate::suite::{CallArguments, Prompt, Suite, SuiteTask};
+use crate::surface::{EvalSurface, ShownSurface};
 
 /// The price in US dollars for a million tokens, as the operator states it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,17 +40,17 @@ pub struct Price {
 
 /// The facts that the report states beside the figures, and the baseline for the figures.
 #[derive(Debug)]
-pub struct Setting {
+pub struct ReportContext {
     /// The time of the exam, in a form that a person can read.
     pub at: String,
     pub counted_with: &'static str,
     /// The number of tokens that the model would read without tools.
     pub baseline_tokens: Option<usize>,
-    pub scenarios: Vec<Played>,
+    pub scenarios: Vec<ScenarioResult>,
 }
 
 #[derive(Debug, Serialize)]
-pub struct ExamReport {
+pub struct EvalReport {
     pub suite: String,
     pub at: String,
     pub prompts: Vec<PromptReport>,
@@ -66,13 +66,13 @@ pub struct ExamReport {
     /// Each model is compared with the first one on the same surface, then each surface with the
     /// first one of the same model.
     pub comparisons: Vec<Comparison>,
-    pub scenarios: Vec<Played>,
+    pub scenarios: Vec<ScenarioResult>,
 }
 
 /// A surface that models were shown.
 #[derive(Debug, Serialize)]
 pub struct SurfaceRow {
-    pub surface: ExamSurface,
+    pub surface: EvalSurface,
     /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
@@ -99,14 +99,14 @@ pub struct PromptReport {
 }
 
 impl Price {
-    pub fn of(self, usage: Usage) -> f64 {
+    pub fn cost_of(self, usage: Usage) -> f64 {
         (self.input * usage.input as f64 + self.output * usage.output as f64) / 1e6
     }
 }
 
-impl ExamReport {
-    pub fn new(exam: &Exam<'_>, sat: &Sat, setting: Setting) -> Self {
-        let Setting {
+impl EvalReport {
+    pub fn new(exam: &EvalRun<'_>, sat: &EvalResults, setting: ReportContext) -> Self {
+        let ReportContext {
             at,
             counted_with,
             baseline_tokens,
@@ -128,26 +128,30 @@ impl ExamReport {
             parameters: exam.parameters.clone(),
             counted_with,
             baseline_tokens,
-            comparisons: comparisons(exam, &models),
+            comparisons: compare_all(exam, &models),
             models,
             scenarios,
         }
     }
 
     /// Returns the short name of a model on a surface.
-    pub fn short<'a>(&'a self, model: &'a str, surface: ExamSurface) -> &'a str {
+    pub fn short_name<'a>(&'a self, model: &'a str, surface: EvalSurface) -> &'a str {
         let mut models = self.models.iter();
         let found = models.find(|it| it.model == model && it.surface == surface);
         found.map_or(model, |it| &it.short)
     }
 
     /// Returns the name of a model on a surface, with the address of the model.
-    pub fn long(&self, model: &str, surface: ExamSurface) -> String {
-        named(model, surface, self.surfaces.iter().map(|it| it.surface))
+    pub fn long_name(&self, model: &str, surface: EvalSurface) -> String {
+        name_with_surface(model, surface, self.surfaces.iter().map(|it| it.surface))
     }
 }
 
-fn model_reports(exam: &Exam<'_>, sat: &Sat, baseline: Option<usize>) -> Vec<ModelReport> {
+fn model_reports(
+    exam: &EvalRun<'_>,
+    sat: &EvalResults,
+    baseline: Option<usize>,
+) -> Vec<ModelReport> {
     let mut reports = Vec::with_capacity(exam.candidates.len() * exam.surfaces.len());
     for candidate in exam.candidates {
         for shown in exam.surfaces {
@@ -159,14 +163,14 @@ fn model_reports(exam: &Exam<'_>, sat: &Sat, baseline: Option<usize>) -> Vec<Mod
 
 /// Models are compared on the same surface, and surfaces are compared for the same model. If both
 /// differed, the comparison would say nothing about either.
-fn comparisons(exam: &Exam<'_>, models: &[ModelReport]) -> Vec<Comparison> {
+fn compare_all(exam: &EvalRun<'_>, models: &[ModelReport]) -> Vec<Comparison> {
     let surfaces = exam.surfaces.len();
     let of_models = (surfaces..models.len()).map(|place| (place % surfaces, place));
     let of_surfaces = (0..models.len()).filter(|place| place % surfaces > 0);
     let of_surfaces = of_surfaces.map(|place| (place - place % surfaces, place));
     let pairs = of_models.chain(of_surfaces);
     pairs
-        .map(|(first, second)| compare::compare(exam.suite, &models[first], &models[second]))
+        .map(|(first, second)| compare::compare_models(exam.suite, &models[first], &models[second]))
         .collect()
 }
 
@@ -182,7 +186,7 @@ impl SurfaceRow {
 }
 
 impl TaskReport {
-    fn new(task: &ExamTask) -> Self {
+    fn new(task: &SuiteTask) -> Self {
         Self {
             id: task.id.clone(),
             request: task.request.clone(),
@@ -204,7 +208,7 @@ impl PromptReport {
     }
 }
 
-fn short(exam: &Exam<'_>, candidate: &ExamCandidate, surface: ExamSurface) -> String {
+fn short_model_name(exam: &EvalRun<'_>, candidate: &EvalCandidate, surface: EvalSurface) -> String {
     let endpoint = candidate.client.endpoint();
     let names = exam
         .candidates
@@ -215,11 +219,15 @@ fn short(exam: &Exam<'_>, candidate: &ExamCandidate, surface: ExamSurface) -> St
         1 => endpoint.model().to_owned(),
         _ => endpoint.to_string(),
     };
-    named(&model, surface, exam.surfaces.iter().map(|it| it.surface))
+    name_with_surface(&model, surface, exam.surfaces.iter().map(|it| it.surface))
 }
 
-fn named(model: &str, on: ExamSurface, mut surfaces: impl Iterator<Item = ExamSurface>) -> String {
-    let only_all = surfaces.all(|it| it == ExamSurface::All);
+fn name_with_surface(
+    model: &str,
+    on: EvalSurface,
+    mut surfaces: impl Iterator<Item = EvalSurface>,
+) -> String {
+    let only_all = surfaces.all(|it| it == EvalSurface::All);
     if only_all {
         model.to_owned()
     } else {

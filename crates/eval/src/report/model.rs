@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use super::{Group, Rate, TaskFigures, TokenFigures, group, mean, short};
-use crate::dialect::{Stop, Usage};
-use crate::exam::{Exam, ExamCandidate};
+use super::{Group, Rate, TaskFigures, TokenFigures, group, mean, short_model_name};
+use crate::dialect::{StopReason, Usage};
+use crate::eval_run::{EvalCandidate, EvalRun};
 use crate::judge::ChoiceOutcome;
+use crate::progress::{EvalResults, UnansweredQuestion};
 use crate::record::Record;
-use crate::sitting::{Sat, UnansweredQuestion};
-use crate::surface::{ExamSurface, ShownSurface};
+use crate::surface::{EvalSurface, ShownSurface};
 
 #[derive(Debug, Serialize)]
 pub struct ModelReport {
     pub model: String,
-    pub surface: ExamSurface,
+    pub surface: EvalSurface,
     /// The name without the address, if no other model of the exam has the same name. It includes
     /// the surface, unless every model was shown every tool.
     pub short: String,
@@ -63,46 +63,46 @@ pub struct Latency {
 
 impl ModelReport {
     pub(super) fn new(
-        exam: &Exam<'_>,
-        candidate: &ExamCandidate,
+        exam: &EvalRun<'_>,
+        candidate: &EvalCandidate,
         shown: &ShownSurface<'_>,
-        sat: &Sat,
+        sat: &EvalResults,
         baseline: Option<usize>,
     ) -> Self {
-        let (model, surface) = (candidate.model(), shown.surface);
+        let (model, surface) = (candidate.model_name(), shown.surface);
         let (tasks, records): (Vec<_>, Vec<_>) = sat
-            .records_of(&model, surface)
+            .records_for(&model, surface)
             .into_iter()
             .partition(|it| it.task.is_some());
         let tasks = TaskFigures::new(exam, tasks, candidate.price);
-        let usage = usage(&records);
+        let usage = total_usage(&records);
         let cost = candidate.price.zip(usage);
         Self {
-            short: short(exam, candidate, surface),
+            short: short_model_name(exam, candidate, surface),
             asked: match surface.judges_first_calls() {
                 true => exam.suite.prompts.len() * exam.runs as usize,
                 false => 0,
             },
-            cut: ToolCut::of(candidate, shown, tasks.as_ref()),
+            cut: ToolCut::for_surface(candidate, shown, tasks.as_ref()),
             answered: records.len(),
-            invocation_accuracy: Rate::of(&records, Record::has_right_tool),
-            argument_accuracy: Rate::of(&records, Record::is_right),
-            retry_rate: Rate::of(&records, Record::retried),
-            recovered: records.iter().filter(|it| it.recovered()).count(),
-            right_every_time: (exam.runs > 1).then(|| every_time(&records)).flatten(),
+            invocation_accuracy: Rate::from_records(&records, Record::has_right_tool),
+            argument_accuracy: Rate::from_records(&records, Record::is_right),
+            retry_rate: Rate::from_records(&records, Record::has_retried),
+            recovered: records.iter().filter(|it| it.has_recovered()).count(),
+            right_every_time: (exam.runs > 1).then(|| rate_every_time(&records)).flatten(),
             outcomes: ChoiceOutcome::ALL
-                .map(|outcome| (outcome, with_outcome(&records, outcome)))
+                .map(|outcome| (outcome, count_outcome(&records, outcome)))
                 .into(),
-            cut_off: stopped(&records, Stop::Length),
-            refused: stopped(&records, Stop::Refusal),
+            cut_off: count_stopped(&records, StopReason::Length),
+            refused: count_stopped(&records, StopReason::Refusal),
             by_tool: group::by_tool(exam.suite, &records),
             by_category: group::by_category(exam.suite, &records),
-            turns: turns(&records),
+            turns: mean_turns(&records),
             tokens: TokenFigures::new(exam.count, candidate, shown, &records, baseline),
             usage,
-            cost_usd: cost.map(|(price, usage)| price.of(usage)),
-            latency_ms: Latency::of(&records),
-            unanswered: sat.unanswered_of(&model, surface),
+            cost_usd: cost.map(|(price, usage)| price.cost_of(usage)),
+            latency_ms: Latency::from_records(&records),
+            unanswered: sat.unanswered_for(&model, surface),
             records,
             tasks,
             model,
@@ -112,8 +112,8 @@ impl ModelReport {
 }
 
 impl ToolCut {
-    fn of(
-        candidate: &ExamCandidate,
+    fn for_surface(
+        candidate: &EvalCandidate,
         shown: &ShownSurface<'_>,
         tasks: Option<&TaskFigures>,
     ) -> Option<Self> {
@@ -127,22 +127,22 @@ impl ToolCut {
     }
 }
 
-fn with_outcome(records: &[Record], outcome: ChoiceOutcome) -> usize {
+fn count_outcome(records: &[Record], outcome: ChoiceOutcome) -> usize {
     let records = records.iter();
     records.filter(|it| it.outcome() == outcome).count()
 }
 
-pub(super) fn stopped(records: &[Record], stop: Stop) -> usize {
+pub(super) fn count_stopped(records: &[Record], stop: StopReason) -> usize {
     records.iter().filter(|it| it.stop == Some(stop)).count()
 }
 
 /// Returns `None` if one of the records does not contain the number of turns.
-pub(super) fn turns(records: &[Record]) -> Option<f64> {
+pub(super) fn mean_turns(records: &[Record]) -> Option<f64> {
     let turns: Option<Vec<f64>> = records.iter().map(|it| it.turns.map(f64::from)).collect();
     mean(turns?.into_iter())
 }
 
-pub(super) fn every_time(records: &[Record]) -> Option<Rate> {
+pub(super) fn rate_every_time(records: &[Record]) -> Option<Rate> {
     // The runs of a prompt are adjacent.
     let prompts = records.chunk_by(|one, next| one.prompt == next.prompt);
     let right: Vec<bool> = prompts
@@ -153,13 +153,13 @@ pub(super) fn every_time(records: &[Record]) -> Option<Rate> {
 }
 
 /// Returns `None` if there are no records, or if the endpoint did not count one of them.
-pub(super) fn usage(records: &[Record]) -> Option<Usage> {
+pub(super) fn total_usage(records: &[Record]) -> Option<Usage> {
     let used: Option<Vec<Usage>> = records.iter().map(|it| it.usage).collect();
-    used?.into_iter().reduce(Usage::and)
+    used?.into_iter().reduce(Usage::add)
 }
 
 impl Latency {
-    fn of(records: &[Record]) -> Option<Self> {
+    fn from_records(records: &[Record]) -> Option<Self> {
         let mut sorted: Vec<u64> = records.iter().map(|it| it.ms).collect();
         sorted.sort_unstable();
         Some(Self {

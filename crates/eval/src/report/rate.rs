@@ -19,7 +19,7 @@ pub struct Rate {
 
 impl Rate {
     /// Returns `None` if there are no answers.
-    pub(crate) fn of<'a>(
+    pub(crate) fn from_records<'a>(
         records: impl IntoIterator<Item = &'a Record>,
         is: impl Fn(&Record) -> bool,
     ) -> Option<Self> {

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::{Price, Rate, mean};
-use crate::dialect::{Stop, Usage};
-use crate::exam::Exam;
+use crate::dialect::{StopReason, Usage};
+use crate::eval_run::EvalRun;
 use crate::record::{Record, TaskOutcome};
 
 #[derive(Debug, Serialize)]
@@ -43,22 +43,26 @@ pub struct TaskTokens {
 
 impl TaskFigures {
     /// Returns `None` for a suite without tasks.
-    pub(super) fn new(exam: &Exam<'_>, records: Vec<Record>, price: Option<Price>) -> Option<Self> {
-        let usage = super::model::usage(&records);
-        let cost = price.zip(usage).map(|(price, usage)| price.of(usage));
+    pub(super) fn new(
+        exam: &EvalRun<'_>,
+        records: Vec<Record>,
+        price: Option<Price>,
+    ) -> Option<Self> {
+        let usage = super::model::total_usage(&records);
+        let cost = price.zip(usage).map(|(price, usage)| price.cost_of(usage));
         let done = records.iter().filter(|it| it.is_right()).count();
         let figures = Self {
             asked: exam.suite.tasks.len() * exam.runs as usize,
             answered: records.len(),
-            done: Rate::of(&records, Record::is_right),
+            done: Rate::from_records(&records, Record::is_right),
             done_every_time: (exam.runs > 1)
-                .then(|| super::model::every_time(&records))
+                .then(|| super::model::rate_every_time(&records))
                 .flatten(),
-            turns: super::model::turns(&records),
-            calls: mean(outcomes(&records).map(|it| it.steps.len() as f64)),
-            failed_calls: mean(outcomes(&records).map(|it| failed(it) as f64)),
-            out_of_turns: super::model::stopped(&records, Stop::Turns),
-            tokens: tokens(&records, usage),
+            turns: super::model::mean_turns(&records),
+            calls: mean(task_outcomes(&records).map(|it| it.steps.len() as f64)),
+            failed_calls: mean(task_outcomes(&records).map(|it| count_failed(it) as f64)),
+            out_of_turns: super::model::count_stopped(&records, StopReason::Turns),
+            tokens: mean_tokens(&records, usage),
             usage,
             cost_usd: cost,
             usd_per_done: cost.filter(|_| done > 0).map(|cost| cost / done as f64),
@@ -69,22 +73,24 @@ impl TaskFigures {
 
     /// Returns the most tools that the surface listed in a turn.
     pub(super) fn most_listed(&self) -> usize {
-        let listed = outcomes(&self.records).map(|it| it.most_listed);
+        let listed = task_outcomes(&self.records).map(|it| it.most_listed);
         listed.max().unwrap_or(0)
     }
 }
 
-fn outcomes(records: &[Record]) -> impl ExactSizeIterator<Item = &TaskOutcome> {
+fn task_outcomes(records: &[Record]) -> impl ExactSizeIterator<Item = &TaskOutcome> {
     let outcomes: Vec<_> = records.iter().filter_map(|it| it.task.as_ref()).collect();
     outcomes.into_iter()
 }
 
-fn failed(outcome: &TaskOutcome) -> usize {
+fn count_failed(outcome: &TaskOutcome) -> usize {
     outcome.steps.iter().filter(|it| it.failed).count()
 }
 
-fn tokens(records: &[Record], usage: Option<Usage>) -> Option<TaskTokens> {
-    let counted = outcomes(records).map(|it| it.counted).reduce(Usage::and);
+fn mean_tokens(records: &[Record], usage: Option<Usage>) -> Option<TaskTokens> {
+    let counted = task_outcomes(records)
+        .map(|it| it.counted)
+        .reduce(Usage::add);
     let total = usage.or(counted)?;
     let attempts = records.len() as f64;
     Some(TaskTokens {

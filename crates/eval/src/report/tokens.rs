@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::mean;
-use crate::exam::ExamCandidate;
+use crate::eval_run::EvalCandidate;
 use crate::record::Record;
 use crate::surface::ShownSurface;
 
@@ -21,15 +21,19 @@ pub struct TokenFigures {
 impl TokenFigures {
     pub(super) fn new(
         count: fn(&str) -> usize,
-        candidate: &ExamCandidate,
+        candidate: &EvalCandidate,
         shown: &ShownSurface<'_>,
         records: &[Record],
         baseline: Option<usize>,
     ) -> Self {
-        let definitions = candidate.client.endpoint().definitions(shown.tools);
+        let definitions = candidate.client.endpoint().tool_definitions(shown.tools);
         let definitions = serde_json::to_string(&definitions).expect("definitions are JSON");
         let definitions = count(&definitions);
-        let per_prompt = mean(records.iter().map(|it| (definitions + it.tokens()) as f64));
+        let per_prompt = mean(
+            records
+                .iter()
+                .map(|it| (definitions + it.tool_tokens()) as f64),
+        );
         let share = per_prompt.zip(baseline.filter(|it| *it > 0));
         Self {
             definitions,
@@ -42,11 +46,14 @@ impl TokenFigures {
 
 /// Returns `None` if one of the records does not contain the number of turns.
 fn sent_per_prompt(records: &[Record], definitions: usize) -> Option<f64> {
-    let sent: Option<Vec<f64>> = records.iter().map(|it| sent(it, definitions)).collect();
+    let sent: Option<Vec<f64>> = records
+        .iter()
+        .map(|it| sent_tokens(it, definitions))
+        .collect();
     mean(sent?.into_iter())
 }
 
-fn sent(record: &Record, definitions: usize) -> Option<f64> {
+fn sent_tokens(record: &Record, definitions: usize) -> Option<f64> {
     let turns = record.turns? as usize;
     Some((turns * definitions + record.sent_again) as f64)
 }

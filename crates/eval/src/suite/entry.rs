@@ -7,14 +7,17 @@ use super::{SuiteFault, SuiteProblem};
 
 /// Every field that is left at the end is unknown.
 pub(super) struct SuiteEntry {
-    place: String,
+    path: String,
     fields: Map<String, Value>,
 }
 
 impl SuiteEntry {
-    pub(super) fn open(place: String, value: Value) -> Result<Self, SuiteFault> {
+    pub(super) fn from_value(place: String, value: Value) -> Result<Self, SuiteFault> {
         match value {
-            Value::Object(fields) => Ok(Self { place, fields }),
+            Value::Object(fields) => Ok(Self {
+                path: place,
+                fields,
+            }),
             other => Err(SuiteFault {
                 entry: place,
                 field: String::new(),
@@ -25,43 +28,46 @@ impl SuiteEntry {
         }
     }
 
-    pub(super) fn need<T: DeserializeOwned>(&mut self, field: &str) -> Result<T, SuiteFault> {
+    pub(super) fn take_required<T: DeserializeOwned>(
+        &mut self,
+        field: &str,
+    ) -> Result<T, SuiteFault> {
         match self.fields.remove(field) {
-            Some(value) => self.typed(field, value),
-            None => Err(self.fault(field, SuiteProblem::Missing)),
+            Some(value) => self.deserialize_field(field, value),
+            None => Err(self.field_fault(field, SuiteProblem::Missing)),
         }
     }
 
-    pub(super) fn need_text(&mut self, field: &str) -> Result<String, SuiteFault> {
-        let text: String = self.need(field)?;
+    pub(super) fn take_required_text(&mut self, field: &str) -> Result<String, SuiteFault> {
+        let text: String = self.take_required(field)?;
         if text.trim().is_empty() {
-            Err(self.fault(field, SuiteProblem::Empty))
+            Err(self.field_fault(field, SuiteProblem::Empty))
         } else {
             Ok(text)
         }
     }
 
-    pub(super) fn may<T: DeserializeOwned + Default>(
+    pub(super) fn take_optional<T: DeserializeOwned + Default>(
         &mut self,
         field: &str,
     ) -> Result<T, SuiteFault> {
         match self.fields.remove(field) {
-            Some(value) => self.typed(field, value),
+            Some(value) => self.deserialize_field(field, value),
             None => Ok(T::default()),
         }
     }
 
-    pub(super) fn list<T>(
+    pub(super) fn take_list<T>(
         &mut self,
         field: &str,
         read: fn(Self) -> Result<T, SuiteFault>,
     ) -> Result<Vec<T>, SuiteFault> {
-        let values: Vec<Value> = self.may(field)?;
-        each(values, &format!("{}, {field}", self.place), read)
+        let values: Vec<Value> = self.take_optional(field)?;
+        read_entries(values, &format!("{}, {field}", self.path), read)
     }
 
     /// Reads an object inside this one, if it is there.
-    pub(super) fn inner<T>(
+    pub(super) fn take_object<T>(
         &mut self,
         field: &str,
         read: fn(Self) -> Result<T, SuiteFault>,
@@ -69,28 +75,32 @@ impl SuiteEntry {
         let Some(value) = self.fields.remove(field) else {
             return Ok(None);
         };
-        let place = format!("{}, {field}", self.place);
-        read(Self::open(place, value)?).map(Some)
+        let place = format!("{}, {field}", self.path);
+        read(Self::from_value(place, value)?).map(Some)
     }
 
-    pub(super) fn end(self, known: &[&str]) -> Result<(), SuiteFault> {
+    pub(super) fn reject_unknown_fields(self, known: &[&str]) -> Result<(), SuiteFault> {
         let Some(field) = self.fields.keys().next() else {
             return Ok(());
         };
         let known = known.join(", ");
-        Err(self.fault(field, SuiteProblem::Unknown { known }))
+        Err(self.field_fault(field, SuiteProblem::Unknown { known }))
     }
 
-    fn typed<T: DeserializeOwned>(&self, field: &str, value: Value) -> Result<T, SuiteFault> {
+    fn deserialize_field<T: DeserializeOwned>(
+        &self,
+        field: &str,
+        value: Value,
+    ) -> Result<T, SuiteFault> {
         serde_json::from_value(value).map_err(|error| {
             let reason = error.to_string();
-            self.fault(field, SuiteProblem::WrongType { reason })
+            self.field_fault(field, SuiteProblem::WrongType { reason })
         })
     }
 
-    pub(super) fn fault(&self, field: &str, problem: SuiteProblem) -> SuiteFault {
+    pub(super) fn field_fault(&self, field: &str, problem: SuiteProblem) -> SuiteFault {
         SuiteFault {
-            entry: self.place.clone(),
+            entry: self.path.clone(),
             field: field.to_owned(),
             problem,
         }
@@ -98,19 +108,24 @@ impl SuiteEntry {
 }
 
 /// Reads each entry of a list.
-pub(super) fn each<T>(
+pub(super) fn read_entries<T>(
     values: Vec<Value>,
     list: &str,
     read: fn(SuiteEntry) -> Result<T, SuiteFault>,
 ) -> Result<Vec<T>, SuiteFault> {
     let numbered = values.into_iter().enumerate();
     numbered
-        .map(|(number, value)| read(SuiteEntry::open(place(list, number, &value), value)?))
+        .map(|(number, value)| {
+            read(SuiteEntry::from_value(
+                entry_path(list, number, &value),
+                value,
+            )?)
+        })
         .collect()
 }
 
 /// Names an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
-fn place(list: &str, number: usize, value: &Value) -> String {
+fn entry_path(list: &str, number: usize, value: &Value) -> String {
     match value.get("id").and_then(Value::as_str) {
         Some(id) => format!("{list}[{number}] ({id})"),
         None => format!("{list}[{number}]"),

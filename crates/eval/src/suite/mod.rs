@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-pub use task::{EndCheck, ExamTask, TaskSolution, TextRule, WORKSPACE};
+pub use task::{EndCheck, SuiteTask, TaskSolution, TextRule, WORKSPACE};
 
 pub type CallArguments = Map<String, Value>;
 
@@ -24,7 +24,7 @@ pub type CallArguments = Map<String, Value>;
 pub struct Suite {
     pub name: String,
     pub prompts: Vec<Prompt>,
-    pub tasks: Vec<ExamTask>,
+    pub tasks: Vec<SuiteTask>,
     pub scenarios: Vec<Scenario>,
 }
 
@@ -125,7 +125,7 @@ impl Suite {
             source,
         })?;
         let unnamed = path.file_stem().unwrap_or_default().to_string_lossy();
-        read::suite(value, &unnamed).map_err(|fault| SuiteError::Wrong {
+        read::parse_suite(value, &unnamed).map_err(|fault| SuiteError::Wrong {
             path: path.to_owned(),
             fault,
         })
@@ -135,7 +135,7 @@ impl Suite {
     /// replaced.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(Prompt::calls_mut);
-        let tasks = self.tasks.iter_mut().flat_map(ExamTask::calls_mut);
+        let tasks = self.tasks.iter_mut().flat_map(SuiteTask::calls_mut);
         let scenarios = self.scenarios.iter_mut().flat_map(Scenario::calls_mut);
         prompts.chain(tasks).chain(scenarios)
     }

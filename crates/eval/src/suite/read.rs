@@ -4,53 +4,53 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::entry::{SuiteEntry, each};
+use super::entry::{SuiteEntry, read_entries};
 use super::read_task;
 use super::{Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteFault, SuiteProblem};
 
 /// Reads a suite. A suite without a name gets the name in `unnamed`.
-pub(super) fn suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
-    let mut suite = SuiteEntry::open("the suite".to_owned(), value)?;
-    match suite.may("version")? {
+pub(super) fn parse_suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
+    let mut suite = SuiteEntry::from_value("the suite".to_owned(), value)?;
+    match suite.take_optional("version")? {
         None | Some(1) => {}
-        Some(found) => return Err(suite.fault("version", SuiteProblem::Version { found })),
+        Some(found) => return Err(suite.field_fault("version", SuiteProblem::Version { found })),
     }
-    let name: Option<String> = suite.may("name")?;
-    let tasks: Vec<Value> = suite.may("tasks")?;
+    let name: Option<String> = suite.take_optional("name")?;
+    let tasks: Vec<Value> = suite.take_optional("tasks")?;
     let prompts: Vec<Value> = match tasks.is_empty() {
-        true => suite.need("prompts")?,
-        false => suite.may("prompts")?,
+        true => suite.take_required("prompts")?,
+        false => suite.take_optional("prompts")?,
     };
     if prompts.is_empty() && tasks.is_empty() {
-        return Err(suite.fault("prompts", SuiteProblem::Empty));
+        return Err(suite.field_fault("prompts", SuiteProblem::Empty));
     }
-    let scenarios: Vec<Value> = suite.may("scenarios")?;
-    suite.end(&["version", "name", "prompts", "tasks", "scenarios"])?;
+    let scenarios: Vec<Value> = suite.take_optional("scenarios")?;
+    suite.reject_unknown_fields(&["version", "name", "prompts", "tasks", "scenarios"])?;
     Ok(Suite {
         name: name.unwrap_or_else(|| unnamed.to_owned()),
         prompts: read_prompts(prompts)?,
-        tasks: read_task::tasks(tasks)?,
+        tasks: read_task::read_tasks(tasks)?,
         scenarios: read_scenarios(scenarios)?,
     })
 }
 
 fn read_prompts(mut values: Vec<Value>) -> Result<Vec<Prompt>, SuiteFault> {
     for (number, value) in values.iter_mut().enumerate() {
-        identify(value, number);
+        add_missing_id(value, number);
     }
-    let prompts = each(values, "prompts", prompt)?;
-    unique("prompts", prompts.iter().map(|it| it.id.as_str()))?;
+    let prompts = read_entries(values, "prompts", read_prompt)?;
+    check_unique_ids("prompts", prompts.iter().map(|it| it.id.as_str()))?;
     Ok(prompts)
 }
 
 fn read_scenarios(values: Vec<Value>) -> Result<Vec<Scenario>, SuiteFault> {
-    let scenarios = each(values, "scenarios", scenario)?;
-    unique("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
+    let scenarios = read_entries(values, "scenarios", read_scenario)?;
+    check_unique_ids("scenarios", scenarios.iter().map(|it| it.id.as_str()))?;
     Ok(scenarios)
 }
 
 /// Gives a prompt without an id one that is made from its number, such as `p01`.
-fn identify(prompt: &mut Value, number: usize) {
+fn add_missing_id(prompt: &mut Value, number: usize) {
     if let Value::Object(fields) = prompt {
         fields
             .entry("id")
@@ -58,20 +58,20 @@ fn identify(prompt: &mut Value, number: usize) {
     }
 }
 
-fn prompt(mut entry: SuiteEntry) -> Result<Prompt, SuiteFault> {
+fn read_prompt(mut entry: SuiteEntry) -> Result<Prompt, SuiteFault> {
     let prompt = Prompt {
-        id: entry.need_text("id")?,
-        prompt: entry.need_text("input")?,
-        category: entry.may("category")?,
+        id: entry.take_required_text("id")?,
+        prompt: entry.take_required_text("input")?,
+        category: entry.take_optional("category")?,
         expect: Expected {
-            tool: entry.need_text("expectedTool")?,
-            arguments: entry.need("expectedArgs")?,
+            tool: entry.take_required_text("expectedTool")?,
+            arguments: entry.take_required("expectedArgs")?,
         },
-        accept: entry.list("accept", expected)?,
-        paraphrases: entry.may("paraphrases")?,
-        resolves: entry.may("resolves")?,
+        accept: entry.take_list("accept", read_call)?,
+        paraphrases: entry.take_optional("paraphrases")?,
+        resolves: entry.take_optional("resolves")?,
     };
-    entry.end(&PROMPT)?;
+    entry.reject_unknown_fields(&PROMPT)?;
     Ok(prompt)
 }
 
@@ -86,39 +86,39 @@ const PROMPT: [&str; 8] = [
     "resolves",
 ];
 
-fn expected(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
+fn read_call(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
     let expected = Expected {
-        tool: entry.need_text("tool")?,
-        arguments: entry.need("args")?,
+        tool: entry.take_required_text("tool")?,
+        arguments: entry.take_required("args")?,
     };
-    entry.end(&["tool", "args"])?;
+    entry.reject_unknown_fields(&["tool", "args"])?;
     Ok(expected)
 }
 
-fn scenario(mut entry: SuiteEntry) -> Result<Scenario, SuiteFault> {
+fn read_scenario(mut entry: SuiteEntry) -> Result<Scenario, SuiteFault> {
     let scenario = Scenario {
-        id: entry.need_text("id")?,
-        title: entry.need_text("title")?,
-        max_calls: entry.need("maxCalls")?,
-        steps: entry.list("steps", step)?,
+        id: entry.take_required_text("id")?,
+        title: entry.take_required_text("title")?,
+        max_calls: entry.take_required("maxCalls")?,
+        steps: entry.take_list("steps", read_step)?,
     };
     if scenario.steps.is_empty() {
-        return Err(entry.fault("steps", SuiteProblem::Empty));
+        return Err(entry.field_fault("steps", SuiteProblem::Empty));
     }
-    entry.end(&["id", "title", "maxCalls", "steps"])?;
+    entry.reject_unknown_fields(&["id", "title", "maxCalls", "steps"])?;
     Ok(scenario)
 }
 
-fn step(mut entry: SuiteEntry) -> Result<ScenarioStep, SuiteFault> {
+fn read_step(mut entry: SuiteEntry) -> Result<ScenarioStep, SuiteFault> {
     let call = Expected {
-        tool: entry.need_text("tool")?,
-        arguments: entry.need("args")?,
+        tool: entry.take_required_text("tool")?,
+        arguments: entry.take_required("args")?,
     };
-    let expect: Map<String, Value> = entry.may("expect")?;
+    let expect: Map<String, Value> = entry.take_optional("expect")?;
     if let Some(text) = expect.keys().find(|text| !is_pointer(text)) {
-        return Err(entry.fault("expect", SuiteProblem::Pointer { text: text.clone() }));
+        return Err(entry.field_fault("expect", SuiteProblem::Pointer { text: text.clone() }));
     }
-    entry.end(&["tool", "args", "expect"])?;
+    entry.reject_unknown_fields(&["tool", "args", "expect"])?;
     Ok(ScenarioStep {
         call,
         expect: expect.into_iter().collect(),
@@ -129,7 +129,10 @@ fn is_pointer(text: &str) -> bool {
     text.is_empty() || text.starts_with('/')
 }
 
-pub(super) fn unique<'a>(list: &str, ids: impl Iterator<Item = &'a str>) -> Result<(), SuiteFault> {
+pub(super) fn check_unique_ids<'a>(
+    list: &str,
+    ids: impl Iterator<Item = &'a str>,
+) -> Result<(), SuiteFault> {
     let mut seen = HashSet::new();
     let mut numbered = ids.enumerate();
     match numbered.find(|(_, id)| !seen.insert(*id)) {
@@ -175,7 +178,7 @@ mod tests {
 
     /// Puts a value into a good suite, and checks the error that results.
     #[track_caller]
-    fn check(pointer: &str, value: Value, told: &str) {
+    fn check(pointer: &str, value: Value, error: &str) {
         let mut broken = good();
         let (parent, field) = pointer.rsplit_once('/').unwrap();
         let parent = broken.pointer_mut(parent).unwrap().as_object_mut().unwrap();
@@ -184,12 +187,12 @@ mod tests {
         } else {
             parent.insert(field.to_owned(), value);
         }
-        assert_eq!(suite(broken, "s").unwrap_err().to_string(), told);
+        assert_eq!(parse_suite(broken, "s").unwrap_err().to_string(), error);
     }
 
     #[test]
     fn a_good_suite_is_read_whole() {
-        let suite = suite(good(), "s").unwrap();
+        let suite = parse_suite(good(), "s").unwrap();
         let prompt = &suite.prompts[0];
         assert_eq!((prompt.accept.len(), prompt.paraphrases.len()), (1, 1));
         assert_eq!(prompt.category.as_deref(), Some("greetings"));
@@ -249,7 +252,7 @@ mod tests {
     fn a_list_of_prompts_is_a_suite() {
         let bare =
             json!({ "prompts": [{ "input": "Hi?", "expectedTool": "echo", "expectedArgs": {} }] });
-        let suite = suite(bare, "hello").unwrap();
+        let suite = parse_suite(bare, "hello").unwrap();
         assert_eq!(
             (suite.name.as_str(), suite.prompts[0].id.as_str()),
             ("hello", "p01")
@@ -261,9 +264,9 @@ mod tests {
         let mut twice = good();
         let prompt = twice["prompts"][0].clone();
         twice["prompts"].as_array_mut().unwrap().push(prompt);
-        let told = suite(twice, "s").unwrap_err().to_string();
+        let error = parse_suite(twice, "s").unwrap_err().to_string();
         assert_eq!(
-            told,
+            error,
             "prompts[1], field `id`: `p1` is the id of an earlier entry, too"
         );
     }

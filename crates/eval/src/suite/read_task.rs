@@ -2,39 +2,39 @@
 
 use serde_json::Value;
 
-use super::entry::{SuiteEntry, each};
-use super::read::unique;
-use super::task::{EndCheck, ExamTask, TaskSolution, TextRule};
+use super::entry::{SuiteEntry, read_entries};
+use super::read::check_unique_ids;
+use super::task::{EndCheck, SuiteTask, TaskSolution, TextRule};
 use super::{CallArguments, Expected, SuiteFault, SuiteProblem};
 
-pub(super) fn tasks(values: Vec<Value>) -> Result<Vec<ExamTask>, SuiteFault> {
-    let tasks = each(values, "tasks", task)?;
-    unique("tasks", tasks.iter().map(|it| it.id.as_str()))?;
+pub(super) fn read_tasks(values: Vec<Value>) -> Result<Vec<SuiteTask>, SuiteFault> {
+    let tasks = read_entries(values, "tasks", read_task)?;
+    check_unique_ids("tasks", tasks.iter().map(|it| it.id.as_str()))?;
     Ok(tasks)
 }
 
-fn task(mut entry: SuiteEntry) -> Result<ExamTask, SuiteFault> {
-    let task = ExamTask {
-        id: entry.need_text("id")?,
-        request: entry.need_text("input")?,
-        category: entry.may("category")?,
-        before: entry.list("before", call)?,
-        after: entry.list("after", check)?,
-        called: called(&mut entry)?,
-        answer: entry.inner("answer", rule)?.unwrap_or_default(),
-        solution: entry.inner("solution", solution)?,
+fn read_task(mut entry: SuiteEntry) -> Result<SuiteTask, SuiteFault> {
+    let task = SuiteTask {
+        id: entry.take_required_text("id")?,
+        request: entry.take_required_text("input")?,
+        category: entry.take_optional("category")?,
+        before: entry.take_list("before", read_call)?,
+        after: entry.take_list("after", read_check)?,
+        called: read_called_tools(&mut entry)?,
+        answer: entry.take_object("answer", read_rule)?.unwrap_or_default(),
+        solution: entry.take_object("solution", read_solution)?,
     };
     if task.after.is_empty() && task.called.is_empty() && task.answer.is_empty() {
-        return Err(entry.fault("after", SuiteProblem::Unjudged));
+        return Err(entry.field_fault("after", SuiteProblem::Unjudged));
     }
-    entry.end(&[
+    entry.reject_unknown_fields(&[
         "id", "input", "category", "before", "after", "called", "answer", "solution",
     ])?;
     Ok(task)
 }
 
-fn called(entry: &mut SuiteEntry) -> Result<Vec<Expected>, SuiteFault> {
-    let names: Vec<String> = entry.may("called")?;
+fn read_called_tools(entry: &mut SuiteEntry) -> Result<Vec<Expected>, SuiteFault> {
+    let names: Vec<String> = entry.take_optional("called")?;
     let calls = names.into_iter().map(|tool| Expected {
         tool,
         arguments: CallArguments::new(),
@@ -42,62 +42,62 @@ fn called(entry: &mut SuiteEntry) -> Result<Vec<Expected>, SuiteFault> {
     Ok(calls.collect())
 }
 
-fn call(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
+fn read_call(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
     let call = Expected {
-        tool: entry.need_text("tool")?,
-        arguments: entry.may("args")?,
+        tool: entry.take_required_text("tool")?,
+        arguments: entry.take_optional("args")?,
     };
-    entry.end(&["tool", "args"])?;
+    entry.reject_unknown_fields(&["tool", "args"])?;
     Ok(call)
 }
 
-fn check(mut entry: SuiteEntry) -> Result<EndCheck, SuiteFault> {
+fn read_check(mut entry: SuiteEntry) -> Result<EndCheck, SuiteFault> {
     let check = EndCheck {
         call: Expected {
-            tool: entry.need_text("tool")?,
-            arguments: entry.may("args")?,
+            tool: entry.take_required_text("tool")?,
+            arguments: entry.take_optional("args")?,
         },
-        text: text_rule(&mut entry)?,
-        matches: entry.may("matches")?,
-        fails: entry.may("fails")?,
+        text: read_text_rule(&mut entry)?,
+        matches: entry.take_optional("matches")?,
+        fails: entry.take_optional("fails")?,
     };
     if check.text.is_empty() && check.matches.is_none() && !check.fails {
-        return Err(entry.fault("contains", SuiteProblem::Unjudged));
+        return Err(entry.field_fault("contains", SuiteProblem::Unjudged));
     }
-    entry.end(&["tool", "args", "contains", "lacks", "matches", "fails"])?;
+    entry.reject_unknown_fields(&["tool", "args", "contains", "lacks", "matches", "fails"])?;
     Ok(check)
 }
 
-fn rule(mut entry: SuiteEntry) -> Result<TextRule, SuiteFault> {
-    let rule = text_rule(&mut entry)?;
-    entry.end(&["contains", "lacks"])?;
+fn read_rule(mut entry: SuiteEntry) -> Result<TextRule, SuiteFault> {
+    let rule = read_text_rule(&mut entry)?;
+    entry.reject_unknown_fields(&["contains", "lacks"])?;
     Ok(rule)
 }
 
-fn text_rule(entry: &mut SuiteEntry) -> Result<TextRule, SuiteFault> {
+fn read_text_rule(entry: &mut SuiteEntry) -> Result<TextRule, SuiteFault> {
     Ok(TextRule {
-        contains: entry.may("contains")?,
-        lacks: entry.may("lacks")?,
+        contains: entry.take_optional("contains")?,
+        lacks: entry.take_optional("lacks")?,
     })
 }
 
-fn solution(mut entry: SuiteEntry) -> Result<TaskSolution, SuiteFault> {
+fn read_solution(mut entry: SuiteEntry) -> Result<TaskSolution, SuiteFault> {
     let solution = TaskSolution {
-        calls: entry.list("calls", step)?,
-        answer: entry.may("answer")?,
+        calls: entry.take_list("calls", read_solution_step)?,
+        answer: entry.take_optional("answer")?,
     };
-    entry.end(&["calls", "answer"])?;
+    entry.reject_unknown_fields(&["calls", "answer"])?;
     Ok(solution)
 }
 
 /// The intent is for people and for scripts that search as a model would.
-fn step(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
-    let _intent: String = entry.may("intent")?;
+fn read_solution_step(mut entry: SuiteEntry) -> Result<Expected, SuiteFault> {
+    let _intent: String = entry.take_optional("intent")?;
     let call = Expected {
-        tool: entry.need_text("tool")?,
-        arguments: entry.may("args")?,
+        tool: entry.take_required_text("tool")?,
+        arguments: entry.take_optional("args")?,
     };
-    entry.end(&["intent", "tool", "args"])?;
+    entry.reject_unknown_fields(&["intent", "tool", "args"])?;
     Ok(call)
 }
 
@@ -120,7 +120,10 @@ mod tests {
 
     #[test]
     fn the_folder_of_an_attempt_stands_wherever_the_task_names_it() {
-        let task = tasks(vec![good()]).unwrap().remove(0).in_folder("/tmp/x");
+        let task = read_tasks(vec![good()])
+            .unwrap()
+            .remove(0)
+            .in_folder("/tmp/x");
         assert_eq!(task.request, "Write hi into /tmp/x/a.txt");
         assert_eq!(task.before[0].arguments["path"], "/tmp/x/b");
         assert_eq!(
@@ -130,10 +133,10 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_fault(field: &str, value: Value, told: &str) {
+    fn check_fault(field: &str, value: Value, error: &str) {
         let mut broken = good();
         broken[field] = value;
-        assert_eq!(tasks(vec![broken]).unwrap_err().to_string(), told);
+        assert_eq!(read_tasks(vec![broken]).unwrap_err().to_string(), error);
     }
 
     #[test]
@@ -150,7 +153,7 @@ mod tests {
         );
         let bare = json!({ "id": "t", "input": "Hi" });
         assert_eq!(
-            tasks(vec![bare]).unwrap_err().to_string(),
+            read_tasks(vec![bare]).unwrap_err().to_string(),
             "tasks[0] (t), field `after`: nothing says what must be true at the end"
         );
     }

@@ -11,7 +11,7 @@ pub const WORKSPACE: &str = "{workspace}";
 
 /// A request of a person, put to a model that may call tools until it has done it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExamTask {
+pub struct SuiteTask {
     pub id: String,
     pub request: String,
     /// The category by which figures are broken down. It changes no answer.
@@ -55,23 +55,23 @@ pub struct TaskSolution {
     pub answer: String,
 }
 
-impl ExamTask {
+impl SuiteTask {
     /// Returns the task with the folder of an attempt in place of `{workspace}`.
     #[must_use]
     pub fn in_folder(&self, folder: &str) -> Self {
         let mut task = self.clone();
         task.request = task.request.replace(WORKSPACE, folder);
         for NamedCall { call, .. } in task.calls_mut() {
-            fill(&mut call.arguments, folder);
+            fill_arguments(&mut call.arguments, folder);
         }
         for check in &mut task.after {
-            check.text.fill(folder);
+            check.text.fill_workspace(folder);
             check
                 .matches
                 .iter_mut()
                 .for_each(|it| fill_value(it, folder));
         }
-        task.answer.fill(folder);
+        task.answer.fill_workspace(folder);
         task
     }
 
@@ -87,12 +87,12 @@ impl ExamTask {
         ];
         let lists = lists.into_iter();
         lists
-            .flat_map(|(list, calls)| named(&place, list, calls))
+            .flat_map(|(list, calls)| name_calls(&place, list, calls))
             .collect()
     }
 }
 
-fn named<'a>(place: &str, list: &str, calls: Vec<&'a mut Expected>) -> Vec<NamedCall<'a>> {
+fn name_calls<'a>(place: &str, list: &str, calls: Vec<&'a mut Expected>) -> Vec<NamedCall<'a>> {
     let numbered = calls.into_iter().enumerate();
     numbered
         .map(|(number, call)| NamedCall {
@@ -104,7 +104,7 @@ fn named<'a>(place: &str, list: &str, calls: Vec<&'a mut Expected>) -> Vec<Named
 }
 
 impl TextRule {
-    fn fill(&mut self, folder: &str) {
+    fn fill_workspace(&mut self, folder: &str) {
         for part in self.contains.iter_mut().chain(&mut self.lacks) {
             *part = part.replace(WORKSPACE, folder);
         }
@@ -115,7 +115,7 @@ impl TextRule {
     }
 }
 
-fn fill(arguments: &mut CallArguments, folder: &str) {
+fn fill_arguments(arguments: &mut CallArguments, folder: &str) {
     arguments
         .values_mut()
         .for_each(|value| fill_value(value, folder));
@@ -125,7 +125,7 @@ fn fill_value(value: &mut Value, folder: &str) {
     match value {
         Value::String(text) => *text = text.replace(WORKSPACE, folder),
         Value::Array(items) => items.iter_mut().for_each(|it| fill_value(it, folder)),
-        Value::Object(members) => fill(members, folder),
+        Value::Object(members) => fill_arguments(members, folder),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::admin::app::App;
+use crate::call::call_params;
 use crate::call::failure::Failure;
-use crate::call::params_of;
 use crate::front::flights::HeldMessage;
 use crate::front::lists;
-use crate::surface::call::call;
+use crate::surface::call::call_tool;
 use crate::telemetry::measure::unread;
 use crate::turn::Turn;
 
@@ -50,7 +50,7 @@ impl App {
         arguments: Map<String, Value>,
     ) -> Result<Raw, Failure> {
         let (turn, messages) = self.turn_of(client);
-        unread(messages, call(&turn, params_of(name, &arguments))).await
+        unread(messages, call_tool(&turn, call_params(name, &arguments))).await
     }
 
     /// Takes over what another gateway knows of servers of the same names, so that none of them is

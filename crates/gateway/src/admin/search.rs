@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::index::Snapshot;
 use crate::state::gateway::Gateway;
-use crate::surface::find::find_settled;
+use crate::surface::find::find_when_indexed;
 use crate::surface::withheld::WithheldCounts;
 use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 
@@ -91,7 +91,7 @@ const OWN_WORDS_TOP: usize = 3;
 
 pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
     let (started, caller) = (Instant::now(), Caller::local());
-    let findings = find_settled(gateway, &caller, text, options).await;
+    let findings = find_when_indexed(gateway, &caller, text, options).await;
     let begun = BegunInquiry {
         kind: InquiryKind::Search,
         subject: VERB,
@@ -113,7 +113,7 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
             .map(|it| FoundTool::of(it, findings.votes.as_ref()))
             .collect(),
         confidence: findings.confidence,
-        doubt: findings.doubt().or_else(|| {
+        doubt: findings.doubt_note().or_else(|| {
             let is_empty = findings.candidates.is_empty();
             findings.unfinished.note().filter(|_| is_empty)
         }),

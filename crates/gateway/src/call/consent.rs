@@ -15,15 +15,19 @@ use crate::turn::Turn;
 use crate::turn::run::CodeRun;
 
 /// Lets a call pass that no program makes, that only reads, or that rules or the person permit.
-pub(crate) async fn consent(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
+pub(crate) async fn require_consent(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
     let Some(run) = &turn.run else { return Ok(()) };
     if write_class(turn, target) == WriteClass::Read {
         return Ok(());
     }
     match turn.policy().writes_from_code(turn.caller()) {
         CodeWrites::Allow => Ok(()),
-        CodeWrites::Deny => Err(refusal(turn, target, "the rules of this gateway forbid it")),
-        CodeWrites::Ask => ask(turn, run, target).await,
+        CodeWrites::Deny => Err(denied_failure(
+            turn,
+            target,
+            "the rules of this gateway forbid it",
+        )),
+        CodeWrites::Ask => ask_user(turn, run, target).await,
     }
 }
 
@@ -32,7 +36,7 @@ pub(crate) fn write_class(turn: &Turn, target: &CallTarget) -> WriteClass {
     match &target.executor {
         Executor::Api(target) if target.request.method.is_safe() => WriteClass::Read,
         Executor::Api(_) => WriteClass::Write,
-        Executor::Declared(target) => target.write_class(),
+        Executor::ToolFile(target) => target.write_class(),
         Executor::Mcp(target) => match &target.subject {
             CallSubject::Tool(name) => turn
                 .catalog
@@ -43,25 +47,29 @@ pub(crate) fn write_class(turn: &Turn, target: &CallTarget) -> WriteClass {
     }
 }
 
-async fn ask(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(), Failure> {
+async fn ask_user(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(), Failure> {
     let tool = tool_name(target);
     if run.is_permitted(&tool) {
         return Ok(());
     }
-    let question = question(&tool, target);
+    let question = consent_question(&tool, target);
     let capabilities = &turn.client.capabilities;
     if !capabilities.can_answer(method::ELICIT, Some(&question)) {
-        return Err(refusal(turn, target, "this client cannot ask the person"));
+        return Err(denied_failure(
+            turn,
+            target,
+            "this client cannot ask the person",
+        ));
     }
     let answer = turn.back.clone().ask(method::ELICIT, Some(question)).await;
     let answer = answer.map_err(|error| Failure::ClientRefused { error })?;
-    match Consent::read(&answer) {
+    match Consent::parse(&answer) {
         Consent::Once => Ok(()),
         Consent::Run => {
             run.permit(&tool);
             Ok(())
         }
-        Consent::No => Err(refusal(turn, target, "the person did not permit it")),
+        Consent::No => Err(denied_failure(turn, target, "the person did not permit it")),
     }
 }
 
@@ -76,7 +84,7 @@ enum Consent {
 
 impl Consent {
     /// Everything that is not plainly a yes is a no.
-    fn read(answer: &Raw) -> Self {
+    fn parse(answer: &Raw) -> Self {
         let answer = RawObject::open(answer).unwrap_or_default();
         let action: Option<String> = answer.read("action");
         if action.as_deref() != Some("accept") {
@@ -95,10 +103,10 @@ const ONCE: &str = "this call";
 const RUN: &str = "all calls of this tool in this run";
 const NEVER: &str = "no";
 
-fn question(tool: &str, target: &CallTarget) -> Raw {
+fn consent_question(tool: &str, target: &CallTarget) -> Raw {
     let message = format!(
         "A program that the model wrote wants to call `{tool}`, which may change something, with {}. May it?",
-        shown_arguments(target)
+        truncate_arguments(target)
     );
     raw(&json!({
         "message": visible(&message),
@@ -111,7 +119,7 @@ fn question(tool: &str, target: &CallTarget) -> Raw {
 }
 
 /// The arguments, as much of them as a person reads before an answer.
-fn shown_arguments(target: &CallTarget) -> String {
+fn truncate_arguments(target: &CallTarget) -> String {
     const MOST: usize = 600;
     let text = target.arguments().unwrap_or("no arguments");
     let cut = &text[..text.floor_char_boundary(MOST)];
@@ -120,7 +128,7 @@ fn shown_arguments(target: &CallTarget) -> String {
 }
 
 /// Names the one line of configuration that would let the call pass, and the way that is open now.
-fn refusal(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
+fn denied_failure(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
     let tool = tool_name(target);
     let capability = &target.capability;
     let changes = derived_effect::names_change(capability.server.as_str(), &capability.name);
@@ -147,7 +155,7 @@ fn refusal(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
 fn tool_name(target: &CallTarget) -> String {
     match &target.executor {
         Executor::Mcp(target) => target.subject.kind_and_name().1.to_owned(),
-        Executor::Declared(target) => target.tool.file.name.to_string(),
+        Executor::ToolFile(target) => target.tool.file.name.to_string(),
         Executor::Api(_) => format!("{} {}", target.capability.server, target.capability.name),
     }
 }
@@ -158,7 +166,7 @@ mod tests {
 
     #[track_caller]
     fn check(answer: &serde_json::Value, expected: &Consent) {
-        assert_eq!(Consent::read(&raw(answer)), *expected, "{answer}");
+        assert_eq!(Consent::parse(&raw(answer)), *expected, "{answer}");
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub enum Failure {
     BadParams { reason: String },
     #[error("`{tool}` was not called, its arguments do not fit:\n{misfit}")]
     Arguments { tool: String, misfit: Misfit },
-    #[error("the prompt `{prompt}` needs the argument{} {}", if missing.len() == 1 { "" } else { "s" }, quoted(missing))]
+    #[error("the prompt `{prompt}` needs the argument{} {}", if missing.len() == 1 { "" } else { "s" }, quote_names(missing))]
     MissingArguments {
         prompt: String,
         missing: Vec<String>,
@@ -62,7 +62,7 @@ pub enum Failure {
     #[error("{told}")]
     Hidden { told: Box<Self> },
     #[error("the {} `{name}` is held back: {reason}", kind.as_str())]
-    Held {
+    Unapproved {
         kind: Kind,
         name: String,
         reason: HeldReason,
@@ -116,20 +116,20 @@ pub enum Failure {
 }
 
 impl Failure {
-    pub(crate) fn params(reason: impl Into<String>) -> Self {
+    pub(crate) fn bad_params(reason: impl Into<String>) -> Self {
         Self::BadParams {
             reason: reason.into(),
         }
     }
 
     pub(crate) fn arguments_too_deep() -> Self {
-        Self::params(format!(
+        Self::bad_params(format!(
             "the arguments are nested deeper than {MAX_NESTING} levels"
         ))
     }
 
     /// Returns the failure that the caller may be told.
-    pub(crate) fn told(&self) -> &Self {
+    pub(crate) fn visible_failure(&self) -> &Self {
         match self {
             Self::Hidden { told } => told,
             other => other,
@@ -137,11 +137,12 @@ impl Failure {
     }
 
     /// Returns the outcome that is written into the audit.
-    pub(crate) fn outcome(&self) -> Outcome {
+    pub(crate) fn audit_outcome(&self) -> Outcome {
         match self {
-            Self::Denied { .. } | Self::Hidden { .. } | Self::Held { .. } | Self::Unrecorded(_) => {
-                Outcome::Denied
-            }
+            Self::Denied { .. }
+            | Self::Hidden { .. }
+            | Self::Unapproved { .. }
+            | Self::Unrecorded(_) => Outcome::Denied,
             Self::Cancelled => Outcome::Cancelled,
             Self::Upstream(CallError::Refused { .. })
             | Self::ClientRefused { .. }
@@ -192,7 +193,7 @@ impl Failure {
 }
 
 /// Returns the reason why a server cannot be used, as this caller may read it.
-pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
+pub(crate) fn start_error_for(caller: &Caller, trouble: &StartError) -> CallError {
     let error = CallError::Start(trouble.clone());
     if caller.sees_all_tenants() {
         error
@@ -201,7 +202,7 @@ pub(crate) fn trouble_for(caller: &Caller, trouble: &StartError) -> CallError {
     }
 }
 
-fn quoted(names: &[String]) -> String {
+fn quote_names(names: &[String]) -> String {
     names
         .iter()
         .map(|name| format!("`{name}`"))

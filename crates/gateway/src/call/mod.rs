@@ -15,18 +15,18 @@
 
 pub(crate) mod bridge;
 pub(crate) mod consent;
-pub(crate) mod declared_call;
 pub mod failure;
-pub(crate) mod held;
-pub(crate) mod hidden;
-pub(crate) mod kept;
 pub(crate) mod observe;
 pub(crate) mod parking;
 pub(crate) mod pipeline;
+pub(crate) mod policy_check;
 pub(crate) mod record;
+pub(crate) mod remainder;
 pub(crate) mod reply;
 pub(crate) mod resolve;
 pub(crate) mod tasks;
+pub(crate) mod tool_file_call;
+pub(crate) mod unapproved;
 
 use kitbag_apis::ProviderCall;
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName, ShortText};
@@ -79,53 +79,53 @@ pub(crate) enum TaskMethod {
 }
 
 impl McpCall {
-    pub(crate) fn tool(name: String, params: RawObject) -> Self {
+    pub(crate) fn for_tool(name: String, params: RawObject) -> Self {
         Self {
             subject: CallSubject::Tool(name),
             params,
         }
     }
 
-    pub(crate) fn prompt(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Prompt(required(&params, "name")?);
+    pub(crate) fn for_prompt(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Prompt(required_string(&params, "name")?);
         Ok(Self { subject, params })
     }
 
-    pub(crate) fn resource(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Resource(required(&params, "uri")?);
+    pub(crate) fn for_resource(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Resource(required_string(&params, "uri")?);
         Ok(Self { subject, params })
     }
 
-    pub(crate) fn skill(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Skill(required(&params, "uri")?);
+    pub(crate) fn for_skill(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Skill(required_string(&params, "uri")?);
         Ok(Self { subject, params })
     }
 
-    pub(crate) fn directory(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Directory(required(&params, "uri")?);
+    pub(crate) fn for_directory(params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Directory(required_string(&params, "uri")?);
         Ok(Self { subject, params })
     }
 
-    pub(crate) fn completion(params: RawObject) -> Result<Self, Failure> {
+    pub(crate) fn for_completion(params: RawObject) -> Result<Self, Failure> {
         let subject = CallSubject::Completion(CompletionReference::read(&params)?);
         Ok(Self { subject, params })
     }
 
-    pub(crate) fn list(method: &'static str, params: RawObject) -> Self {
+    pub(crate) fn for_list(method: &'static str, params: RawObject) -> Self {
         Self {
             subject: CallSubject::List(method),
             params,
         }
     }
 
-    pub(crate) fn task(method: TaskMethod, params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Task(method, required(&params, "taskId")?);
+    pub(crate) fn for_task(method: TaskMethod, params: RawObject) -> Result<Self, Failure> {
+        let subject = CallSubject::Task(method, required_string(&params, "taskId")?);
         Ok(Self { subject, params })
     }
 }
 
 /// Returns the parameters of a call of a tool or a prompt.
-pub(crate) fn params_of(name: &str, arguments: &impl Serialize) -> RawObject {
+pub(crate) fn call_params(name: &str, arguments: &impl Serialize) -> RawObject {
     RawObject::new()
         .with("name", name)
         .with("arguments", arguments)
@@ -134,9 +134,9 @@ pub(crate) fn params_of(name: &str, arguments: &impl Serialize) -> RawObject {
 impl Call {
     /// The thing that the record names for a call that leads nowhere: the name as the caller wrote
     /// it, under the server that it seems to mean.
-    pub(crate) fn unresolved(&self) -> Capability {
+    pub(crate) fn unresolved_capability(&self) -> Capability {
         let (kind, name) = match self {
-            Self::Api(call) => return call.unresolved(),
+            Self::Api(call) => return call.unresolved_capability(),
             Self::Mcp(call) => call.subject.kind_and_name(),
         };
         let server = ExposedName::split(name).map(|(server, _)| server);
@@ -149,7 +149,7 @@ impl Call {
 }
 
 impl ApiCall {
-    fn unresolved(&self) -> Capability {
+    fn unresolved_capability(&self) -> Capability {
         Capability::tool(server_or_unknown(&self.provider), self.request.subject())
     }
 }
@@ -194,11 +194,11 @@ impl CallSubject {
     }
 }
 
-pub(crate) fn required(params: &RawObject, field: &str) -> Result<String, Failure> {
+pub(crate) fn required_string(params: &RawObject, field: &str) -> Result<String, Failure> {
     match params.get(field) {
-        None => Err(Failure::params(format!("`{field}` is missing"))),
+        None => Err(Failure::bad_params(format!("`{field}` is missing"))),
         Some(_) => params
             .read(field)
-            .ok_or_else(|| Failure::params(format!("`{field}` must be a string"))),
+            .ok_or_else(|| Failure::bad_params(format!("`{field}` must be a string"))),
     }
 }

@@ -15,20 +15,20 @@ use kitbag_relevance::learned::event::{ClientKey, UseEvent, UseKind};
 const LONGEST_ARGUMENTS: usize = 8 * 1024;
 
 /// A call that is being made: the tool by the name that clients know, and its arguments.
-pub(crate) struct NotedUse {
+pub(crate) struct ToolUse {
     tool: String,
     /// As JSON.
     arguments: Option<Arc<str>>,
 }
 
-impl NotedUse {
+impl ToolUse {
     /// Nothing for a call that teaches nothing.
-    pub(crate) fn of(turn: &Turn, target: &CallTarget) -> Option<Self> {
-        if !learns(turn) || target.capability.kind != Kind::Tool {
+    pub(crate) fn for_call(turn: &Turn, target: &CallTarget) -> Option<Self> {
+        if !is_learning(turn) || target.capability.kind != Kind::Tool {
             return None;
         }
         match &target.executor {
-            Executor::Mcp(_) | Executor::Declared(_) => {
+            Executor::Mcp(_) | Executor::ToolFile(_) => {
                 let entry = turn.catalog.tool_of(&target.capability)?;
                 let arguments = target.arguments();
                 let arguments = arguments.filter(|it| it.len() <= LONGEST_ARGUMENTS);
@@ -46,63 +46,63 @@ impl NotedUse {
 }
 
 /// A call has ended.
-pub(crate) fn called(turn: &Turn, noted: NotedUse, outcome: Outcome) {
-    let NotedUse { tool, arguments } = noted;
+pub(crate) fn report_call(turn: &Turn, noted: ToolUse, outcome: Outcome) {
+    let ToolUse { tool, arguments } = noted;
     let what = UseKind::Called {
         tool,
         arguments,
         outcome,
     };
-    happened(turn, what);
+    report_event(turn, what);
 }
 
 /// The client said what the calls of this run are to do.
-pub(crate) fn said(turn: &Turn, words: &str) {
-    if learns(turn) {
+pub(crate) fn report_run_purpose(turn: &Turn, words: &str) {
+    if is_learning(turn) {
         let words = words.into();
-        happened(turn, UseKind::Said { words });
+        report_event(turn, UseKind::Said { words });
     }
 }
 
 /// A search of the client found these tools, best first.
-pub(crate) fn searched<'a>(turn: &Turn, words: &str, found: impl Iterator<Item = &'a str>) {
-    if learns(turn) {
+pub(crate) fn report_search<'a>(turn: &Turn, words: &str, found: impl Iterator<Item = &'a str>) {
+    if is_learning(turn) {
         let words = words.into();
         let found = found.map(str::to_owned).collect();
-        happened(turn, UseKind::Searched { words, found });
+        report_event(turn, UseKind::Searched { words, found });
     }
 }
 
 /// The client was shown these tools, without having searched for them.
-pub(crate) fn surfaced<'a>(turn: &Turn, tools: impl Iterator<Item = &'a str>) {
-    if learns(turn) {
+pub(crate) fn report_surfaced_tools<'a>(turn: &Turn, tools: impl Iterator<Item = &'a str>) {
+    if is_learning(turn) {
         let tools = tools.map(str::to_owned).collect();
-        happened(turn, UseKind::Surfaced { tools });
+        report_event(turn, UseKind::Surfaced { tools });
     }
 }
 
 /// Words came in beside the protocol, for all clients of a credential.
-pub(crate) fn said_by(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
+pub(crate) fn report_prompt(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
     let words = words.into();
     let what = UseKind::Searched { words, found };
-    hand_over(gateway, ClientKey::of_credential(caller), None, what);
+    send_event(gateway, ClientKey::of_credential(caller), None, what);
 }
 
-fn learns(turn: &Turn) -> bool {
+fn is_learning(turn: &Turn) -> bool {
     turn.gateway.learning.enabled && turn.purpose == Purpose::Use
 }
 
-fn happened(turn: &Turn, what: UseKind) {
+fn report_event(turn: &Turn, what: UseKind) {
     let client = ClientKey {
         caller: turn.caller().clone(),
         id: Some(turn.client.id.clone()),
     };
     let run = turn.run.as_ref().map(|run| run.id.as_str().into());
-    hand_over(&turn.gateway, client, run, what);
+    send_event(&turn.gateway, client, run, what);
 }
 
 /// Hands over an event, if the operator wants anything to be learned.
-pub(crate) fn hand_over(
+pub(crate) fn send_event(
     gateway: &Gateway,
     client: ClientKey,
     run: Option<Arc<str>>,

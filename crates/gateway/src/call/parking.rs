@@ -14,12 +14,12 @@ use kitbag_upstream::{ClientQuestion, InFlight};
 
 use crate::call::failure::Failure;
 use crate::front::session::holders::has_ended_key;
-use crate::state::secret::random_token;
+use crate::state::random_ids::random_token;
 use crate::turn::run::SuspendedRun;
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
-const KEPT_FOR: Duration = Duration::from_secs(600);
+const TICKET_LIFETIME: Duration = Duration::from_secs(600);
 /// Beyond this many, the oldest call of the caller who has most is given up: a client that never
 /// comes back must not be able to hold the servers.
 const MAX_PARKED: usize = 1_000;
@@ -28,10 +28,10 @@ const MAX_PARKED_EACH: usize = 100;
 
 #[derive(Default, Clone)]
 pub(crate) struct Parking {
-    places: Arc<Mutex<HashMap<Ticket, ParkingPlace>>>,
+    entries: Arc<Mutex<HashMap<Ticket, ParkingEntry>>>,
 }
 
-pub(crate) enum Parked {
+pub(crate) enum ParkedCall {
     /// A legacy server that waits for answers in the middle of a call.
     Waiting {
         in_flight: InFlight,
@@ -53,41 +53,45 @@ pub(crate) struct TicketUse {
     pub(crate) digest: [u8; 32],
 }
 
-struct ParkingPlace {
-    purpose: TicketUse,
-    parked: Parked,
+struct ParkingEntry {
+    ticket_use: TicketUse,
+    parked: ParkedCall,
     since: Instant,
 }
 
 impl Parking {
-    pub(crate) fn park(&self, purpose: TicketUse, parked: Parked) -> Ticket {
+    pub(crate) fn park(&self, purpose: TicketUse, parked: ParkedCall) -> Ticket {
         let ticket = Ticket(random_token());
-        let mut places = lock(&self.places);
+        let mut places = lock(&self.entries);
         make_room(&mut places, &purpose.caller);
         places.insert(
             ticket.clone(),
-            ParkingPlace {
-                purpose,
+            ParkingEntry {
+                ticket_use: purpose,
                 parked,
                 since: Instant::now(),
             },
         );
         drop(places);
-        self.clear_later(ticket.clone());
+        self.expire_later(ticket.clone());
         ticket
     }
 
-    pub(crate) fn claim(&self, ticket: &Ticket, purpose: &TicketUse) -> Result<Parked, Failure> {
-        let mut places = lock(&self.places);
+    pub(crate) fn claim(
+        &self,
+        ticket: &Ticket,
+        purpose: &TicketUse,
+    ) -> Result<ParkedCall, Failure> {
+        let mut places = lock(&self.entries);
         match places.get(ticket) {
-            Some(place) if place.purpose == *purpose => {}
+            Some(place) if place.ticket_use == *purpose => {}
             Some(_) => {
-                return Err(Failure::params(
+                return Err(Failure::bad_params(
                     "this `requestState` belongs to another request",
                 ));
             }
             None => {
-                return Err(Failure::params(
+                return Err(Failure::bad_params(
                     "this `requestState` is unknown or has expired; call again without it",
                 ));
             }
@@ -97,26 +101,26 @@ impl Parking {
     }
 
     /// The keys whose callers have a call parked.
-    pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.places)
+    pub(crate) fn caller_keys(&self) -> HashSet<KeyId> {
+        lock(&self.entries)
             .values()
-            .filter_map(|place| place.purpose.caller.key.clone())
+            .filter_map(|place| place.ticket_use.caller.key.clone())
             .collect()
     }
 
     /// Gives up the calls of keys that open nothing any more.
-    pub(crate) fn give_up_of(&self, ended: &[KeyId]) {
-        let given_up: Vec<_> = lock(&self.places)
-            .extract_if(|_, place| has_ended_key(&place.purpose.caller, ended))
+    pub(crate) fn drop_calls_of_keys(&self, ended: &[KeyId]) {
+        let given_up: Vec<_> = lock(&self.entries)
+            .extract_if(|_, place| has_ended_key(&place.ticket_use.caller, ended))
             .collect();
         // Dropping one cancels it at its server, which is nothing to do while others wait.
         drop(given_up);
     }
 
-    fn clear_later(&self, ticket: Ticket) {
-        let places = Arc::downgrade(&self.places);
+    fn expire_later(&self, ticket: Ticket) {
+        let places = Arc::downgrade(&self.entries);
         tokio::spawn(async move {
-            tokio::time::sleep(KEPT_FOR).await;
+            tokio::time::sleep(TICKET_LIFETIME).await;
             if let Some(places) = places.upgrade() {
                 lock(&places).remove(&ticket);
             }
@@ -124,21 +128,21 @@ impl Parking {
     }
 }
 
-fn make_room(places: &mut HashMap<Ticket, ParkingPlace>, parking: &Caller) {
+fn make_room(places: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     let own = places
         .values()
-        .filter(|it| it.purpose.caller == *parking)
+        .filter(|it| it.ticket_use.caller == *parking)
         .count();
     let payer = if own >= MAX_PARKED_EACH {
         Some(parking)
     } else if places.len() >= MAX_PARKED {
-        largest_holder(places.values().map(|it| (&it.purpose.caller, 1)))
+        largest_holder(places.values().map(|it| (&it.ticket_use.caller, 1)))
     } else {
         None
     };
     let theirs = places
         .iter()
-        .filter(|(_, place)| Some(&place.purpose.caller) == payer);
+        .filter(|(_, place)| Some(&place.ticket_use.caller) == payer);
     let oldest = theirs
         .min_by_key(|(_, place)| place.since)
         .map(|(ticket, _)| ticket.clone());
@@ -175,10 +179,10 @@ mod tests {
             caller: Caller::user("acme".parse().unwrap(), key(id)),
             digest: [0; 32],
         };
-        let ended = parking.park(purpose("ended"), Parked::CallAgain);
-        let living = parking.park(purpose("living"), Parked::CallAgain);
-        assert_eq!(parking.keys().len(), 2);
-        parking.give_up_of(&[key("ended")]);
+        let ended = parking.park(purpose("ended"), ParkedCall::CallAgain);
+        let living = parking.park(purpose("living"), ParkedCall::CallAgain);
+        assert_eq!(parking.caller_keys().len(), 2);
+        parking.drop_calls_of_keys(&[key("ended")]);
         assert!(parking.claim(&ended, &purpose("ended")).is_err());
         assert!(parking.claim(&living, &purpose("living")).is_ok());
     }
@@ -196,9 +200,9 @@ mod tests {
     #[tokio::test]
     async fn who_parks_without_end_gives_up_their_own_calls() {
         let parking = Parking::default();
-        let high = parking.park(purpose("high"), Parked::CallAgain);
+        let high = parking.park(purpose("high"), ParkedCall::CallAgain);
         let low: Vec<_> = (0..MAX_PARKED + 100)
-            .map(|_| parking.park(purpose("low"), Parked::CallAgain))
+            .map(|_| parking.park(purpose("low"), ParkedCall::CallAgain))
             .collect();
         assert!(parking.claim(&low[0], &purpose("low")).is_err());
         assert!(parking.claim(low.last().unwrap(), &purpose("low")).is_ok());
@@ -208,11 +212,14 @@ mod tests {
     #[tokio::test]
     async fn many_callers_together_do_not_make_another_give_up() {
         let parking = Parking::default();
-        let high = parking.park(purpose("high"), Parked::CallAgain);
+        let high = parking.park(purpose("high"), ParkedCall::CallAgain);
         for number in 0..2 * MAX_PARKED {
-            parking.park(purpose(&format!("low{}", number % 20)), Parked::CallAgain);
+            parking.park(
+                purpose(&format!("low{}", number % 20)),
+                ParkedCall::CallAgain,
+            );
         }
-        assert_eq!(lock(&parking.places).len(), MAX_PARKED);
+        assert_eq!(lock(&parking.entries).len(), MAX_PARKED);
         assert!(parking.claim(&high, &purpose("high")).is_ok());
     }
 }

@@ -12,14 +12,14 @@ use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
 use serde_json::json;
 
 use crate::call::bridge;
-use crate::call::consent::{consent, write_class};
-use crate::call::declared_call;
+use crate::call::consent::{require_consent, write_class};
 use crate::call::failure::Failure;
-use crate::call::held;
-use crate::call::hidden;
-use crate::call::observe::NotedUse;
+use crate::call::observe::ToolUse;
+use crate::call::policy_check;
 use crate::call::record::CallRecord;
 use crate::call::resolve::{self, ApiTarget, CallTarget, Executor, McpTarget};
+use crate::call::tool_file_call;
+use crate::call::unapproved;
 use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::catalog::overrides;
@@ -30,38 +30,44 @@ use crate::turn::view::View;
 
 pub(crate) async fn run(turn: &Turn, mut call: Call) -> Result<Raw, Failure> {
     let mut record = CallRecord::new(turn);
-    let answer = answer(turn, &mut call, &mut record).await;
-    record.end(turn, &answer, outcome);
+    let answer = resolve_and_run(turn, &mut call, &mut record).await;
+    record.write_end(turn, &answer, result_outcome);
     answer.map_err(|failure| failure.for_caller(turn.caller()))
 }
 
-async fn answer(turn: &Turn, call: &mut Call, record: &mut CallRecord) -> Result<Raw, Failure> {
-    let resolved = hidden::known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
-    let mut target = resolved.inspect_err(|_| record.concerns(turn, call.unresolved(), None))?;
-    record.concerns(turn, target.capability.clone(), target.arguments());
-    record.notes(NotedUse::of(turn, &target));
-    let answer = attempt(turn, &mut target, record).await;
-    presented(turn, &target, answer)
+async fn resolve_and_run(
+    turn: &Turn,
+    call: &mut Call,
+    record: &mut CallRecord,
+) -> Result<Raw, Failure> {
+    let resolved =
+        policy_check::check_known_tenant(turn).and_then(|()| resolve::resolve(turn, call));
+    let mut target =
+        resolved.inspect_err(|_| record.set_subject(turn, call.unresolved_capability(), None))?;
+    record.set_subject(turn, target.capability.clone(), target.arguments());
+    record.set_tool_use(ToolUse::for_call(turn, &target));
+    let answer = check_and_dispatch(turn, &mut target, record).await;
+    prepare_for_client(turn, &target, answer)
 }
 
-async fn attempt(
+async fn check_and_dispatch(
     turn: &Turn,
     target: &mut CallTarget,
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
-    decide(turn, target)?;
+    check_policy(turn, target)?;
     overrides::strip(turn, target)?;
-    validate(turn, target)?;
-    consent(turn, target).await?;
+    validate_params(turn, target)?;
+    require_consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
     // recorded here.
-    record.begin(turn).await?;
+    record.write_required_row(turn).await?;
     let answer = tokio::select! {
-        answer = dispatch(turn, target, record.span()) => answer,
+        answer = dispatch_call(turn, target, record.span()) => answer,
         () = turn.cancelled.cancelled() => Err(Failure::Cancelled),
     };
-    if let Some(price) = target.spent() {
-        record.has_cost(price);
+    if let Some(price) = target.observed_price() {
+        record.record_price(price);
     }
     // Also a call that failed may have changed something.
     if write_class(turn, target) != WriteClass::Read {
@@ -71,19 +77,23 @@ async fn attempt(
     answer
 }
 
-fn decide(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
+fn check_policy(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
     match &target.executor {
-        Executor::Mcp(server) => decide_mcp(turn, &target.capability, server),
-        Executor::Api(_) => hidden::permit(turn, &target.capability, || {
+        Executor::Mcp(server) => check_mcp_policy(turn, &target.capability, server),
+        Executor::Api(_) => policy_check::authorize(turn, &target.capability, || {
             unknown_path(turn, &target.capability)
         }),
-        Executor::Declared(declared) => hidden::permit(turn, &target.capability, || {
+        Executor::ToolFile(declared) => policy_check::authorize(turn, &target.capability, || {
             resolve::unknown_tool(turn, declared.tool.file.name.as_str())
         }),
     }
 }
 
-fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Result<(), Failure> {
+fn check_mcp_policy(
+    turn: &Turn,
+    capability: &Capability,
+    target: &McpTarget,
+) -> Result<(), Failure> {
     // A list is about the server; what it contains is filtered one by one.
     if matches!(turn.view, View::One(_)) && capability.name.is_empty() {
         return match turn.sees_server(&capability.server) {
@@ -97,13 +107,13 @@ fn decide_mcp(turn: &Turn, capability: &Capability, target: &McpTarget) -> Resul
         .into_iter()
         .flatten()
     {
-        hidden::permit(turn, part, || resolve::unknown(turn, &target.subject))?;
+        policy_check::authorize(turn, part, || resolve::unknown(turn, &target.subject))?;
     }
     if overrides::is_hidden(turn, capability) {
         return Err(resolve::unknown(turn, &target.subject));
     }
-    held::permit(turn, &target.subject, capability)?;
-    match hidden::is_listed(turn, &target.subject, capability) {
+    unapproved::check_approved(turn, &target.subject, capability)?;
+    match policy_check::is_listed(turn, &target.subject, capability) {
         true => Ok(()),
         false => Err(resolve::unknown(turn, &target.subject)),
     }
@@ -122,16 +132,16 @@ fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
 }
 
 /// Checks what can be known to be wrong without asking the server.
-fn validate(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
+fn validate_params(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
     match &mut target.executor {
-        Executor::Mcp(target) => validate_mcp(turn, target),
+        Executor::Mcp(target) => validate_mcp_params(turn, target),
         // Only the API knows which arguments it takes.
         Executor::Api(_) => Ok(()),
-        Executor::Declared(target) => target.check(&turn.gateway.services.checker),
+        Executor::ToolFile(target) => target.check_arguments(&turn.gateway.services.checker),
     }
 }
 
-fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
+fn validate_mcp_params(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     let params = &mut target.outbound.params;
     // Some clients write down that there are no arguments; leaving them out says the same.
     if params
@@ -141,7 +151,7 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
         params.remove("arguments");
     }
     if matches!(target.subject, CallSubject::Tool(_)) {
-        must_be_object(params, "arguments")?;
+        require_object(params, "arguments")?;
     }
     // Not every call comes from a client: the person at the terminal types arguments, too, or they
     // are taken out of text.
@@ -151,7 +161,7 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     {
         return Err(Failure::arguments_too_deep());
     }
-    must_be_object(params, "_meta")?;
+    require_object(params, "_meta")?;
     // A client that wants everything as the servers have it leaves the checking to them, too.
     if turn.view.is_frugal() {
         check_arguments(turn, &target.subject, params)?;
@@ -159,10 +169,10 @@ fn validate_mcp(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     Ok(())
 }
 
-fn must_be_object(params: &RawObject, member: &str) -> Result<(), Failure> {
+fn require_object(params: &RawObject, member: &str) -> Result<(), Failure> {
     match params.get(member) {
         Some(value) if !value.get().starts_with('{') => {
-            Err(Failure::params(format!("`{member}` must be an object")))
+            Err(Failure::bad_params(format!("`{member}` must be an object")))
         }
         _ => Ok(()),
     }
@@ -198,7 +208,7 @@ fn check_tool_arguments(
     })
 }
 
-async fn dispatch(
+async fn dispatch_call(
     turn: &Turn,
     target: &mut CallTarget,
     span: Option<TraceParent>,
@@ -207,28 +217,29 @@ async fn dispatch(
     let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
-            target.outbound.approval = held::approval(turn, capability);
+            target.outbound.approval = unapproved::approval_for(turn, capability);
             overrides::complete(turn, capability, target);
             trace.put_into(&mut target.outbound.params);
-            let carried = bridge::carry(turn, target).await;
-            let result = carried.map_err(|it| held::explained(turn, target, capability, it))?;
-            shallow(target, result)
+            let carried = bridge::carry_call(turn, target).await;
+            let result =
+                carried.map_err(|it| unapproved::explain_failure(turn, target, capability, it))?;
+            reject_deep_nesting(target, result)
         }
         Executor::Api(target) => {
             target.request.trace = trace.api_headers();
-            ask_api(turn, target).await
+            call_api(turn, target).await
         }
-        Executor::Declared(target) => {
+        Executor::ToolFile(target) => {
             target.trace = trace.api_headers();
-            let done = Box::pin(declared_call::carry_out(turn, target)).await?;
-            target.spent = done.spent;
+            let done = Box::pin(tool_file_call::run_action(turn, target)).await?;
+            target.observed_price = done.price;
             Ok(done.result)
         }
     }
 }
 
 /// A client need not survive what a server nests. Of a list, the entries are looked at one by one.
-fn shallow(target: &McpTarget, result: Raw) -> Result<Raw, Failure> {
+fn reject_deep_nesting(target: &McpTarget, result: Raw) -> Result<Raw, Failure> {
     let is_list = matches!(target.subject, CallSubject::List(_));
     if is_list || !is_too_deep(result.get().as_bytes()) {
         return Ok(result);
@@ -239,7 +250,7 @@ fn shallow(target: &McpTarget, result: Raw) -> Result<Raw, Failure> {
     .into())
 }
 
-async fn ask_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
+async fn call_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
     let provider = &target.provider;
     // A redirect is a call that the API chose, and may lead where this caller may not go.
     let judge = |subject: &str| turn.sees(&Capability::tool(provider.spec().name.clone(), subject));
@@ -259,7 +270,7 @@ fn as_tool_result(answer: &ProviderAnswer) -> Raw {
 }
 
 /// A server's answer as this client may be shown it. An API's answer is that already.
-fn presented(
+fn prepare_for_client(
     turn: &Turn,
     target: &CallTarget,
     answer: Result<Raw, Failure>,
@@ -267,15 +278,15 @@ fn presented(
     let Executor::Mcp(server) = &target.executor else {
         return answer;
     };
-    let answer = hidden::in_our_words(turn, &server.subject, answer);
+    let answer = policy_check::replace_missing_resource_error(turn, &server.subject, answer);
     let answer = answer.map(|result| remember_task(turn, &target.capability, result));
-    introduced(turn, server, answer)
+    adapt_texts(turn, server, answer)
 }
 
 /// A task a result tells of must be found again, by the name it is given here.
 fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
     let tasks = &turn.gateway.services.tasks;
-    let exposed = tasks.learn(&turn.caller().tenant, capability, &result);
+    let exposed = tasks.remember_task(&turn.caller().tenant, capability, &result);
     match (&turn.view, exposed) {
         (View::Merged(_), Some(exposed)) => exposed,
         _ => result,
@@ -284,7 +295,7 @@ fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
 
 /// Lets a question name the server that asks it, where servers are merged. On the frugal surfaces
 /// text is data, with nothing in it that cannot be seen.
-fn introduced(
+fn adapt_texts(
     turn: &Turn,
     target: &McpTarget,
     answer: Result<Raw, Failure>,
@@ -292,17 +303,17 @@ fn introduced(
     if matches!(turn.view, View::One(_)) {
         return answer;
     }
-    let answer = answer.map(|result| authored::introduced_in(result, target.server.name()));
+    let answer = answer.map(|result| authored::name_server_in_result(result, target.server.name()));
     if !turn.view.is_frugal() {
         return answer;
     }
     let secrets = target.server.secrets();
     answer
-        .map(|result| authored::shown(result, &secrets))
-        .map_err(|failure| authored::shown_failure(failure, &secrets))
+        .map(|result| authored::sanitize_json(result, &secrets))
+        .map_err(|failure| authored::sanitize_failure(failure, &secrets))
 }
 
-fn outcome(result: &Raw) -> Outcome {
+fn result_outcome(result: &Raw) -> Outcome {
     // Most results are large and say neither; a search is cheaper than opening them.
     let text = result.get();
     if !text.contains("\"isError\"") && !text.contains("\"input_required\"") {

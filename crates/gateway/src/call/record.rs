@@ -8,7 +8,7 @@ use kitbag_store::{AuditSink, RowId};
 use kitbag_wire::Raw;
 
 use crate::call::failure::Failure;
-use crate::call::observe::{self, NotedUse};
+use crate::call::observe::{self, ToolUse};
 use crate::state::clock::now;
 use crate::telemetry::audit::arguments::recorded;
 use crate::turn::Turn;
@@ -22,7 +22,7 @@ pub(crate) struct CallRecord {
     /// The row of the audit in which the call is recorded already.
     row: Option<RowId>,
     /// The part of a call that may teach something.
-    noted: Option<NotedUse>,
+    tool_use: Option<ToolUse>,
     span: Option<TraceParent>,
 }
 
@@ -33,7 +33,7 @@ impl CallRecord {
             observation: None,
             started: Instant::now(),
             row: None,
-            noted: None,
+            tool_use: None,
             span: turn.gateway.services.meter.new_span(turn.trace.parent),
         }
     }
@@ -45,7 +45,7 @@ impl CallRecord {
 
     /// Says what the call is about, and with which arguments, as JSON. A list is about a whole server; it names nothing, and is not
     /// recorded.
-    pub(crate) fn concerns(
+    pub(crate) fn set_subject(
         &mut self,
         turn: &Turn,
         capability: Capability,
@@ -64,7 +64,7 @@ impl CallRecord {
             purpose: turn.purpose,
             cost: CallCost {
                 tokens: None,
-                price: price(turn, &capability),
+                price: configured_price(turn, &capability),
             },
             arguments: arguments.and_then(|it| recorded(kept, &gateway.services.store, it)),
             capability: capability.shortened(),
@@ -74,12 +74,12 @@ impl CallRecord {
     }
 
     /// Keeps what the call may teach.
-    pub(crate) fn notes(&mut self, noted: Option<NotedUse>) {
-        self.noted = noted;
+    pub(crate) fn set_tool_use(&mut self, noted: Option<ToolUse>) {
+        self.tool_use = noted;
     }
 
     /// Says what the call has cost, as it shows itself. A price that the operator declares stays.
-    pub(crate) fn has_cost(&mut self, price: NanoUsd) {
+    pub(crate) fn record_price(&mut self, price: NanoUsd) {
         if let Some(observation) = &mut self.observation {
             observation.cost.price.get_or_insert(price);
         }
@@ -87,7 +87,7 @@ impl CallRecord {
 
     /// To be called before any server is touched. Where the audit is required it comes back when
     /// the call is on record for good, and fails when it cannot be.
-    pub(crate) async fn begin(&mut self, turn: &Turn) -> Result<(), Failure> {
+    pub(crate) async fn write_required_row(&mut self, turn: &Turn) -> Result<(), Failure> {
         if turn.gateway.audit_settings.required
             && let Some(observation) = &self.observation
         {
@@ -96,19 +96,22 @@ impl CallRecord {
         Ok(())
     }
 
-    pub(crate) fn end(
+    pub(crate) fn write_end(
         mut self,
         turn: &Turn,
         answer: &Result<Raw, Failure>,
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
-        let outcome = answer.as_ref().map_or_else(Failure::outcome, outcome);
-        if let Some(noted) = self.noted.take() {
-            observe::called(turn, noted, outcome);
+        let outcome = answer.as_ref().map_or_else(Failure::audit_outcome, outcome);
+        if let Some(noted) = self.tool_use.take() {
+            observe::report_call(turn, noted, outcome);
         }
-        let tokens = answer.as_ref().ok().and_then(|it| tokens(turn, it));
+        let tokens = answer
+            .as_ref()
+            .ok()
+            .and_then(|it| estimate_tokens(turn, it));
         let span = self.span;
-        if let Some(observation) = self.finish(outcome, tokens) {
+        if let Some(observation) = self.finish_audit_row(outcome, tokens) {
             turn.gateway
                 .services
                 .meter
@@ -116,7 +119,7 @@ impl CallRecord {
         }
     }
 
-    fn finish(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
+    fn finish_audit_row(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
         let latency = self.started.elapsed();
         let begun = self.observation.take()?;
         let price = begun.cost.price.filter(|_| is_paid(outcome));
@@ -139,12 +142,12 @@ impl CallRecord {
 
 impl Drop for CallRecord {
     fn drop(&mut self) {
-        self.finish(Outcome::Cancelled, None);
+        self.finish_audit_row(Outcome::Cancelled, None);
     }
 }
 
 /// The price that the operator declares for a call of this tool.
-fn price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
+fn configured_price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
     // Most operators declare nothing.
     let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
     let entry = turn.catalog.tool_of(capability)?;
@@ -162,7 +165,7 @@ fn is_paid(outcome: Outcome) -> bool {
 
 /// About how many tokens of a result a model is given: none if a program gets it, and no more than
 /// results are cut to.
-fn tokens(turn: &Turn, result: &Raw) -> Option<u64> {
+fn estimate_tokens(turn: &Turn, result: &Raw) -> Option<u64> {
     /// The price of a longer result would take as long as a short call.
     const EXACT: usize = 16 * 1024;
     const BYTES_PER_TOKEN: usize = 4;
@@ -171,7 +174,7 @@ fn tokens(turn: &Turn, result: &Raw) -> Option<u64> {
     }
     let text = result.get();
     let tokens = match text.len() {
-        ..=EXACT => kitbag_budget::price(text),
+        ..=EXACT => kitbag_budget::estimate_result_tokens(text),
         long => long / BYTES_PER_TOKEN,
     };
     let most = match turn.view.is_frugal() {

@@ -12,13 +12,13 @@ use kitbag_wire::meta::{code, method};
 use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
 use serde_json::json;
 
-use crate::call::bridge::in_era;
+use crate::call::bridge::for_era;
 use crate::call::failure::Failure;
 use crate::front::flights::HeldMessage;
 use crate::turn::Turn;
 
 /// Sends the answer, or an error that says that the client must first read the answers it has.
-pub(crate) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldMessage {
+pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response) -> HeldMessage {
     let (id, client) = (response.id.clone(), &turn.client);
     match turn
         .gateway
@@ -32,7 +32,7 @@ pub(crate) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldM
             let failure = Failure::TooMuchUnread {
                 megabytes: unread.bytes >> 20,
             };
-            let refusal = self::response(id, method, client.era, &failure);
+            let refusal = failure_response(id, method, client.era, &failure);
             turn.gateway
                 .services
                 .flights
@@ -42,40 +42,40 @@ pub(crate) async fn sent(turn: &Turn, method: &str, response: Response) -> HeldM
 }
 
 /// The answer to a request that failed.
-pub(crate) fn response(
+pub(crate) fn failure_response(
     id: Option<RequestId>,
     method: &str,
     era: Era,
     failure: &Failure,
 ) -> Response {
-    let failure = failure.told();
+    let failure = failure.visible_failure();
     match failure {
         Failure::Upstream(error)
             if method == method::CALL_TOOL && !matches!(error, CallError::Refused { .. }) =>
         {
             Response {
                 id,
-                outcome: Ok(tool_result(failure, era)),
+                outcome: Ok(to_tool_result(failure, era)),
             }
         }
         Failure::Denied { .. }
-        | Failure::Held { .. }
+        | Failure::Unapproved { .. }
         | Failure::Unrecorded(_)
         | Failure::TooMuchUnread { .. }
             if method == method::CALL_TOOL =>
         {
             Response {
                 id,
-                outcome: Ok(tool_result(failure, era)),
+                outcome: Ok(to_tool_result(failure, era)),
             }
         }
-        _ => Response::error(id, error(failure, era)),
+        _ => Response::error(id, to_error_object(failure, era)),
     }
 }
 
 /// The protocol error for a failure.
-pub(crate) fn error(failure: &Failure, era: Era) -> ErrorObject {
-    let failure = failure.told();
+pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
+    let failure = failure.visible_failure();
     let message = failure.to_string();
     match failure {
         Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
@@ -115,14 +115,16 @@ pub(crate) fn error(failure: &Failure, era: Era) -> ErrorObject {
             ErrorObject::new(code::INVALID_PARAMS, message)
                 .with_data(&json!({ "uri": uri, "meant": forms }))
         }
-        Failure::Denied { .. } | Failure::Held { .. } | Failure::Hidden { .. } => {
+        Failure::Denied { .. } | Failure::Unapproved { .. } | Failure::Hidden { .. } => {
             ErrorObject::new(code::INVALID_REQUEST, message)
         }
         Failure::Upstream(CallError::Refused { error, .. }) | Failure::ClientRefused { error } => {
             error.clone()
         }
-        Failure::Upstream(error) => ErrorObject::new(code::INTERNAL_ERROR, explain(error))
-            .with_data(&json!({ "server": error.server() })),
+        Failure::Upstream(error) => {
+            ErrorObject::new(code::INTERNAL_ERROR, explain_call_error(error))
+                .with_data(&json!({ "server": error.server() }))
+        }
         Failure::Cancelled | Failure::TooManyRounds { .. } | Failure::Unrecorded(_) => {
             ErrorObject::new(code::INTERNAL_ERROR, message)
         }
@@ -139,7 +141,7 @@ pub(crate) fn error(failure: &Failure, era: Era) -> ErrorObject {
 
 /// The HTTP status that goes with an answer to a modern client; a legacy client's answers
 /// all travel under 200.
-pub(crate) fn status(era: Era, response: &Response) -> StatusCode {
+pub(crate) fn http_status(era: Era, response: &Response) -> StatusCode {
     let Err(error) = &response.outcome else {
         return StatusCode::OK;
     };
@@ -154,7 +156,7 @@ pub(crate) fn status(era: Era, response: &Response) -> StatusCode {
 }
 
 /// Returns the status for a message that the endpoint refused, before anything was asked.
-pub(crate) fn door_status(failure: &Failure) -> StatusCode {
+pub(crate) fn rejection_status(failure: &Failure) -> StatusCode {
     match failure {
         Failure::UnknownSession
         | Failure::UnknownStream
@@ -170,7 +172,7 @@ pub(crate) fn door_status(failure: &Failure) -> StatusCode {
 
 /// The commands that release it are told to the operator and not here: a model that can run commands
 /// must not approve what a person should look at.
-fn way_on(reason: &HeldReason) -> &'static str {
+fn advice_for(reason: &HeldReason) -> &'static str {
     match reason {
         HeldReason::NotListedYet | HeldReason::NotCompared => "try again in a moment",
         _ => "do without it, and tell your user, who can look at it and approve it",
@@ -178,8 +180,8 @@ fn way_on(reason: &HeldReason) -> &'static str {
 }
 
 /// A failure as the result of a tool, for a model that may mend it.
-pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
-    let failure = failure.told();
+pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
+    let failure = failure.visible_failure();
     let text = match failure {
         Failure::Upstream(CallError::Refused { server, error }) => {
             format!(
@@ -187,25 +189,25 @@ pub(crate) fn tool_result(failure: &Failure, era: Era) -> Raw {
                 error.message, error.code
             )
         }
-        Failure::Upstream(error) => explain(error),
+        Failure::Upstream(error) => explain_call_error(error),
         Failure::Provider(error) => match error.remedy() {
             Some(remedy) => format!("{error}\nWhat to do: {remedy}"),
             None => error.to_string(),
         },
-        Failure::Held { reason, .. } => format!("{failure}; {}", way_on(reason)),
+        Failure::Unapproved { reason, .. } => format!("{failure}; {}", advice_for(reason)),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
             format!("{failure}; find one with search_available_tools")
         }
         other => other.to_string(),
     };
-    in_era(
+    for_era(
         era,
         raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })),
     )
 }
 
 /// Returns a text that says what happened, whose fault it is, and what to do next.
-pub(crate) fn explain(error: &CallError) -> String {
+pub(crate) fn explain_call_error(error: &CallError) -> String {
     let mut text = error.to_string();
     if let Some(stderr) = error.stderr() {
         text.push_str(&format!("\nIts last words:\n{stderr}"));

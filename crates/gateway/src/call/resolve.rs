@@ -8,9 +8,9 @@ use kitbag_domain::{Capability, ExposedName, Kind, NanoUsd, ServerName};
 use kitbag_upstream::{Listing, Outbound, Server};
 use kitbag_wire::RawObject;
 
-use crate::call::declared_call::DeclaredTarget;
 use crate::call::failure::Failure;
-use crate::call::held;
+use crate::call::tool_file_call::ToolFileTarget;
+use crate::call::unapproved;
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
 use crate::catalog::resources::{Route, marked};
 use crate::front::completion::{self, CompletionReference};
@@ -26,7 +26,7 @@ pub(crate) struct CallTarget {
 pub(crate) enum Executor {
     Mcp(McpTarget),
     Api(ApiTarget),
-    Declared(DeclaredTarget),
+    ToolFile(ToolFileTarget),
 }
 
 /// A call to an MCP server, in the server's own names.
@@ -52,14 +52,14 @@ impl CallTarget {
         match &self.executor {
             Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
             Executor::Api(target) => Some(target.request.body.as_ref()?.get()),
-            Executor::Declared(target) => Some(target.arguments.get()),
+            Executor::ToolFile(target) => Some(target.arguments.get()),
         }
     }
 
     /// The price of the call, if carrying it out has shown one.
-    pub(crate) fn spent(&self) -> Option<NanoUsd> {
+    pub(crate) fn observed_price(&self) -> Option<NanoUsd> {
         match &self.executor {
-            Executor::Declared(target) => target.spent,
+            Executor::ToolFile(target) => target.observed_price,
             Executor::Mcp(_) | Executor::Api(_) => None,
         }
     }
@@ -91,16 +91,16 @@ fn resolve_api(turn: &Turn, call: &ApiCall) -> Result<CallTarget, Failure> {
 
 fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     let McpCall { subject, params } = call;
-    refuse_lookalikes(params)?;
-    if let Some(target) = declared(turn, subject, params) {
+    reject_lookalikes(params)?;
+    if let Some(target) = resolve_tool_file(turn, subject, params) {
         return Ok(target);
     }
-    let capability = capability(turn, subject, params)?;
+    let capability = resolve_capability(turn, subject, params)?;
     let filled = match subject {
         CallSubject::Completion(_) => completion::settle(&capability, params),
         _ => None,
     };
-    let server = server(turn, &capability.server)?;
+    let server = find_server(turn, &capability.server)?;
     Ok(CallTarget {
         capability,
         executor: Executor::Mcp(McpTarget {
@@ -118,7 +118,11 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
 }
 
 /// A tool that comes from a file. The routes of single servers have none.
-fn declared(turn: &Turn, subject: &CallSubject, params: &mut RawObject) -> Option<CallTarget> {
+fn resolve_tool_file(
+    turn: &Turn,
+    subject: &CallSubject,
+    params: &mut RawObject,
+) -> Option<CallTarget> {
     let (View::Merged(_), CallSubject::Tool(name)) = (&turn.view, subject) else {
         return None;
     };
@@ -126,11 +130,11 @@ fn declared(turn: &Turn, subject: &CallSubject, params: &mut RawObject) -> Optio
     let tool = entry.declared.clone()?;
     Some(CallTarget {
         capability: entry.capability.clone(),
-        executor: Executor::Declared(DeclaredTarget::new(tool, params)),
+        executor: Executor::ToolFile(ToolFileTarget::new(tool, params)),
     })
 }
 
-fn server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
+fn find_server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
     let found = turn.gateway.upstreams.get(name).cloned();
     found.ok_or_else(|| Failure::UnknownServer {
         server: name.to_string(),
@@ -138,20 +142,20 @@ fn server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
 }
 
 /// The thing that is meant. Its own name is put into the parameters in place of ours.
-fn capability(
+fn resolve_capability(
     turn: &Turn,
     subject: &CallSubject,
     params: &mut RawObject,
 ) -> Result<Capability, Failure> {
     match (&turn.view, subject) {
-        (_, CallSubject::Task(_, id)) => task(turn, id, params),
-        (View::One(server), subject) => Ok(of_one_server(server, subject)),
-        (View::Merged(_), subject) => of_all_servers(turn, subject, params),
+        (_, CallSubject::Task(_, id)) => resolve_task(turn, id, params),
+        (View::One(server), subject) => Ok(resolve_on_one_server(server, subject)),
+        (View::Merged(_), subject) => resolve_merged(turn, subject, params),
     }
 }
 
 /// On the route of one server its own names are used, so they need no looking up.
-fn of_one_server(server: &ServerName, subject: &CallSubject) -> Capability {
+fn resolve_on_one_server(server: &ServerName, subject: &CallSubject) -> Capability {
     let (kind, name) = subject.kind_and_name();
     Capability {
         server: server.clone(),
@@ -160,28 +164,28 @@ fn of_one_server(server: &ServerName, subject: &CallSubject) -> Capability {
     }
 }
 
-fn of_all_servers(
+fn resolve_merged(
     turn: &Turn,
     subject: &CallSubject,
     params: &mut RawObject,
 ) -> Result<Capability, Failure> {
     match subject {
         CallSubject::Tool(name) => {
-            let capability = tool(turn, name)?;
+            let capability = resolve_tool(turn, name)?;
             params.put("name", &capability.name);
             Ok(capability)
         }
         CallSubject::Prompt(name) => {
-            let capability = prompt(turn, name)?;
+            let capability = resolve_prompt(turn, name)?;
             params.put("name", &capability.name);
             Ok(capability)
         }
         CallSubject::Resource(uri) | CallSubject::Skill(uri) | CallSubject::Directory(uri) => {
-            let capability = resource(turn, uri)?;
+            let capability = resolve_resource(turn, uri)?;
             params.put("uri", &capability.name);
             Ok(capability)
         }
-        CallSubject::Completion(CompletionReference::Prompt(name)) => prompt(turn, name),
+        CallSubject::Completion(CompletionReference::Prompt(name)) => resolve_prompt(turn, name),
         CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
             turn.catalog.routes().template(uri, &|it| turn.sees(it)),
             uri,
@@ -192,21 +196,21 @@ fn of_all_servers(
     }
 }
 
-fn tool(turn: &Turn, name: &str) -> Result<Capability, Failure> {
+fn resolve_tool(turn: &Turn, name: &str) -> Result<Capability, Failure> {
     match turn.catalog.tool(name) {
         Some(entry) => Ok(entry.capability.clone()),
         None => unlisted_tool(turn, name).ok_or_else(|| unknown_tool(turn, name)),
     }
 }
 
-fn prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
+fn resolve_prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
     let entry = turn.catalog.prompt(name);
     let entry = entry.ok_or_else(|| unknown_prompt(turn, name))?;
     Ok(entry.capability.clone())
 }
 
 /// The resource that a URI means to this caller.
-pub(crate) fn resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
+pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
     only_owner(
         turn.catalog.routes().resource(uri, &|it| turn.sees(it)),
         uri,
@@ -227,15 +231,17 @@ pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure>
 }
 
 /// A task belongs to the tool that began it, and to the tenant who called that.
-fn task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Failure> {
+fn resolve_task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Failure> {
     let tenant = &turn.caller().tenant;
     let tasks = &turn.gateway.services.tasks;
     let found = match &turn.view {
-        View::One(server) => tasks.begun(tenant, server, id),
-        View::Merged(_) => tasks.meant(tenant, id).map(|(capability, own)| {
-            params.put("taskId", &own);
-            capability
-        }),
+        View::One(server) => tasks.find_by_server_id(tenant, server, id),
+        View::Merged(_) => tasks
+            .find_by_exposed_id(tenant, id)
+            .map(|(capability, own)| {
+                params.put("taskId", &own);
+                capability
+            }),
     };
     found.ok_or_else(|| unknown_task(id))
 }
@@ -277,12 +283,12 @@ fn unknown_prompt(turn: &Turn, name: &str) -> Failure {
     let unknown = || Failure::UnknownPrompt {
         name: name.to_owned(),
     };
-    held::held_prompt(turn, name).unwrap_or_else(unknown)
+    unapproved::unapproved_prompt(turn, name).unwrap_or_else(unknown)
 }
 
 /// The refusal for a name that the catalog does not have: the tool is held back, or there is none.
 pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
-    held::held_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
+    unapproved::unapproved_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
 }
 
 fn no_such_tool(turn: &Turn, name: &str) -> Failure {
@@ -303,7 +309,7 @@ fn no_such_tool(turn: &Turn, name: &str) -> Failure {
 }
 
 fn unknown_task(id: &str) -> Failure {
-    Failure::params(format!("there is no task `{id}`"))
+    Failure::bad_params(format!("there is no task `{id}`"))
 }
 
 pub(crate) fn unknown_provider(turn: &Turn, provider: String) -> Failure {
@@ -323,27 +329,27 @@ pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
 /// Some servers read members whatever their case, and of several the last. The members that the
 /// gateway decided by must be what they read, so no other spelling of such a member may stand
 /// beside it.
-fn refuse_lookalikes(params: &RawObject) -> Result<(), Failure> {
+fn reject_lookalikes(params: &RawObject) -> Result<(), Failure> {
     const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
     match params
         .iter()
-        .find_map(|(member, _)| lookalike(member, &DECIDING))
+        .find_map(|(member, _)| find_lookalike(member, &DECIDING))
     {
-        Some((member, meant)) => Err(Failure::params(format!(
+        Some((member, meant)) => Err(Failure::bad_params(format!(
             "`{member}` must be spelt `{meant}`"
         ))),
         None => Ok(()),
     }
 }
 
-fn lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
+fn find_lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
     let meant = names
         .iter()
-        .find(|name| **name != member && folded(name) == folded(member))?;
+        .find(|name| **name != member && fold_case(name) == fold_case(member))?;
     Some((member, meant))
 }
 
 /// Upper case first, because some letters, such as the long s, have only that in common.
-fn folded(text: &str) -> String {
+fn fold_case(text: &str) -> String {
     text.to_uppercase().to_lowercase()
 }

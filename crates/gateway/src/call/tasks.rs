@@ -28,21 +28,21 @@ pub(crate) struct Tasks {
 
 #[derive(Default)]
 struct KnownTasks {
-    begun: HashMap<Own, BegunTask>,
-    by_exposed: HashMap<(Tenant, String), Own>,
+    tasks: HashMap<TaskKey, RememberedTask>,
+    by_exposed: HashMap<(Tenant, String), TaskKey>,
     /// The oldest first, for each tenant.
-    order: HashMap<Tenant, VecDeque<Own>>,
+    order: HashMap<Tenant, VecDeque<TaskKey>>,
 }
 
 /// A tenant's task by the name its server has for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Own {
+struct TaskKey {
     tenant: Tenant,
     server: ServerName,
     id: String,
 }
 
-struct BegunTask {
+struct RememberedTask {
     /// The tool that began it.
     capability: Capability,
     exposed: String,
@@ -51,7 +51,7 @@ struct BegunTask {
 impl Tasks {
     /// Remembers the task a result tells of, if it tells of one. Returns the result as it is
     /// shown where servers are merged.
-    pub(crate) fn learn(
+    pub(crate) fn remember_task(
         &self,
         tenant: &Tenant,
         capability: &Capability,
@@ -66,12 +66,12 @@ impl Tasks {
         if id.len() > LONGEST_ID {
             return None;
         }
-        let own = Own {
+        let own = TaskKey {
             tenant: tenant.clone(),
             server: capability.server.clone(),
             id: id.clone(),
         };
-        let exposed = lock(&self.known).learn(own, capability);
+        let exposed = lock(&self.known).add_task(own, capability);
         if exposed == id {
             return Some(result.clone());
         }
@@ -86,38 +86,42 @@ impl Tasks {
     }
 
     /// Returns the capability that began a task, by its server's own id.
-    pub(crate) fn begun(
+    pub(crate) fn find_by_server_id(
         &self,
         tenant: &Tenant,
         server: &ServerName,
         id: &str,
     ) -> Option<Capability> {
-        let own = Own {
+        let own = TaskKey {
             tenant: tenant.clone(),
             server: server.clone(),
             id: id.to_owned(),
         };
         lock(&self.known)
-            .begun
+            .tasks
             .get(&own)
             .map(|begun| begun.capability.clone())
     }
 
     /// Returns the capability that began a task, by the id shown where servers are merged, and the
     /// server's own id of the task.
-    pub(crate) fn meant(&self, tenant: &Tenant, exposed: &str) -> Option<(Capability, String)> {
+    pub(crate) fn find_by_exposed_id(
+        &self,
+        tenant: &Tenant,
+        exposed: &str,
+    ) -> Option<(Capability, String)> {
         let known = lock(&self.known);
         let own = known
             .by_exposed
             .get(&(tenant.clone(), exposed.to_owned()))?;
-        Some((known.begun.get(own)?.capability.clone(), own.id.clone()))
+        Some((known.tasks.get(own)?.capability.clone(), own.id.clone()))
     }
 }
 
 impl KnownTasks {
     /// Enters a task and returns its name where servers are merged.
-    fn learn(&mut self, own: Own, capability: &Capability) -> String {
-        if let Some(begun) = self.begun.get(&own) {
+    fn add_task(&mut self, own: TaskKey, capability: &Capability) -> String {
+        if let Some(begun) = self.tasks.get(&own) {
             return begun.exposed.clone();
         }
         let mut exposed = own.id.clone();
@@ -127,13 +131,13 @@ impl KnownTasks {
         {
             exposed = format!("{}__{exposed}", own.server);
         }
-        let begun = BegunTask {
+        let begun = RememberedTask {
             capability: capability.clone(),
             exposed: exposed.clone(),
         };
         self.by_exposed
             .insert((own.tenant.clone(), exposed.clone()), own.clone());
-        self.begun.insert(own.clone(), begun);
+        self.tasks.insert(own.clone(), begun);
         let tenant = own.tenant.clone();
         self.order.entry(tenant.clone()).or_default().push_back(own);
         self.forget_oldest(&tenant);
@@ -144,7 +148,7 @@ impl KnownTasks {
         let tasks_of_latest = self.order.get(latest).map_or(0, VecDeque::len);
         let payer = if tasks_of_latest > REMEMBERED_EACH {
             Some(latest.clone())
-        } else if self.begun.len() > REMEMBERED {
+        } else if self.tasks.len() > REMEMBERED {
             largest_holder(
                 self.order
                     .iter()
@@ -156,7 +160,7 @@ impl KnownTasks {
         };
         if let Some(payer) = payer
             && let Some(oldest) = self.order.get_mut(&payer).and_then(VecDeque::pop_front)
-            && let Some(begun) = self.begun.remove(&oldest)
+            && let Some(begun) = self.tasks.remove(&oldest)
         {
             self.by_exposed.remove(&(oldest.tenant, begun.exposed));
         }
@@ -179,7 +183,7 @@ mod tests {
             let modern =
                 raw(&json!({ "resultType": "task", "taskId": "task-1", "status": "working" }));
             tasks
-                .learn(&tenant, &tool, &modern)
+                .remember_task(&tenant, &tool, &modern)
                 .unwrap()
                 .get()
                 .to_owned()
@@ -198,7 +202,7 @@ mod tests {
         );
         let meant = |exposed: &str| {
             tasks
-                .meant(&tenant, exposed)
+                .find_by_exposed_id(&tenant, exposed)
                 .map(|(tool, id)| (tool.name, id))
         };
         assert_eq!(meant("task-1"), Some(("a".to_owned(), "task-1".to_owned())));
@@ -208,15 +212,19 @@ mod tests {
         );
         assert!(
             tasks
-                .begun(&tenant, &"b".parse().unwrap(), "task-1")
+                .find_by_server_id(&tenant, &"b".parse().unwrap(), "task-1")
                 .is_some()
         );
         assert!(
             tasks
-                .begun(&tenant, &"c".parse().unwrap(), "task-1")
+                .find_by_server_id(&tenant, &"c".parse().unwrap(), "task-1")
                 .is_none()
         );
-        assert!(tasks.meant(&"globex".parse().unwrap(), "task-1").is_none());
+        assert!(
+            tasks
+                .find_by_exposed_id(&"globex".parse().unwrap(), "task-1")
+                .is_none()
+        );
     }
 
     #[test]
@@ -226,15 +234,19 @@ mod tests {
         let (high, low): (Tenant, Tenant) = ("high".parse().unwrap(), "low".parse().unwrap());
         let begin = |tenant: &Tenant, id: usize| {
             tasks
-                .learn(tenant, &tool, &raw(&json!({ "taskId": id.to_string() })))
+                .remember_task(tenant, &tool, &raw(&json!({ "taskId": id.to_string() })))
                 .unwrap();
         };
         begin(&high, 0);
         (0..REMEMBERED + 1).for_each(|id| begin(&low, id));
-        assert!(tasks.meant(&high, "0").is_some());
-        assert!(tasks.meant(&low, "0").is_none());
-        assert!(tasks.meant(&low, &REMEMBERED.to_string()).is_some());
-        assert_eq!(lock(&tasks.known).begun.len(), REMEMBERED_EACH + 1);
+        assert!(tasks.find_by_exposed_id(&high, "0").is_some());
+        assert!(tasks.find_by_exposed_id(&low, "0").is_none());
+        assert!(
+            tasks
+                .find_by_exposed_id(&low, &REMEMBERED.to_string())
+                .is_some()
+        );
+        assert_eq!(lock(&tasks.known).tasks.len(), REMEMBERED_EACH + 1);
     }
 
     #[test]
@@ -243,13 +255,16 @@ mod tests {
         let tool = Capability::tool("a".parse().unwrap(), "t");
         let result = raw(&json!({ "task": { "taskId": "x" } }));
         assert_eq!(
-            tasks.learn(&Tenant::local(), &tool, &result).unwrap().get(),
+            tasks
+                .remember_task(&Tenant::local(), &tool, &result)
+                .unwrap()
+                .get(),
             result.get()
         );
-        assert!(tasks.meant(&Tenant::local(), "x").is_some());
+        assert!(tasks.find_by_exposed_id(&Tenant::local(), "x").is_some());
         assert!(
             tasks
-                .learn(&Tenant::local(), &tool, &raw(&json!({ "content": [] })))
+                .remember_task(&Tenant::local(), &tool, &raw(&json!({ "content": [] })))
                 .is_none()
         );
     }

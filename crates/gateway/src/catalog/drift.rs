@@ -20,12 +20,12 @@ use crate::state::clock::now;
 /// Decides for each entry of a server's lists whether callers get it.
 pub(crate) fn judge(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
     let offer = offer(listing);
-    let judgement = match lock.of(server) {
-        ServerLock::Free => return Judgement::same_for_all(None, offer),
+    let judgement = match lock.server_lock(server) {
+        ServerLock::Unlocked => return Judgement::same_for_all(None, offer),
         ServerLock::Locked(locked) => Judgement::by(locked, offer),
         ServerLock::Unreadable => Judgement::same_for_all(Some(HeldReason::UnreadableLock), offer),
     };
-    match lock.holds(server) {
+    match lock.requires_approval(server) {
         true => judgement,
         false => Judgement {
             drifted: judgement.drifted,

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use crate::catalog::drift;
 use crate::front::announce::{Changes, announce_changes};
-use crate::state::background::mention_unknown_tools;
+use crate::state::background::warn_about_unknown_tools;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 
@@ -38,7 +38,7 @@ pub async fn list_unknown(host: Arc<GatewayHost>) {
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
         mention_unannotated_tools(&gateway);
-        return mention_unknown_tools(&gateway);
+        return warn_about_unknown_tools(&gateway);
     }
     let places = ListingPlaces::default();
     join_all(
@@ -52,7 +52,7 @@ pub async fn list_unknown(host: Arc<GatewayHost>) {
         "every server has been asked what it offers"
     );
     mention_unannotated_tools(&host.gateway());
-    mention_unknown_tools(&host.gateway());
+    warn_about_unknown_tools(&host.gateway());
 }
 
 /// Tells the operator how many tools do not say if they only read, which decides what programs may
@@ -182,7 +182,7 @@ pub(crate) fn mention_failure(server: &Server, listed: Result<Arc<Listing>, Call
 /// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
 /// can then be shown there, too.
 async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
-    let ServerLock::Locked(locked) = gateway.lock.of(server) else {
+    let ServerLock::Locked(locked) = gateway.lock.server_lock(server) else {
         return;
     };
     let listed = drift::offer(listing).definitions().into_iter();
@@ -203,9 +203,9 @@ async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
             let mut listed = offer
                 .iter()
                 .filter(|listed| listed.kind == it.kind && listed.name == it.name);
-            match gateway.lock.of(name) {
+            match gateway.lock.server_lock(name) {
                 ServerLock::Locked(locked) => listed.any(|listed| locked.is_approved(listed)),
-                ServerLock::Free | ServerLock::Unreadable => false,
+                ServerLock::Unlocked | ServerLock::Unreadable => false,
             }
         };
         Arc::make_mut(&mut kept).unmasked.retain(is_needed);

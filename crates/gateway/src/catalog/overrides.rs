@@ -104,13 +104,13 @@ pub(crate) fn strip(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure>
             let Some(mut arguments) = call.outbound.params.object("arguments") else {
                 return Ok(());
             };
-            if form.strip(&mut arguments).map_err(Failure::params)? {
+            if form.strip(&mut arguments).map_err(Failure::bad_params)? {
                 call.outbound.params.put("arguments", &arguments);
             }
         }
-        Executor::Declared(call) => {
+        Executor::ToolFile(call) => {
             let mut arguments = RawObject::open(&call.arguments).unwrap_or_default();
-            form.strip(&mut arguments).map_err(Failure::params)?;
+            form.strip(&mut arguments).map_err(Failure::bad_params)?;
             form.complete(&mut arguments);
             call.arguments = arguments.to_raw();
         }
@@ -133,11 +133,11 @@ pub(crate) fn complete(turn: &Turn, capability: &Capability, call: &mut McpTarge
 
 #[cfg(test)]
 mod tests {
-    use crate::surface::tools::AlwaysOn;
+    use crate::surface::tools::AlwaysOnTool;
 
     #[test]
     fn no_alias_can_take_the_name_of_a_tool_of_ours() {
-        let own = AlwaysOn::ALL.map(AlwaysOn::name);
+        let own = AlwaysOnTool::ALL.map(AlwaysOnTool::name);
         assert_eq!(own, kitbag_config::RESERVED_TOOL_NAMES);
     }
 }

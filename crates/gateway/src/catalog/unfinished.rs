@@ -21,7 +21,7 @@ impl Unfinished {
             servers.filter(|server| server.listing().is_none() && server.trouble().is_none());
         let visible = asked
             .map(|server| server.name())
-            .filter(|name| gateway.server_visible(catalog, caller, name));
+            .filter(|name| gateway.is_server_visible(catalog, caller, name));
         let mut servers: Vec<String> = visible.map(ToString::to_string).collect();
         servers.sort_unstable();
         let (indexed, _) = gateway.services.index.snapshot().served();

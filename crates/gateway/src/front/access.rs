@@ -19,7 +19,7 @@ use kitbag_domain::{Caller, Origin, ShortText};
 use super::outgoing::until_out;
 use crate::front::flights::HeldLoad;
 use crate::state::gateway::Gateway;
-use crate::state::secret::request_id;
+use crate::state::random_ids::random_request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -57,7 +57,7 @@ pub(super) async fn layer(
     next: Next,
 ) -> Response {
     let visit = Arc::new(LoggedRequest {
-        id: ShortText::cut(&request_id()),
+        id: ShortText::cut(&random_request_id()),
         method: request.method().clone(),
         path: ShortText::cut(request.uri().path()),
         peer,

@@ -76,7 +76,7 @@ impl AdmittedRequest {
         let mut params = match request.object() {
             Ok(params) => params,
             Err(error) => {
-                let failure = Failure::params(format!("`params` cannot be read: {error}"));
+                let failure = Failure::bad_params(format!("`params` cannot be read: {error}"));
                 return refuse_at_door(Some(request.id), Era::Legacy, &failure);
             }
         };
@@ -129,7 +129,7 @@ impl AdmittedRequest {
             let method = request.method.clone();
             let response = mcp::serve(&turn, None, request, params).await;
             let _ = outbox
-                .send(reply::sent(&turn, &method, response).await)
+                .send(reply::send_response(&turn, &method, response).await)
                 .await;
         });
         response::to_modern(work, messages, gone).await
@@ -158,7 +158,7 @@ impl AdmittedRequest {
             let response = mcp::serve(&turn, Some(&session), request, params).await;
             session.end(&id);
             let _ = outbox
-                .send(reply::sent(&turn, &method, response).await)
+                .send(reply::send_response(&turn, &method, response).await)
                 .await;
         });
         response::to_legacy(work, client, messages).await
@@ -190,8 +190,12 @@ impl AdmittedRequest {
             Err(failure) => {
                 self.gateway.services.sessions.close(&session);
                 let failure = failure.for_caller(session.caller());
-                let answer =
-                    reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure);
+                let answer = reply::failure_response(
+                    Some(request.id),
+                    method::INITIALIZE,
+                    Era::Legacy,
+                    &failure,
+                );
                 json(StatusCode::OK, Message::from(answer).to_bytes())
             }
         }

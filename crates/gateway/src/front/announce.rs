@@ -84,7 +84,7 @@ pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: 
     let catalog = gateway.catalog();
     announce(gateway, changes, |subscriber| {
         concerns(&subscriber.view, server)
-            && gateway.server_visible(&catalog, &subscriber.caller, server)
+            && gateway.is_server_visible(&catalog, &subscriber.caller, server)
     });
 }
 

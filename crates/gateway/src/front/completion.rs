@@ -8,7 +8,7 @@ use kitbag_domain::{Capability, Kind};
 use kitbag_wire::RawObject;
 
 use crate::call::failure::Failure;
-use crate::call::required;
+use crate::call::required_string;
 use crate::catalog::template::fill;
 
 /// The thing for which a value is completed: a prompt by its name, or a template by its text.
@@ -27,11 +27,11 @@ impl CompletionReference {
     pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
         let reference = params
             .object("ref")
-            .ok_or_else(|| Failure::params("`ref` must be an object"))?;
-        match required(&reference, "type")?.as_str() {
-            PROMPT => Ok(Self::Prompt(required(&reference, "name")?)),
-            RESOURCE => Ok(Self::Resource(required(&reference, "uri")?)),
-            other => Err(Failure::params(format!(
+            .ok_or_else(|| Failure::bad_params("`ref` must be an object"))?;
+        match required_string(&reference, "type")?.as_str() {
+            PROMPT => Ok(Self::Prompt(required_string(&reference, "name")?)),
+            RESOURCE => Ok(Self::Resource(required_string(&reference, "uri")?)),
+            other => Err(Failure::bad_params(format!(
                 "`ref` has the type `{other}`; there are {PROMPT} and {RESOURCE}"
             ))),
         }

@@ -16,7 +16,7 @@ use super::posted::{problem, read_posted};
 use super::response::json;
 use crate::front::heard::{SpokenWords, hear};
 use crate::state::gateway::Gateway;
-use crate::surface::find::USUAL_LIMIT;
+use crate::surface::find::DEFAULT_LIMIT;
 use crate::telemetry::audit::inquiries::Inquirer;
 
 #[derive(Debug, Deserialize)]
@@ -57,7 +57,7 @@ async fn heard(by: Inquirer<'_>, context: &PostedContext) -> HttpResponse {
     let words = SpokenWords {
         text: &context.text,
         way: "/v1/context",
-        places: context.top_k.unwrap_or(USUAL_LIMIT),
+        places: context.top_k.unwrap_or(DEFAULT_LIMIT),
     };
     let found = hear(by, words).await;
     let answer = json!({ "tools": found.tools });

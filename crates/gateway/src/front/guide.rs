@@ -27,7 +27,7 @@ pub(crate) fn names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Op
     let tools = tools_by_provider(gateway, catalog, caller);
     let count = |name: &str| tools.get(name).map_or(0, Vec::len);
     let providers = gateway.providers.iter().map(kitbag_apis::Provider::spec);
-    let providers = providers.filter(|it| gateway.server_visible(catalog, caller, &it.name));
+    let providers = providers.filter(|it| gateway.is_server_visible(catalog, caller, &it.name));
     let names = servers(gateway, catalog, caller).map(|it| it.as_str().to_owned());
     let names: BTreeSet<String> = names
         .chain(providers.map(|it| it.name.to_string()))
@@ -37,7 +37,7 @@ pub(crate) fn names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Op
         .into_iter()
         .map(|name| row(&name, None, count(&name)))
         .collect();
-    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS_OF_NAMES))
+    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, TOKENS_OF_NAMES))
 }
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
@@ -60,7 +60,7 @@ fn written(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Stri
     }
     for provider in gateway.providers.iter() {
         let spec = provider.spec();
-        if gateway.server_visible(catalog, caller, &spec.name) {
+        if gateway.is_server_visible(catalog, caller, &spec.name) {
             let said = spec.description.as_deref();
             let about = said.and_then(|text| gist(text, spec.name.as_str()));
             let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
@@ -68,7 +68,7 @@ fn written(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Stri
         }
     }
     let rows: Vec<GuideRow> = rows.into_values().collect();
-    (!rows.is_empty()).then(|| kitbag_budget::guide(rows, TOKENS))
+    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, TOKENS))
 }
 
 /// The servers that the caller may know of, without those that every caller has.
@@ -80,7 +80,7 @@ fn servers<'a>(
     let servers = gateway.upstreams.iter().map(|server| server.name());
     servers
         .filter(|name| !gateway.is_built_in(name))
-        .filter(move |name| gateway.server_visible(catalog, caller, name))
+        .filter(move |name| gateway.is_server_visible(catalog, caller, name))
         .filter(|name| has_tools(catalog, name))
 }
 
@@ -120,7 +120,7 @@ fn of_server(
     let server = gateway.upstreams.get(name);
     let declared = server.and_then(|it| it.spec().description.clone());
     let declared = declared.map(|text| kitbag_domain::text::summary(&text));
-    let is_locked = gateway.lock.holds(name);
+    let is_locked = gateway.lock.requires_approval(name);
     let about = declared
         .or_else(|| own_words(catalog, name).filter(|_| !is_locked))
         .or_else(|| words_of_tools(name.as_str(), tools));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use kitbag_budget::estimate;
+use kitbag_budget::estimate_tokens;
 use kitbag_domain::InquiryKind;
 use kitbag_domain::text::visible_line;
 use kitbag_relevance::{Candidate, MAX_TOP_K};
@@ -17,7 +17,7 @@ use crate::call::observe;
 use crate::state::gateway::Gateway;
 use crate::surface::find::{Findings, find_best};
 use crate::surface::shown;
-use crate::surface::signature::request;
+use crate::surface::signature::api_signature;
 use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 
 /// The tools for the words of a person.
@@ -52,13 +52,13 @@ pub(crate) async fn hear(by: Inquirer<'_>, words: SpokenWords<'_>) -> ToolsForWo
     let places = words.places.clamp(1, MAX_TOP_K);
     let found = find_best(gateway, caller, words.text, places).await;
     // The nearest tools to a text that needs none would only be in the way.
-    let useful: Vec<&Candidate> = match found.confident() {
+    let useful: Vec<&Candidate> = match found.is_confident() {
         Some(false) => Vec::new(),
         _ => found.candidates.iter().collect(),
     };
     let names: Arc<[String]> = useful.iter().map(|it| it.entry.tool_name.clone()).collect();
-    shown::said(gateway, caller, names.iter().map(String::as_str));
-    observe::said_by(gateway, caller, words.text, names);
+    shown::add_prompt_tools(gateway, caller, names.iter().map(String::as_str));
+    observe::report_prompt(gateway, caller, words.text, names);
     let tools = useful.iter().filter_map(|it| told(gateway, &found, it));
     let tools: Vec<WorthKnowing> = tools.collect();
     let begun = BegunInquiry {
@@ -67,11 +67,11 @@ pub(crate) async fn hear(by: Inquirer<'_>, words: SpokenWords<'_>) -> ToolsForWo
         arguments: &json!({ "text": words.text }).to_string(),
         started,
     };
-    let tokens = tools.iter().map(|it| estimate(&it.line)).sum();
+    let tokens = tools.iter().map(|it| estimate_tokens(&it.line)).sum();
     begun.end(by, &InquiryEnd::found(tools.len(), Some(tokens)));
     ToolsForWords {
         tools,
-        is_clear: found.confident() == Some(true),
+        is_clear: found.is_confident() == Some(true),
     }
 }
 
@@ -82,7 +82,7 @@ fn told(gateway: &Gateway, found: &Findings, candidate: &Candidate) -> Option<Wo
             let definition = RawObject::open(&entry.definition).unwrap_or_default();
             visible_line(&signature(&entry.exposed, &definition, LineDetail::Brief))
         }
-        None => request(gateway.providers.get(&name.parse().ok()?)?.spec()),
+        None => api_signature(gateway.providers.get(&name.parse().ok()?)?.spec()),
     };
     let score = candidate.score;
     Some(WorthKnowing { name, line, score })

@@ -11,7 +11,7 @@ use crate::call::failure::Failure;
 use crate::catalog::Catalog;
 use crate::front::session::Session;
 use crate::state::gateway::Gateway;
-use crate::surface::listed::instructions;
+use crate::surface::listed::surface_instructions;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
@@ -94,7 +94,7 @@ impl Face {
         ]));
         for (_, listing) in catalog
             .listings()
-            .filter(|(name, _)| gateway.server_visible(catalog, caller, name))
+            .filter(|(name, _)| gateway.is_server_visible(catalog, caller, name))
         {
             let theirs: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
@@ -107,7 +107,7 @@ impl Face {
         Self {
             capabilities: Value::Object(capabilities),
             info: own_info(),
-            instructions: instructions(gateway, catalog, caller, surface),
+            instructions: surface_instructions(gateway, catalog, caller, surface),
         }
     }
 

@@ -126,7 +126,7 @@ async fn enter(
     let catalog = gateway.catalog();
     if let McpEndpoint::Server(server) = &door
         && (gateway.upstreams.get(server).is_none()
-            || !gateway.server_visible(&catalog, &caller, server))
+            || !gateway.is_server_visible(&catalog, &caller, server))
     {
         let failure = Failure::UnknownServer {
             server: server.to_string(),

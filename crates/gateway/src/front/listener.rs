@@ -25,7 +25,7 @@ use super::guard;
 use super::http::router;
 use super::outgoing::Outgoing;
 use super::patient::{ConnectionPatience, Patient};
-use crate::state::files;
+use crate::state::file_limit;
 use crate::state::host::GatewayHost;
 
 /// The time for which a connection may rest between requests. Clients keep their connections for
@@ -42,7 +42,7 @@ const EXHAUSTED: Duration = Duration::from_millis(100);
 pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
     let router = router(host);
     let connections = GracefulShutdown::new();
-    let open = Connections::within(files::allowed());
+    let open = Connections::within(file_limit::open_file_limit());
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {

@@ -12,17 +12,17 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
 
-use crate::call::bridge::complete;
+use crate::call::bridge::mark_complete;
 use crate::call::failure::Failure;
-use crate::call::held;
 use crate::call::pipeline;
+use crate::call::unapproved;
 use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::catalog::overrides;
 use crate::catalog::skills;
 use crate::surface::authored;
 use crate::surface::kept;
-use crate::surface::listed::{always_on, surface_tools};
+use crate::surface::listed::{always_on_tools, surface_tools};
 use crate::telemetry::meter::ShownList;
 use crate::turn::Turn;
 use crate::turn::view::View;
@@ -52,12 +52,12 @@ pub(super) async fn list(turn: &Turn, list: ListMethod, params: RawObject) -> Re
             _ => merged(turn, list, &params)?,
         },
         View::One(_) => {
-            let call = Call::Mcp(McpCall::list(list.method(), params));
+            let call = Call::Mcp(McpCall::for_list(list.method(), params));
             only_visible(turn, list, pipeline::run(turn, call).await?)?
         }
     };
     let result = if turn.view.is_frugal() {
-        authored::shown(result, &Secrets::default())
+        authored::sanitize_json(result, &Secrets::default())
     } else {
         result
     };
@@ -95,10 +95,10 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
     let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
     let mut definitions: Vec<Raw> = page.iter().map(|it| shown(turn, list, it)).collect();
     if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
-        definitions.push(kept::template().clone());
+        definitions.push(kept::remainder_template().clone());
     }
     if from == 0 && matches!(list, ListMethod::Tools) {
-        definitions.extend(always_on(turn));
+        definitions.extend(always_on_tools(turn));
     }
     let mut result = RawObject::new().with(list.field(), &definitions);
     if from + page.len() < visible.len()
@@ -133,7 +133,7 @@ fn start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure
         .position(|entry| Some(&entry.exposed) == last.as_ref())
         .map(|at| at + 1)
         .ok_or_else(|| {
-            Failure::params(
+            Failure::bad_params(
                 "this cursor is not one of ours, or what it stood for is gone; list from the start",
             )
         })
@@ -180,7 +180,7 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
         turn.sees(&capability)
             && !names_a_secret
             && !overrides::is_hidden(turn, &capability)
-            && !held::is_held_entry(turn, &capability, item)
+            && !unapproved::is_unapproved_entry(turn, &capability, item)
     });
     let mut visible: Vec<&Raw> = visible.into_iter().map(|(_, shown)| shown).collect();
     if !is_deep && !is_changed && visible.len() == items.len() {
@@ -200,7 +200,7 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
 
 /// Adds the cache hints modern results must have, where the server gave none.
 pub(super) fn cacheable(result: Raw) -> Raw {
-    let result = complete(result);
+    let result = mark_complete(result);
     let Ok(mut object) = RawObject::open(&result) else {
         return result;
     };

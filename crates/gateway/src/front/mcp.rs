@@ -10,7 +10,7 @@ use super::{hello, subscriptions, tasks};
 use crate::call::failure::Failure;
 use crate::call::pipeline;
 use crate::call::reply;
-use crate::call::{Call, McpCall, TaskMethod, required};
+use crate::call::{Call, McpCall, TaskMethod, required_string};
 use crate::catalog::skills::answered;
 use crate::front::session::Session;
 use crate::surface;
@@ -43,7 +43,7 @@ pub(super) async fn serve(
                 ShortText::cut(&failure.to_string()),
             );
             tracing::debug!(method = %asked, failure = %why, "answered with an error");
-            reply::response(
+            reply::failure_response(
                 Some(id),
                 &method,
                 turn.client.era,
@@ -62,7 +62,7 @@ async fn modern(
     match method {
         method::DISCOVER => hello::discover(turn).await,
         method::LISTEN => subscriptions::listen(turn, &params, id).await,
-        "tasks/update" => run(turn, McpCall::task(TaskMethod::Update, params)?).await,
+        "tasks/update" => run(turn, McpCall::for_task(TaskMethod::Update, params)?).await,
         _ => either(turn, method, params).await,
     }
 }
@@ -79,7 +79,7 @@ async fn legacy(
         method::SUBSCRIBE => subscriptions::subscribe(turn, session, &params).await,
         method::UNSUBSCRIBE => subscriptions::unsubscribe(turn, session, &params).await,
         "tasks/list" => tasks::list(turn).await,
-        "tasks/result" => run(turn, McpCall::task(TaskMethod::Result, params)?).await,
+        "tasks/result" => run(turn, McpCall::for_task(TaskMethod::Result, params)?).await,
         _ => either(turn, method, params).await,
     }
 }
@@ -91,13 +91,13 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
         method::LIST_PROMPTS => lists::list(turn, ListMethod::Prompts, params).await,
         method::LIST_RESOURCES => lists::list(turn, ListMethod::Resources, params).await,
         method::LIST_TEMPLATES => lists::list(turn, ListMethod::Templates, params).await,
-        method::CALL_TOOL => surface::call::call(turn, params).await,
-        method::GET_PROMPT => run(turn, McpCall::prompt(params)?).await,
-        method::COMPLETE => run(turn, McpCall::completion(params)?).await,
+        method::CALL_TOOL => surface::call::call_tool(turn, params).await,
+        method::GET_PROMPT => run(turn, McpCall::for_prompt(params)?).await,
+        method::COMPLETE => run(turn, McpCall::for_completion(params)?).await,
         method::READ_RESOURCE => {
-            let result = match surface::kept::read(turn, &params) {
+            let result = match surface::kept::read_remainder(turn, &params) {
                 Some(kept) => kept?,
-                None => run(turn, McpCall::resource(params)?).await?,
+                None => run(turn, McpCall::for_resource(params)?).await?,
             };
             Ok(if turn.client.era == Era::Modern {
                 cacheable(result)
@@ -107,8 +107,8 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
         }
         method::LIST_SKILLS => lists::list(turn, ListMethod::Skills, params).await,
         method::GET_SKILL => {
-            let asked: String = required(&params, "uri")?;
-            let result = answered(run(turn, McpCall::skill(params)?).await?, &asked);
+            let asked: String = required_string(&params, "uri")?;
+            let result = answered(run(turn, McpCall::for_skill(params)?).await?, &asked);
             Ok(if turn.client.era == Era::Modern {
                 cacheable(result)
             } else {
@@ -116,12 +116,12 @@ async fn either(turn: &Turn, method: &str, params: RawObject) -> Result<Raw, Fai
             })
         }
         method::READ_DIRECTORY => {
-            let asked: String = required(&params, "uri")?;
-            let result = run(turn, McpCall::directory(params)?).await?;
+            let asked: String = required_string(&params, "uri")?;
+            let result = run(turn, McpCall::for_directory(params)?).await?;
             Ok(answered(result, &asked))
         }
-        "tasks/get" => run(turn, McpCall::task(TaskMethod::Get, params)?).await,
-        "tasks/cancel" => run(turn, McpCall::task(TaskMethod::Cancel, params)?).await,
+        "tasks/get" => run(turn, McpCall::for_task(TaskMethod::Get, params)?).await,
+        "tasks/cancel" => run(turn, McpCall::for_task(TaskMethod::Cancel, params)?).await,
         _ => Err(Failure::UnknownMethod {
             method: method.to_owned(),
         }),
@@ -133,9 +133,9 @@ async fn run(turn: &Turn, call: McpCall) -> Result<Raw, Failure> {
 }
 
 fn set_level(session: &Session, params: &RawObject) -> Result<Raw, Failure> {
-    let level: String = required(params, "level")?;
+    let level: String = required_string(params, "level")?;
     let level = LogLevel::parse(&level)
-        .ok_or_else(|| Failure::params(format!("`{level}` is not a log level")))?;
+        .ok_or_else(|| Failure::bad_params(format!("`{level}` is not a log level")))?;
     session.set_log_level(level);
     Ok(raw(&RawObject::new()))
 }

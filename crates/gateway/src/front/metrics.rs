@@ -42,14 +42,14 @@ pub(super) async fn metrics(
 /// Returns the figures that one caller may see, at one moment.
 fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
     let (mut page, catalog) = (MetricsPage::new(format), gateway.catalog());
-    let tables = gateway.figures(&catalog, caller);
+    let tables = gateway.visible_figures(&catalog, caller);
     lists(&mut page, &tables);
     calls(&mut page, &tables.published(gateway.metrics_per_tool));
     operations(&mut page, &tables);
     templates(&mut page, &tables);
     model_requests(&mut page, gateway, caller);
     servers(&mut page, gateway, &catalog, caller);
-    let (indexed, embedded) = gateway.indexed(&catalog, caller);
+    let (indexed, embedded) = gateway.index_counts(&catalog, caller);
     page.gauge("kitbag_index_tools", "Tools in the index", indexed);
     page.gauge(
         "kitbag_index_vectors",
@@ -267,7 +267,7 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller:
     let visible = gateway
         .upstreams
         .iter()
-        .filter(|it| gateway.server_visible(catalog, caller, it.name()));
+        .filter(|it| gateway.is_server_visible(catalog, caller, it.name()));
     let up = visible.map(|it| {
         (
             vec![("server", it.name().as_str())],
@@ -282,14 +282,14 @@ fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller:
     let changed = gateway.services.definitions.changes();
     let visible = changed
         .iter()
-        .filter(|(server, _)| gateway.server_visible(catalog, caller, server));
+        .filter(|(server, _)| gateway.is_server_visible(catalog, caller, server));
     let help = "Definitions of tools and prompts that a server replaced by others";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.counters("kitbag_definitions_changed", help, rows);
     let held = catalog.held.counts();
     let visible = held
         .iter()
-        .filter(|(server, _)| gateway.server_visible(catalog, caller, server));
+        .filter(|(server, _)| gateway.is_server_visible(catalog, caller, server));
     let help = "Tools and prompts that are held back, because they are not as they were approved";
     let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
     page.gauges("kitbag_definitions_held", help, rows);

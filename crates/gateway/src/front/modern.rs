@@ -58,7 +58,7 @@ fn take_capabilities(meta: &mut RawObject) -> Result<Raw, Failure> {
     const KEY: &str = meta::CLIENT_CAPABILITIES;
     let capabilities = meta.remove(KEY).ok_or_else(|| missing(KEY))?;
     if !capabilities.get().starts_with('{') {
-        return Err(Failure::params(format!("`{KEY}` must be an object")));
+        return Err(Failure::bad_params(format!("`{KEY}` must be an object")));
     }
     Ok(capabilities)
 }
@@ -71,11 +71,11 @@ fn take_log_wish(meta: &mut RawObject) -> Result<LogWish, Failure> {
     let level = level.and_then(|level| LogLevel::parse(&level));
     level
         .map(LogWish::From)
-        .ok_or_else(|| Failure::params(format!("{written} is not a log level")))
+        .ok_or_else(|| Failure::bad_params(format!("{written} is not a log level")))
 }
 
 fn missing(key: &str) -> Failure {
-    Failure::params(format!(
+    Failure::bad_params(format!(
         "`_meta` lacks `{key}`, which every request must carry"
     ))
 }

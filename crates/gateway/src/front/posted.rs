@@ -14,7 +14,7 @@ use super::body::read_body;
 use super::guard;
 use super::response::{json, not_admitted};
 use crate::call::failure::Failure;
-use crate::call::reply::door_status;
+use crate::call::reply::rejection_status;
 use crate::front::flights::HeldLoad;
 use crate::state::gateway::Gateway;
 use crate::telemetry::refusals::Refused;
@@ -60,7 +60,7 @@ pub(super) async fn read_posted(
 }
 
 fn failed(failure: &Failure) -> HttpResponse {
-    problem(door_status(failure), &failure.to_string())
+    problem(rejection_status(failure), &failure.to_string())
 }
 
 pub(super) fn problem(status: StatusCode, message: &str) -> HttpResponse {

@@ -45,7 +45,7 @@ pub(super) async fn to_modern(
     };
     if let Message::Response(response) = &first.message {
         gone.disarm();
-        return whole(reply::status(Era::Modern, response), first);
+        return whole(reply::http_status(Era::Modern, response), first);
     }
     // The bytes of a message count for the caller until the next message is asked for.
     let state = (Some(first), messages, gone, None);
@@ -75,7 +75,7 @@ pub(super) async fn to_legacy(
         return StatusCode::NO_CONTENT.into_response();
     };
     if let Message::Response(response) = &first.message {
-        return whole(reply::status(Era::Legacy, response), first);
+        return whole(reply::http_status(Era::Legacy, response), first);
     }
     let (stream, mailbox) = session.streams.begin();
     mailbox.put(first);
@@ -160,9 +160,9 @@ pub(super) fn uncached_json(status: StatusCode, body: &Value) -> HttpResponse {
 }
 
 pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
-    let response = Response::error(id, reply::error(failure, era));
+    let response = Response::error(id, reply::to_error_object(failure, era));
     json(
-        reply::door_status(failure),
+        reply::rejection_status(failure),
         Message::from(response).to_bytes(),
     )
 }

@@ -24,7 +24,7 @@ use crate::front::session::Session;
 use crate::front::session::registry::Opened;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
-use crate::state::secret::{random_token, request_id};
+use crate::state::random_ids::{random_request_id, random_token};
 use crate::turn::client::McpClient;
 use crate::turn::trace::TraceContext;
 use crate::turn::view::McpEndpoint as Entrance;
@@ -123,7 +123,7 @@ impl StdioConnection {
     }
 
     async fn refuse(&self, failure: &Failure) {
-        let response = Response::error(None, reply::error(failure, Era::Legacy));
+        let response = Response::error(None, reply::to_error_object(failure, Era::Legacy));
         self.say(response.into()).await;
     }
 
@@ -168,28 +168,28 @@ impl StdioConnection {
         } = match self.read(&request) {
             Ok(read) => read,
             Err((era, failure)) => {
-                let refusal = reply::response(Some(request.id), &method, era, &failure);
+                let refusal = reply::failure_response(Some(request.id), &method, era, &failure);
                 return Message::from(refusal).into();
             }
         };
         let turn = Turn {
             cancelled,
             origin: Origin {
-                request: Some(ShortText::cut(&request_id())),
+                request: Some(ShortText::cut(&random_request_id())),
                 ..Origin::default()
             },
             ..self.turn(gateway, catalog, client, session.as_ref())
         }
         .traced(TraceContext::default(), &params);
         let response = mcp::serve(&turn, session.as_deref(), request, params).await;
-        reply::sent(&turn, &method, response).await
+        reply::send_response(&turn, &method, response).await
     }
 
     /// Finds out which client sends a request. A refusal comes with the era in whose form the
     /// client reads it.
     fn read(&self, request: &Request) -> Result<StdioRequest, (Era, Failure)> {
         let mut params = request.object().map_err(|error| {
-            let failure = Failure::params(format!("`params` cannot be read: {error}"));
+            let failure = Failure::bad_params(format!("`params` cannot be read: {error}"));
             (Era::Legacy, failure)
         })?;
         let session = lock(&self.session).clone();
@@ -245,7 +245,7 @@ impl StdioConnection {
         let Opened { session, gave_way } = match opened {
             Ok(opened) => opened,
             Err(failure) => {
-                return reply::response(
+                return reply::failure_response(
                     Some(request.id),
                     method::INITIALIZE,
                     Era::Legacy,
@@ -265,7 +265,7 @@ impl StdioConnection {
                 Response::result(request.id, result)
             }
             Err(failure) => {
-                reply::response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure)
+                reply::failure_response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure)
             }
         }
     }
@@ -368,7 +368,7 @@ async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Hel
 const BEFORE_AN_ANSWER: Duration = Duration::from_millis(2);
 
 fn refusal(malformed: Malformed) -> Response {
-    reply::response(malformed.id().cloned(), "", Era::Legacy, &malformed.into())
+    reply::failure_response(malformed.id().cloned(), "", Era::Legacy, &malformed.into())
 }
 
 #[cfg(test)]

@@ -8,8 +8,8 @@ use kitbag_wire::meta::{self, method};
 use kitbag_wire::{Message, Notification, Raw, RawObject, RequestId, raw};
 
 use crate::call::failure::Failure;
-use crate::call::hidden;
-use crate::call::required;
+use crate::call::policy_check;
+use crate::call::required_string;
 use crate::call::resolve;
 use crate::front::session::Session;
 use crate::front::session::announcements::{Subscriber, SubscriptionFilter};
@@ -28,7 +28,7 @@ pub(super) async fn subscribe(
     session: &Session,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    let uri: String = required(params, "uri")?;
+    let uri: String = required_string(params, "uri")?;
     check_room(&uri, session.subscriber.filter().uris.len())?;
     let resource = resource(turn, &uri)?;
     if session.subscriber.filter().uris.insert(uri.clone()) {
@@ -44,12 +44,12 @@ pub(super) async fn subscribe(
 /// Refuses a resource whose URI is too long, or that is one more than a client may watch.
 fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
     if uri.len() > LONGEST_WATCHED {
-        return Err(Failure::params(format!(
+        return Err(Failure::bad_params(format!(
             "a URI to be watched has at most {LONGEST_WATCHED} bytes"
         )));
     }
     if watched >= MOST_WATCHED {
-        return Err(Failure::params(format!(
+        return Err(Failure::bad_params(format!(
             "a client watches at most {MOST_WATCHED} resources at once"
         )));
     }
@@ -61,7 +61,7 @@ pub(super) async fn unsubscribe(
     session: &Session,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    let uri: String = required(params, "uri")?;
+    let uri: String = required_string(params, "uri")?;
     let resource = resource(turn, &uri)?;
     if session.subscriber.filter().uris.remove(&uri) {
         session
@@ -109,7 +109,7 @@ pub(super) async fn listen(
 fn wanted(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
     let wanted = params
         .object("notifications")
-        .ok_or_else(|| Failure::params("`notifications` must be an object"))?;
+        .ok_or_else(|| Failure::bad_params("`notifications` must be an object"))?;
     let uris: Vec<String> = wanted.read("resourceSubscriptions").unwrap_or_default();
     for (at, uri) in uris.iter().enumerate() {
         check_room(uri, at)?;
@@ -147,18 +147,18 @@ async fn watch(turn: &Turn, filter: &SubscriptionFilter) -> Watching {
 }
 
 fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
-    hidden::known_tenant(turn)?;
+    policy_check::check_known_tenant(turn)?;
     let capability = match &turn.view {
         View::One(server) => Capability {
             server: server.clone(),
             kind: Kind::Resource,
             name: uri.to_owned(),
         },
-        View::Merged(_) => resolve::resource(turn, uri)?,
+        View::Merged(_) => resolve::resolve_resource(turn, uri)?,
     };
     let server = turn.gateway.upstreams.get(&capability.server);
     let server = server.cloned().ok_or_else(|| unknown(uri))?;
-    hidden::permit(turn, &capability, || unknown(uri))?;
+    policy_check::authorize(turn, &capability, || unknown(uri))?;
     Ok(WatchedResource {
         uri: uri.to_owned(),
         server,

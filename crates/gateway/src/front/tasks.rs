@@ -33,7 +33,7 @@ async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
     let mut tasks = Vec::new();
     let mut params = RawObject::new();
     for _ in 0..MAX_PAGES {
-        let call = Call::Mcp(McpCall::list("tasks/list", params));
+        let call = Call::Mcp(McpCall::for_list("tasks/list", params));
         let page = pipeline::run(turn, call).await?;
         let page = RawObject::open(&page).unwrap_or_default();
         let listed = page.read::<Vec<Raw>>("tasks").unwrap_or_default();
@@ -53,10 +53,18 @@ async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
 fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     let id: String = RawObject::open(task).ok()?.read("taskId")?;
     let tenant = &turn.client.caller.tenant;
-    let capability = turn.gateway.services.tasks.begun(tenant, server, &id)?;
+    let capability = turn
+        .gateway
+        .services
+        .tasks
+        .find_by_server_id(tenant, server, &id)?;
     match turn.view {
         View::One(_) => Some(task.clone()),
-        View::Merged(_) => turn.gateway.services.tasks.learn(tenant, &capability, task),
+        View::Merged(_) => turn
+            .gateway
+            .services
+            .tasks
+            .remember_task(tenant, &capability, task),
     }
 }
 

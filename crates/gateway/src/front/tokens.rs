@@ -23,7 +23,7 @@ pub(super) async fn tokens(
         Ok(caller) => caller,
         Err(refused) => return not_admitted(&refused),
     };
-    let figures = gateway.figures(&gateway.catalog(), &caller);
+    let figures = gateway.visible_figures(&gateway.catalog(), &caller);
     uncached_json(StatusCode::OK, &for_people(&figures))
 }
 

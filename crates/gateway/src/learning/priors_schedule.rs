@@ -82,7 +82,7 @@ async fn run_if_due(
 pub(crate) async fn run(gateway: &Gateway, namespace: &str) -> Result<PriorsSummary, Error> {
     let (store, catalog) = (&gateway.services.store, gateway.catalog());
     gateway.services.audit.flush().await;
-    let unlisted = gateway.unlisted();
+    let unlisted = gateway.unlisted_servers();
     let listed: HashSet<&Capability> = catalog.tools.iter().map(|it| &it.capability).collect();
     let known = |tool: &Capability| {
         listed.contains(tool) || unlisted.contains(&tool.server) || is_model(tool)

@@ -2,10 +2,10 @@
 //! could choose from, and those it chose.
 
 use kitbag_domain::{Caller, Outcome};
-use kitbag_llm::trim::NewlySaid;
+use kitbag_llm::trim::DialogueUpdate;
 
 use super::sorted::SortedTools;
-use crate::call::observe::hand_over;
+use crate::call::observe::send_event;
 use crate::state::gateway::Gateway;
 use kitbag_relevance::learned::event::{ClientKey, UseKind};
 
@@ -29,7 +29,7 @@ impl ModelTurn {
         caller: &Caller,
         conversation: u64,
         tools: &SortedTools<'_>,
-        said: &NewlySaid<'_>,
+        said: &DialogueUpdate<'_>,
         is_kept: &[bool],
     ) -> Self {
         let used = said.calls.iter().filter_map(|name| tools.meant(name));
@@ -63,6 +63,6 @@ pub(super) fn observed(gateway: &Gateway, turn: &ModelTurn) {
         outcome: Outcome::Ok,
     });
     for what in said.into_iter().chain([surfaced]).chain(called) {
-        hand_over(gateway, client.clone(), None, what);
+        send_event(gateway, client.clone(), None, what);
     }
 }

@@ -18,9 +18,9 @@ mod sorted;
 
 use std::sync::Arc;
 
-use kitbag_budget::price;
+use kitbag_budget::estimate_result_tokens;
 use kitbag_domain::Caller;
-use kitbag_llm::trim::{ConversationMemory, KeptTools, ModelRequest, ToolNeeds};
+use kitbag_llm::trim::{ConversationMemory, ModelRequest, SelectedTools, ToolNeeds};
 use kitbag_telemetry::model_requests::ModelFigures;
 
 use self::heard::ModelTurn;
@@ -51,7 +51,10 @@ pub(crate) async fn trim(
     };
     let conversations = &gateway.services.conversations;
     let (said, before) = conversations.change(caller, conversation, |memory| {
-        (memory.hear(&request.dialogue), memory.own.clone())
+        (
+            memory.record_dialogue(&request.dialogue),
+            memory.own.clone(),
+        )
     });
     let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
     let mut is_unguided = false;
@@ -80,8 +83,8 @@ pub(crate) async fn trim(
 impl<'r> RelevantTools<'r> {
     /// Words that ask for nothing clearly need no other tools than those that are there already. At the
     /// beginning of a conversation they need the nearest, unless they ask for none.
-    fn needed(self, before: &KeptTools) -> Option<Vec<&'r str>> {
-        let is_beginning = *before == KeptTools::All;
+    fn needed(self, before: &SelectedTools) -> Option<Vec<&'r str>> {
+        let is_beginning = *before == SelectedTools::All;
         match (self.are_clear, is_beginning, self.ask_for_none) {
             (true, ..) | (false, true, false) => Some(self.names),
             (false, true, true) => Some(Vec::new()),
@@ -103,12 +106,12 @@ fn chosen(
     if trims_own {
         memory
             .own
-            .choose(own, rooms.own, |name| tools.own(name).is_some());
+            .choose_tools(own, rooms.own, |name| tools.own(name).is_some());
     }
     if trims_foreign {
         memory
             .foreign
-            .choose(foreign, rooms.foreign, |name| tools.foreign(name).is_some());
+            .choose_tools(foreign, rooms.foreign, |name| tools.foreign(name).is_some());
     }
     let is_kept = tools.decide(
         |name| !trims_own || memory.own.contains(name),
@@ -155,5 +158,5 @@ fn tokens(request: &ModelRequest<'_>, is_kept: &[bool]) -> u64 {
         .filter_map(|(length, is_kept)| (!is_kept).then_some(length))
         .sum();
     let whole = request.tools_text();
-    (price(whole) * gone / whole.len().max(1)) as u64
+    (estimate_result_tokens(whole) * gone / whole.len().max(1)) as u64
 }

@@ -1,11 +1,11 @@
 //! The tools that a request needs, by the reason.
 
-use kitbag_llm::trim::{Mentions, NewlySaid, ToolNeeds, by_shared_words};
+use kitbag_llm::trim::{DialogueUpdate, Mentions, ToolNeeds, rank_by_shared_words};
 
 use super::sorted::SortedTools;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
-use crate::surface::tools::AlwaysOn;
+use crate::surface::tools::AlwaysOnTool;
 
 /// A result may list hundreds of tools. More than these at once would crowd out the ones that fit
 /// what the person wants.
@@ -16,7 +16,7 @@ pub(super) fn own_needs<'r>(
     gateway: &Gateway,
     catalog: &Catalog,
     tools: &SortedTools<'r>,
-    said: &NewlySaid<'_>,
+    said: &DialogueUpdate<'_>,
 ) -> ToolNeeds<'r> {
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
@@ -24,7 +24,7 @@ pub(super) fn own_needs<'r>(
         demanded: demanded.filter_map(|name| tools.meant(name)).collect(),
         always_on: tools
             .all_own()
-            .filter(|name| AlwaysOn::named(name).is_some())
+            .filter(|name| AlwaysOnTool::from_name(name).is_some())
             .collect(),
         used: calls.filter_map(|name| tools.meant(name)).collect(),
         pinned: tools
@@ -32,7 +32,7 @@ pub(super) fn own_needs<'r>(
             .filter(|name| is_pinned(gateway, catalog, name))
             .collect(),
         relevant: None,
-        mentioned: mentioned(&Mentions::of(tools.spellings()), said),
+        mentioned: mentioned(&Mentions::new(tools.spellings()), said),
     }
 }
 
@@ -44,7 +44,10 @@ fn is_pinned(gateway: &Gateway, catalog: &Catalog, name: &str) -> bool {
 }
 
 /// The tools that are not ours have no index, so words decide about them.
-pub(super) fn foreign_needs<'r>(tools: &SortedTools<'r>, said: &NewlySaid<'_>) -> ToolNeeds<'r> {
+pub(super) fn foreign_needs<'r>(
+    tools: &SortedTools<'r>,
+    said: &DialogueUpdate<'_>,
+) -> ToolNeeds<'r> {
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
     let definitions = tools.foreign_definitions();
@@ -57,14 +60,14 @@ pub(super) fn foreign_needs<'r>(tools: &SortedTools<'r>, said: &NewlySaid<'_>) -
         used: calls.filter_map(|name| tools.foreign(name)).collect(),
         relevant: said
             .are_words_new
-            .then(|| by_shared_words(&tools.dialogue().words, &definitions)),
-        mentioned: mentioned(&Mentions::of(names), said),
+            .then(|| rank_by_shared_words(&tools.dialogue().words, &definitions)),
+        mentioned: mentioned(&Mentions::new(names), said),
         ..ToolNeeds::default()
     }
 }
 
 /// The latest text first; in one text the first name first, since lists begin with the best.
-fn mentioned<'r>(names: &Mentions<'r>, said: &NewlySaid<'_>) -> Vec<&'r str> {
+fn mentioned<'r>(names: &Mentions<'r>, said: &DialogueUpdate<'_>) -> Vec<&'r str> {
     let texts = said.texts.iter().rev();
     let named: Vec<&'r str> = texts
         .flat_map(|text| names.in_text(text).collect::<Vec<_>>())

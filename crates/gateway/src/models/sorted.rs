@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use kitbag_clients::NAME;
 use kitbag_config::ForeignTools;
 use kitbag_domain::Caller;
-use kitbag_llm::trim::{Dialogue, ListedTool, ModelApi, ModelRequest, own_name};
+use kitbag_llm::trim::{Dialogue, ListedTool, ModelApi, ModelRequest, strip_client_prefix};
 use kitbag_relevance::MAX_TOP_K;
 
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
-use crate::surface::tools::AlwaysOn;
+use crate::surface::tools::AlwaysOnTool;
 
 pub(crate) struct SortedTools<'r> {
     pub(super) request: &'r ModelRequest<'r>,
@@ -74,7 +74,7 @@ impl<'r> SortedTools<'r> {
         is_ours: impl Fn(&str) -> bool,
     ) {
         let function = tool.function.as_deref();
-        if function.is_some_and(|written| own_name(written, NAME, is_held).is_some()) {
+        if function.is_some_and(|written| strip_client_prefix(written, NAME, is_held).is_some()) {
             self.sides.push(ToolSide::Held);
             return;
         }
@@ -82,7 +82,7 @@ impl<'r> SortedTools<'r> {
             self.sides.push(ToolSide::Fixed);
             return;
         };
-        match own_name(written, NAME, is_ours) {
+        match strip_client_prefix(written, NAME, is_ours) {
             Some(own) => {
                 self.by_written.insert(written, own);
                 self.own.insert(own);
@@ -186,7 +186,7 @@ fn is_ours(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) ->
     let is_visible = catalog
         .tool(name)
         .is_some_and(|entry| gateway.policy.visible(caller, &entry.capability));
-    is_visible || AlwaysOn::named(name).is_some()
+    is_visible || AlwaysOnTool::from_name(name).is_some()
 }
 
 fn is_held(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
@@ -206,7 +206,7 @@ impl ToolRooms {
             ForeignTools::Keep => usize::MAX,
             ForeignTools::Trim => MAX_TOP_K,
         };
-        let most = api.vendor().most_tools().unwrap_or(usize::MAX);
+        let most = api.vendor().max_tools().unwrap_or(usize::MAX);
         let sides = tools.sides.iter();
         let fixed = sides.filter(|it| matches!(it, ToolSide::Fixed)).count();
         let others = fixed + tools.foreign_count().min(foreign);

@@ -135,14 +135,14 @@ fn hide_text(text: &str) {
 mod tests {
     use kitbag_upstream::mask::masked;
 
-    use kitbag_config::{Overrides, Surroundings, parse};
+    use kitbag_config::{Environment, Overrides, parse};
 
     use super::*;
 
     fn parsed(text: &str) -> Config {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         parse(text, None, &Overrides::default(), &around).unwrap()
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use arc_swap::ArcSwap;
-use kitbag_config::{Config, Embedder, KeyPlace, StorePlace};
+use kitbag_config::{Config, Embedder, KeyLocation, StoreLocation};
 use kitbag_domain::{Lookup, Template};
 use kitbag_store::{ChangeCounts, KeyKeeper, SecretName, Store, Vault, VaultKey};
 use kitbag_upstream::ServerSpec;
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::secrets::keyring::Keyring;
 use crate::secrets::secrecy;
-use crate::state::store_place::store_address;
+use crate::state::store_address::store_address;
 
 /// The interval at which it is noticed that no lookup uses the secrets any more.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
@@ -33,18 +33,18 @@ pub(crate) struct SecretSnapshot {
 
 /// The secrets of a store, under the key in the environment if there is one, or else under the
 /// one in the place that is configured.
-pub fn vault(place: KeyPlace, store: &Store) -> anyhow::Result<Vault> {
+pub fn vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
     Ok(match given_key()? {
         Some(given) => store.vault(Some(given)),
         None => store.vault_kept_by(keeper(place, store)),
     })
 }
 
-pub fn keeper(place: KeyPlace, store: &Store) -> Arc<dyn KeyKeeper> {
+pub fn keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
     match place {
-        KeyPlace::File => Arc::new(store.key_file()),
-        KeyPlace::Keyring => Arc::new(Keyring::of(Path::new(store.place()))),
-        KeyPlace::Env => Arc::new(Unset),
+        KeyLocation::File => Arc::new(store.key_file()),
+        KeyLocation::Keyring => Arc::new(Keyring::of(Path::new(store.place()))),
+        KeyLocation::Env => Arc::new(Unset),
     }
 }
 
@@ -186,8 +186,8 @@ fn templates(config: &Config) -> Vec<&Template> {
         .values()
         .flat_map(|provider| provider.spec.headers.values());
     let store = match &config.store {
-        StorePlace::Postgres(address) => Some(address),
-        StorePlace::File(_) => None,
+        StoreLocation::Postgres(address) => Some(address),
+        StoreLocation::File(_) => None,
     };
     let vendors = [&config.models.anthropic, &config.models.openai];
     servers
@@ -204,14 +204,14 @@ mod tests {
     use kitbag_domain::Timestamp;
     use kitbag_store::Secret;
 
-    use kitbag_config::{Overrides, Surroundings, parse};
+    use kitbag_config::{Environment, Overrides, parse};
 
     use super::*;
 
     fn config(text: &str) -> Config {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         parse(text, None, &Overrides::default(), &around).unwrap()
     }

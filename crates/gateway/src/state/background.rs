@@ -1,5 +1,5 @@
-//! The work beside the requests: the index follows the catalog, and what is
-//! too old is removed.
+//! Background tasks: rebuild the index when the catalog changes, delete old audit rows and lessons, close
+//! sessions of revoked keys, expire idle sessions, retry servers that could not be listed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,61 +15,59 @@ use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 
-const TIDY_EVERY: Duration = Duration::from_secs(60);
-/// The interval at which the index is compared with the latest calls.
-const LOOK_AGAIN: Duration = Duration::from_secs(300);
-/// The time after which an embedder that failed is asked again.
-const TRY_AGAIN: Duration = Duration::from_secs(30);
-/// The interval at which the log mentions a long computation.
-const TELL_EVERY: Duration = Duration::from_secs(2);
-const FORGET_EVERY: Duration = Duration::from_secs(3600);
-/// The time within which sessions and streams that a client opened with a key end after the key has
-/// ended. Revocations come from other processes, so the store has to be asked.
-const LOOK_FOR_ENDED_KEYS: Duration = Duration::from_millis(500);
+const HOUSEKEEPING_INTERVAL: Duration = Duration::from_secs(60);
+/// The interval at which the index is checked against the latest calls.
+const INDEX_CHECK_INTERVAL: Duration = Duration::from_secs(300);
+/// The time after which a failed embedder is retried.
+const EMBEDDER_RETRY_DELAY: Duration = Duration::from_secs(30);
+/// The interval at which the progress of a long computation is logged.
+const PROGRESS_LOG_INTERVAL: Duration = Duration::from_secs(2);
+const RETENTION_INTERVAL: Duration = Duration::from_secs(3600);
+/// The time within which sessions and streams end after their key was revoked or has expired. Keys are revoked
+/// by other processes, so the store has to be polled.
+const REVOKED_KEYS_INTERVAL: Duration = Duration::from_millis(500);
 /// The time within which `kitbag key list` shows that a key was used.
-const KEEP_USES_EVERY: Duration = Duration::from_secs(5);
-const BETWEEN_PORTIONS: Duration = Duration::from_millis(100);
-const FORGOTTEN_AT_ONCE: u32 = 1_000;
+const KEY_USES_INTERVAL: Duration = Duration::from_secs(5);
+const BATCH_PAUSE: Duration = Duration::from_millis(100);
+const DELETE_BATCH_ROWS: u32 = 1_000;
 
-/// Keeps the index in step with the catalog and with the results of calls, until the gateway
-/// closes.
+/// Rebuilds the index whenever the catalog or the results of calls have changed, until the gateway closes.
 pub async fn follow_catalog(host: Arc<GatewayHost>) {
-    let mut wait = LOOK_AGAIN;
+    let mut wait = INDEX_CHECK_INTERVAL;
     loop {
         tokio::select! {
             () = host.catalog_changed.notified() => {}
             () = tokio::time::sleep(wait) => if !host.gateway().services.index.is_outdated().await { continue },
         }
-        wait = if index(&host).await {
-            LOOK_AGAIN
+        wait = if update_index(&host).await {
+            INDEX_CHECK_INTERVAL
         } else {
-            TRY_AGAIN
+            EMBEDDER_RETRY_DELAY
         };
     }
 }
 
-/// Brings the index up to date. Returns true if every tool has its vector, as far as that depends
-/// on the gateway.
-async fn index(host: &GatewayHost) -> bool {
+/// Brings the index up to date. Returns false if embedding failed and has to be retried.
+async fn update_index(host: &GatewayHost) -> bool {
     let gateway = host.gateway();
     let catalog = gateway.catalog();
     let overtaken = || !Arc::ptr_eq(&catalog, &host.gateway().catalog());
     let mut told = Instant::now();
     let progress = |done: usize, total: usize| {
-        if done < total && told.elapsed() >= TELL_EVERY {
+        if done < total && told.elapsed() >= PROGRESS_LOG_INTERVAL {
             told = Instant::now();
-            tracing::info!(done, total, "texts are being embedded");
+            tracing::info!(done, total, "embedding texts");
         }
     };
-    let unlisted = gateway.unlisted();
-    let contents = gateway.contents(&catalog, &unlisted);
+    let unlisted = gateway.unlisted_servers();
+    let contents = gateway.index_contents(&catalog, &unlisted);
     if let Err(error) = gateway
         .services
         .index
         .rebuild(&contents, overtaken, progress)
         .await
     {
-        tracing::warn!(%error, remedy = error.remedy(), "tools without vectors are found by their words");
+        tracing::warn!(%error, remedy = error.remedy(), "embedding failed; tools without vectors are found by keywords only");
         return false;
     }
     if overtaken() {
@@ -78,136 +76,136 @@ async fn index(host: &GatewayHost) -> bool {
     let snapshot = gateway.services.index.snapshot();
     let (tools, embedded) = snapshot.served();
     tracing::info!(tools, embedded, "the index is up to date");
-    if gateway.unlisted().is_empty() {
+    if gateway.unlisted_servers().is_empty() {
         gateway.services.index.forget_unused().await;
     }
     true
 }
 
-/// Removes what happened longer ago than is kept, in portions small enough not to be noticed.
-pub async fn forget_old_audit(host: Arc<GatewayHost>) {
+/// Deletes audit rows older than the retention time, in batches small enough not to slow down requests.
+pub async fn delete_old_audit(host: Arc<GatewayHost>) {
     loop {
         let gateway = host.gateway();
         let before = Timestamp(
             now()
                 .0
-                .saturating_sub_unsigned(gateway.audit_settings.keep.as_millis() as u64),
+                .saturating_sub_unsigned(gateway.audit_settings.retention.as_millis() as u64),
         );
         let pause = match gateway
             .services
             .store
-            .forget_audit(before, FORGOTTEN_AT_ONCE)
+            .forget_audit(before, DELETE_BATCH_ROWS)
             .await
         {
-            Ok(removed) if removed == u64::from(FORGOTTEN_AT_ONCE) => BETWEEN_PORTIONS,
-            Ok(_) => FORGET_EVERY,
+            Ok(removed) if removed == u64::from(DELETE_BATCH_ROWS) => BATCH_PAUSE,
+            Ok(_) => RETENTION_INTERVAL,
             Err(error) => {
-                tracing::warn!(%error, "old rows of the audit could not be removed");
-                FORGET_EVERY
+                tracing::warn!(%error, "old audit rows could not be deleted");
+                RETENTION_INTERVAL
             }
         };
         tokio::time::sleep(pause).await;
     }
 }
 
-/// Renews the lessons of another model at the start, and removes those that are older than they are
-/// kept, at the start and at intervals.
-pub async fn tend_lessons(host: Arc<GatewayHost>) {
+/// Recomputes, once at the start, lessons that were learned with another embedding model, and deletes expired
+/// lessons at intervals.
+pub async fn expire_lessons(host: Arc<GatewayHost>) {
     host.gateway().services.learner.renew().await;
     loop {
         let gateway = host.gateway();
         let learner = &gateway.services.learner;
-        learner.forget_older_than(gateway.learning.keep).await;
-        tokio::time::sleep(FORGET_EVERY).await;
+        learner.forget_older_than(gateway.learning.retention).await;
+        tokio::time::sleep(RETENTION_INTERVAL).await;
     }
 }
 
 /// Closes the sessions and streams of keys that were revoked or have expired.
-pub async fn close_ended_keys(host: Arc<GatewayHost>) {
-    let mut outage = Outage::of("whether keys were revoked could not be looked up");
+pub async fn close_revoked_keys(host: Arc<GatewayHost>) {
+    let mut outage = Outage::new("checking for revoked keys failed");
     loop {
-        tokio::time::sleep(LOOK_FOR_ENDED_KEYS).await;
+        tokio::time::sleep(REVOKED_KEYS_INTERVAL).await;
         let gateway = host.gateway();
         let mut in_use = gateway.services.sessions.keys();
         in_use.extend(gateway.services.holders.keys());
-        in_use.extend(gateway.services.parking.keys());
+        in_use.extend(gateway.services.parking.caller_keys());
         if in_use.is_empty() {
             continue;
         }
         let in_use: Vec<KeyId> = in_use.into_iter().collect();
         match gateway.services.store.ended_keys(&in_use, now()).await {
             Ok(ended) => {
-                outage.is_over();
-                close_of(&gateway, &ended).await;
+                outage.record_success();
+                close_sessions_of_keys(&gateway, &ended).await;
             }
-            Err(error) => outage.goes_on(&error),
+            Err(error) => outage.record_failure(&error),
         }
     }
 }
 
-async fn close_of(gateway: &Gateway, ended: &[KeyId]) {
+async fn close_sessions_of_keys(gateway: &Gateway, ended: &[KeyId]) {
     if ended.is_empty() {
         return;
     }
     let named: Vec<_> = ended.iter().map(ToString::to_string).collect();
     tracing::info!(
         keys = named.join(", "),
-        "closing what was opened with keys that have ended"
+        "closing the sessions and streams of revoked or expired keys"
     );
     gateway.services.holders.cancel_of(ended);
-    gateway.services.parking.give_up_of(ended);
+    gateway.services.parking.drop_calls_of_keys(ended);
     for session in gateway.services.sessions.close_of(ended) {
         session.stop_watching().await;
     }
 }
 
-/// Writes down beside the requests when keys were last used.
-pub async fn keep_key_uses(host: Arc<GatewayHost>) {
-    let mut outage = Outage::of(USES_NOT_WRITTEN);
+/// Records at intervals when keys were last used, so that requests need not wait for it.
+pub async fn record_key_uses(host: Arc<GatewayHost>) {
+    let mut outage = Outage::new(USES_NOT_WRITTEN);
     loop {
-        tokio::time::sleep(KEEP_USES_EVERY).await;
+        tokio::time::sleep(KEY_USES_INTERVAL).await;
         match host.gateway().services.store.keep_key_uses().await {
-            Ok(()) => outage.is_over(),
-            Err(error) => outage.goes_on(&error),
+            Ok(()) => outage.record_success(),
+            Err(error) => outage.record_failure(&error),
         }
     }
 }
 
-const USES_NOT_WRITTEN: &str = "when keys were last used could not be written down";
+const USES_NOT_WRITTEN: &str = "recording when keys were last used failed";
 
-pub(crate) async fn keep_key_uses_now(gateway: &Gateway) {
+pub(crate) async fn record_key_uses_now(gateway: &Gateway) {
     if let Err(error) = gateway.services.store.keep_key_uses().await {
         tracing::warn!(%error, "{USES_NOT_WRITTEN}");
     }
 }
 
-/// Tells the operator once that work which repeats fails, and once that it succeeds again.
+/// Logs once that repeated work fails, and once that it succeeds again.
 struct Outage {
     what: &'static str,
     lasts: bool,
 }
 
 impl Outage {
-    fn of(what: &'static str) -> Self {
+    fn new(what: &'static str) -> Self {
         Self { what, lasts: false }
     }
 
-    fn goes_on(&mut self, error: &kitbag_store::Error) {
+    fn record_failure(&mut self, error: &kitbag_store::Error) {
         if !std::mem::replace(&mut self.lasts, true) {
-            tracing::warn!(%error, "{}; it is tried again", self.what);
+            tracing::warn!(%error, "{}; trying again", self.what);
         }
     }
 
-    fn is_over(&mut self) {
+    fn record_success(&mut self) {
         if std::mem::take(&mut self.lasts) {
-            tracing::info!("the store answers again");
+            tracing::info!("the store is available again");
         }
     }
 }
 
-/// Warns of tools in the configuration that no server has; those of servers that could not be
-/// asked may well be there.
-pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
+/// Warns of `[tools]` entries for tools that no server offers, except tools of servers that have not been
+/// listed yet.
+pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
     let asked = |name: &str| {
         let server =
             ExposedName::server_in(name).and_then(|server| gateway.upstreams.get(&server).cloned());
@@ -226,18 +224,17 @@ pub(crate) fn mention_unknown_tools(gateway: &Gateway) {
     }
 }
 
-/// At intervals takes out sessions that their clients did not come back to, and asks servers that
-/// could not be listed so far whether they can be by now.
-pub(crate) async fn tidy(host: Arc<GatewayHost>) {
+/// At intervals, expires idle sessions and retries servers that could not be listed so far.
+pub(crate) async fn run_housekeeping(host: Arc<GatewayHost>) {
     loop {
-        tokio::time::sleep(TIDY_EVERY).await;
+        tokio::time::sleep(HOUSEKEEPING_INTERVAL).await;
         let gateway = host.gateway();
         for server in gateway
             .upstreams
             .iter()
             .filter(|server| server.listing().is_none())
         {
-            relist(&host, server.name(), Changes::default());
+            relist_server(&host, server.name(), Changes::default());
         }
         for session in gateway.services.sessions.forget_abandoned() {
             session.stop_watching().await;
@@ -245,8 +242,8 @@ pub(crate) async fn tidy(host: Arc<GatewayHost>) {
     }
 }
 
-/// Lists a server again on a task of its own, if there is a reason to.
-pub(crate) fn relist(
+/// Lists a server again in a separate task, if its lists have changed or are stale.
+pub(crate) fn relist_server(
     host: &Arc<GatewayHost>,
     name: &ServerName,
     changes: Changes,

@@ -1,4 +1,4 @@
-//! The time of day, for everything that is recorded.
+//! The current time and date, for records.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -8,7 +8,7 @@ pub fn now() -> Timestamp {
     Timestamp(jiff::Timestamp::now().as_millisecond())
 }
 
-/// The day in UTC, which is that of dated data.
+/// Returns today's date in UTC, which dated data uses.
 pub(crate) fn today() -> Date {
     jiff::Timestamp::now().to_zoned(TimeZone::UTC).date()
 }

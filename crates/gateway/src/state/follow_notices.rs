@@ -1,5 +1,5 @@
-//! Follows what servers announce: updates of resources are handed on, and a server whose lists have
-//! changed is listed again.
+//! Handles notifications from servers: forwards resource updates, and lists a server again when it announces
+//! changed lists (debounced).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use crate::front::announce::{Changes, announce_update};
-use crate::state::background::relist;
+use crate::state::background::relist_server;
 use crate::state::host::GatewayHost;
 
-/// Changes that come this close together are answered with one new listing.
-const SETTLE: Duration = Duration::from_millis(50);
-/// A server that does not stop announcing is listed this long after its first announcement.
+/// Debounce time: changes that come this close together cause one new listing.
+const DEBOUNCE: Duration = Duration::from_millis(50);
+/// A server that keeps announcing changes is listed this long after its first announcement.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
 
-/// Receives what servers announce, until the gateway closes.
+/// Receives notifications from servers until the gateway closes.
 pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Receiver<Notice>) {
-    let mut announced = AnnouncedChanges::default();
+    let mut announced = PendingRelists::default();
     loop {
         let due = announced.next_due();
         tokio::select! {
@@ -31,42 +31,39 @@ pub(crate) async fn follow_notices(host: Arc<GatewayHost>, mut notices: mpsc::Re
                 Some(Notice { server, kind: NoticeKind::ResourceUpdated(params) }) => {
                     announce_update(&host.gateway(), &server, &params);
                 }
-                Some(Notice { server, kind }) => announced.add(server, &kind, Instant::now()),
+                Some(Notice { server, kind }) => announced.add_notice(server, &kind, Instant::now()),
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                announced.relist_due(Instant::now(), |server, changes| relist(&host, server, changes));
+                announced.relist_due(Instant::now(), |server, changes| relist_server(&host, server, changes));
             }
         }
     }
 }
 
-/// The servers that are to be listed again.
+/// The servers that must be listed again.
 #[derive(Default)]
-struct AnnouncedChanges {
-    waiting: HashMap<ServerName, WaitingChanges>,
-    /// One listing of a server at a time: one that is slow must not gather many.
+struct PendingRelists {
+    waiting: HashMap<ServerName, PendingRelist>,
+    /// At most one listing per server at a time, so that a slow server does not accumulate several.
     under_way: HashMap<ServerName, JoinHandle<()>>,
 }
 
-struct WaitingChanges {
+struct PendingRelist {
     changes: Changes,
     due: Instant,
-    /// The server is listed by then, whatever it announces meanwhile.
+    /// The latest time at which the server is listed, whatever it announces until then.
     latest: Instant,
 }
 
-impl AnnouncedChanges {
-    fn add(&mut self, server: ServerName, kind: &NoticeKind, now: Instant) {
-        let waiting = self
-            .waiting
-            .entry(server)
-            .or_insert_with(|| WaitingChanges {
-                changes: Changes::default(),
-                due: now,
-                latest: now + LONGEST_WAIT,
-            });
+impl PendingRelists {
+    fn add_notice(&mut self, server: ServerName, kind: &NoticeKind, now: Instant) {
+        let waiting = self.waiting.entry(server).or_insert_with(|| PendingRelist {
+            changes: Changes::default(),
+            due: now,
+            latest: now + LONGEST_WAIT,
+        });
         waiting.changes.add(kind);
-        waiting.due = waiting.latest.min(now + SETTLE);
+        waiting.due = waiting.latest.min(now + DEBOUNCE);
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -82,8 +79,8 @@ impl AnnouncedChanges {
         let mut due = Vec::new();
         for (server, waiting) in self.waiting.iter_mut().filter(|(_, it)| it.due <= now) {
             match self.under_way.contains_key(server) {
-                // Past its latest time, too: announcements do not bring it forward.
-                true => (waiting.due, waiting.latest) = (now + SETTLE, now + SETTLE),
+                // Also moves the latest time, or the next announcement would make it due at once.
+                true => (waiting.due, waiting.latest) = (now + DEBOUNCE, now + DEBOUNCE),
                 false => due.push((server.clone(), waiting.changes)),
             }
         }
@@ -104,15 +101,15 @@ mod tests {
 
     const TOOLS: NoticeKind = NoticeKind::ToolsChanged;
 
-    /// Returns the milliseconds at which a server is listed that announces a change at each of these.
+    /// Returns the milliseconds at which a server is listed if it announces a change at each of the given ones.
     fn listed_at(announcements: &[u64], last: u64) -> Vec<u64> {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);
-        let mut announced = AnnouncedChanges::default();
+        let mut announced = PendingRelists::default();
         let listed: RefCell<Vec<u64>> = RefCell::default();
         for ms in 0..=last {
             if announcements.contains(&ms) {
-                announced.add("a".parse().unwrap(), &TOOLS, at(ms));
+                announced.add_notice("a".parse().unwrap(), &TOOLS, at(ms));
             }
             announced.relist_due(at(ms), |_, changes| {
                 assert!(changes.any());
@@ -135,7 +132,7 @@ mod tests {
     #[tokio::test]
     async fn a_server_that_does_not_answer_is_not_asked_again_before_it_has() {
         let begin = Instant::now();
-        let (mut announced, asked) = (AnnouncedChanges::default(), RefCell::new(0));
+        let (mut announced, asked) = (PendingRelists::default(), RefCell::new(0));
         let (answer, answered) = tokio::sync::oneshot::channel::<()>();
         let waits = RefCell::new(Some(tokio::spawn(async { drop(answered.await) })));
         let relist = |_: &ServerName, _| {
@@ -144,8 +141,8 @@ mod tests {
         };
         for second in 1..10 {
             let now = begin + Duration::from_secs(second);
-            announced.add("a".parse().unwrap(), &TOOLS, now);
-            announced.relist_due(now + SETTLE, relist);
+            announced.add_notice("a".parse().unwrap(), &TOOLS, now);
+            announced.relist_due(now + DEBOUNCE, relist);
         }
         assert_eq!(*asked.borrow(), 1);
         drop(answer);

@@ -1,4 +1,4 @@
-//! Notices files that came, changed or went while the gateway runs.
+//! Reloads tool files that were added, changed or removed while the gateway runs.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,19 +7,19 @@ use crate::catalog::tool_files::server;
 use crate::front::announce::{Changes, announce_changes};
 use crate::state::host::GatewayHost;
 
-/// The interval at which the directories are looked at: one call of `stat` for each file.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The interval at which the directories are polled: one call of `stat` for each file.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Follows the directories until the gateway closes.
-pub async fn follow(host: Arc<GatewayHost>) {
+/// Polls the directories until the gateway closes.
+pub async fn follow_tool_files(host: Arc<GatewayHost>) {
     loop {
-        tokio::time::sleep(LOOK_EVERY).await;
-        look(&host).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
+        reload_tool_files(&host).await;
     }
 }
 
-/// Takes over what has changed, and tells the clients.
-pub(crate) async fn look(host: &Arc<GatewayHost>) {
+/// Reloads changed tool files, and announces the new list of tools to clients.
+pub(crate) async fn reload_tool_files(host: &Arc<GatewayHost>) {
     let gateway = host.gateway();
     let looking = gateway.clone();
     let changed = tokio::task::spawn_blocking(move || {

@@ -1,7 +1,7 @@
-//! The parts of the gateway that every request passes through.
+//! The gateway built from one configuration: its settings, servers, policy and current catalog.
 //!
-//! One reading of the configuration makes a [`Gateway`], whose settings never change. A later
-//! [`Gateway`] shares with it what outlives a reading.
+//! Its settings never change. A reload of the configuration builds another [`Gateway`], which shares the
+//! [`Services`] of the process.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -26,43 +26,43 @@ use crate::models::model_vendors::ModelVendors;
 use crate::state::clock::now;
 use crate::state::services::Services;
 use crate::state::web_pages::ConfiguredWeb;
-use crate::state::workers::sandbox_of;
+use crate::state::workers::build_sandbox;
 use kitbag_telemetry::figures::UsageFigures;
 
-/// The result of one reading of the configuration, with what the process keeps beside it.
+/// Everything built from one configuration, and the services of the process.
 pub struct Gateway {
     pub serve: Serve,
     pub(crate) surfaces: Surfaces,
     pub(crate) code: Code,
     pub(crate) sandbox: Sandbox,
-    /// The templates of the binary and of the operator.
+    /// Built-in templates and the operator's.
     pub(crate) templates: TemplateSet,
-    /// Templates whose program has a mistake. They answer nothing.
+    /// Templates whose program has an error. They are never used.
     pub(crate) broken_templates: Mutex<HashSet<TemplateName>>,
     pub policy: Policy,
     pub(crate) audit_settings: Audit,
     pub(crate) priors: PriorsSettings,
     pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
-    /// The values that the operator declares for single tools, by the name clients call them.
+    /// The operator's overrides of single tools, by the name under which clients call them.
     pub(crate) declared: Declared,
-    /// The definitions of servers that were approved.
+    /// The approved definitions of servers.
     pub lock: Lock,
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
-    /// The tools that come from files.
+    /// Tools from tool files.
     pub(crate) tool_files: DeclaredTools,
-    /// Carries out those of them that have no API.
+    /// Runs the tools from tool files that have no API.
     pub(crate) platform: Platform,
     pub(crate) web: ConfiguredWeb,
-    /// Swapped when a server lists something else. A request takes it once, into its turn.
+    /// Replaced when a listing changes. A request loads it once, into its turn.
     catalog: ArcSwap<Catalog>,
     pub services: Arc<Services>,
 }
 
-/// Everything outside that a gateway reaches.
-pub(crate) struct Reached {
+/// The external systems that a gateway uses.
+pub(crate) struct Backends {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
@@ -71,9 +71,9 @@ pub(crate) struct Reached {
 }
 
 impl Gateway {
-    /// The gateway of a configuration, without a catalog yet.
-    pub(crate) fn new(config: &Config, reached: Reached, services: Arc<Services>) -> Self {
-        let Reached {
+    /// Builds the gateway of a configuration, without a catalog yet.
+    pub(crate) fn new(config: &Config, reached: Backends, services: Arc<Services>) -> Self {
+        let Backends {
             upstreams,
             providers,
             models,
@@ -84,7 +84,7 @@ impl Gateway {
             serve: config.serve.clone(),
             surfaces: config.surfaces.clone(),
             code: config.code.clone(),
-            sandbox: sandbox_of(&config.code),
+            sandbox: build_sandbox(&config.code),
             templates: declared_templates(&config.code),
             broken_templates: Mutex::default(),
             policy: config.policy.clone(),
@@ -98,17 +98,17 @@ impl Gateway {
             providers,
             models,
             tool_files,
-            platform: platform(config, &services, &web),
+            platform: build_platform(config, &services, &web),
             web,
             catalog: ArcSwap::default(),
             services,
         }
     }
 
-    /// The gateway after another reading of the configuration, without a catalog yet.
-    pub(crate) fn succeeded_by(&self, config: &Config, reached: Reached) -> Self {
+    /// Builds the gateway for a reloaded configuration, without a catalog yet.
+    pub(crate) fn with_config(&self, config: &Config, reached: Backends) -> Self {
         let mut next = Self::new(config, reached, self.services.clone());
-        // The listener stays where it is, and so do workers whose limits are the same.
+        // The listener keeps its address. Workers are kept if their limits are the same.
         next.serve.bind = self.serve.bind;
         if self.code == next.code {
             next.sandbox = self.sandbox.clone();
@@ -116,15 +116,15 @@ impl Gateway {
         next
     }
 
-    /// The catalog as it is now; take it once per request.
+    /// Returns the current catalog. A request calls this once.
     pub fn catalog(&self) -> Arc<Catalog> {
         self.catalog.load_full()
     }
 
-    /// True if the caller may know of a server or an API. A server is hidden from a caller with a
-    /// key also when rules leave the caller nothing there: the server's name alone would tell of
-    /// things that the caller may not see.
-    pub(crate) fn server_visible(
+    /// Returns true if the caller may know of a server or an API. A server is also hidden from a caller with a
+    /// key if policy rules hide everything it offers: its name would reveal something that the caller may
+    /// not see.
+    pub(crate) fn is_server_visible(
         &self,
         catalog: &Catalog,
         caller: &Caller,
@@ -141,20 +141,19 @@ impl Gateway {
         }
     }
 
-    /// The figures of the meter that the caller may see.
-    pub(crate) fn figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
+    /// Returns the usage figures that the caller may see.
+    pub(crate) fn visible_figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
         self.services
             .meter
             .figures(caller, |name, server| match (catalog.tool(name), server) {
                 (Some(entry), _) => self.policy.visible(caller, &entry.capability),
-                (None, Some(server)) => self.server_visible(catalog, caller, server),
+                (None, Some(server)) => self.is_server_visible(catalog, caller, server),
                 (None, None) => true,
             })
     }
 
-    /// Returns the number of tools of the index that the caller may see, and the number of those
-    /// that have their vector.
-    pub(crate) fn indexed(&self, catalog: &Catalog, caller: &Caller) -> (usize, usize) {
+    /// Returns how many indexed tools the caller may see, and how many of them have a vector.
+    pub(crate) fn index_counts(&self, catalog: &Catalog, caller: &Caller) -> (usize, usize) {
         let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
             return snapshot.served();
@@ -169,8 +168,8 @@ impl Gateway {
         })
     }
 
-    /// Servers that have not said yet what they offer.
-    pub(crate) fn unlisted(&self) -> HashSet<ServerName> {
+    /// Returns the servers that have not been listed yet.
+    pub(crate) fn unlisted_servers(&self) -> HashSet<ServerName> {
         let unlisted = self
             .upstreams
             .iter()
@@ -178,7 +177,6 @@ impl Gateway {
         unlisted.map(|server| server.name().clone()).collect()
     }
 
-    /// Returns the data from which the index is built.
     /// Returns the name of the template whose program calls a tool.
     pub(crate) fn code_template(&self, catalog: &Catalog, tool: &str) -> Option<&str> {
         let capability = &catalog.tool(tool)?.capability;
@@ -188,7 +186,7 @@ impl Gateway {
         Some(template.as_str())
     }
 
-    pub(crate) fn contents<'a>(
+    pub(crate) fn index_contents<'a>(
         &'a self,
         catalog: &'a Catalog,
         unlisted: &'a HashSet<ServerName>,
@@ -202,14 +200,14 @@ impl Gateway {
         }
     }
 
-    /// True if a server runs in this process and is there for every caller.
+    /// Returns true if a server is part of this process and available to every caller.
     pub(crate) fn is_built_in(&self, server: &ServerName) -> bool {
         self.upstreams
             .get(server)
             .is_some_and(|server| server.spec().is_built_in())
     }
 
-    /// Returns the effect of a tool: the declared one, or else what its server says.
+    /// Returns the write class of a tool: the operator's override, or else the one from its server.
     pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
         let declared = self.declared.get(&tool.plain_name);
         declared
@@ -217,15 +215,15 @@ impl Gateway {
             .unwrap_or(tool.write_class)
     }
 
-    /// True if the tool is taken to read only because of its name and description.
-    pub(crate) fn derives_read(&self, tool: &CatalogEntry) -> bool {
+    /// Returns true if the tool counts as read-only because of its name and description alone.
+    pub(crate) fn is_read_by_name(&self, tool: &CatalogEntry) -> bool {
         let declared = self.declared.get(&tool.plain_name);
         tool.lacks_hints
             && tool.write_class == WriteClass::Read
             && declared.is_none_or(|declared| declared.write_class.is_none())
     }
 
-    /// Builds the catalog anew from what the servers listed last.
+    /// Rebuilds the catalog from the latest listings of the servers.
     pub(crate) fn rebuild_catalog(&self) {
         let listings: BTreeMap<_, _> = self
             .upstreams
@@ -242,11 +240,11 @@ impl Gateway {
         }));
         let before = self.catalog.swap(catalog.clone());
         self.services.drift_log.tell(lock, &catalog.held);
-        mention_contests(&before, &catalog);
+        warn_about_contested_uris(&before, &catalog);
     }
 }
 
-fn platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> Platform {
+fn build_platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> Platform {
     Platform::new(PlatformServices {
         store: services.store.clone(),
         embed: embed_function(services.index.embedder()),
@@ -257,9 +255,9 @@ fn platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> Platfo
     })
 }
 
-/// Warns of URIs that several servers claim since the catalog before. Two servers of a kind share
-/// everything they have, so one stands for all.
-fn mention_contests(before: &Catalog, after: &Catalog) {
+/// Warns of resource URIs that several servers newly claim. Two servers of the same kind share all their
+/// URIs, so one is logged as an example.
+fn warn_about_contested_uris(before: &Catalog, after: &Catalog) {
     let known = before.routes().contested();
     let mut fresh = after.routes().contested();
     fresh.retain(|uri, servers| known.get(uri) != Some(servers));
@@ -275,6 +273,6 @@ fn mention_contests(before: &Catalog, after: &Catalog) {
         uri,
         servers,
         count = fresh.len(),
-        "several servers claim the same resources; they are read as kitbag://server/<server>/<uri>"
+        "several servers claim the same resources; read them as kitbag://server/<server>/<uri>"
     );
 }

@@ -1,5 +1,5 @@
-//! Holds the [`Gateway`] that is in use now. A new reading of the configuration makes a new
-//! [`Gateway`]; the requests that began with the old one finish with the old one.
+//! Holds the current [`Gateway`] and replaces it when the configuration is reloaded. Requests that began with
+//! the previous gateway finish with it.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,25 +23,25 @@ use crate::secrets::credentials::{Credentials, credential_names};
 use crate::secrets::login;
 use crate::secrets::secrecy;
 use crate::secrets::vault;
-use crate::state::gateway::{Gateway, Reached};
+use crate::state::gateway::{Backends, Gateway};
 use crate::state::services::Services;
-use crate::state::store_place::store_address;
+use crate::state::store_address::store_address;
 use crate::state::web_pages::ConfiguredWeb;
 use kitbag_domain::sync::lock;
 use kitbag_embedding::TextEmbedder;
 
 pub struct GatewayHost {
     gateway: ArcSwap<Gateway>,
-    /// The number of times that a new catalog was wanted.
+    /// The number of times that a new catalog was requested.
     wanted_catalogs: AtomicU64,
-    /// The wishes that the latest catalog fulfils. Held while a catalog is built, or one from older
+    /// How many of these requests the latest catalog covers. Locked while a catalog is built, or one from older
     /// listings could replace a newer one.
     built_catalogs: Mutex<u64>,
-    /// Says that there is a new catalog, to the task that builds the index from it.
+    /// Notifies the task that updates the index of a new catalog.
     pub(crate) catalog_changed: Notify,
 }
 
-/// The servers that are different after another reading of the configuration.
+/// The servers that differ after a reload of the configuration.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ServerChanges {
     pub added: BTreeSet<ServerName>,
@@ -56,9 +56,9 @@ impl GatewayHost {
         let store = Store::open(store_address(config)?).await?;
         let lookup = vault::lookup(config, &store).await?;
         let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
-        let context = upstream_context(config, &store, lookup, &embedder)?;
+        let context = server_context(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
-        let servers = with_listings(config.running(), &store).await?;
+        let servers = load_listings(config.running_servers(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
         let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
         let tool_files = DeclaredTools::read(
@@ -67,7 +67,7 @@ impl GatewayHost {
             &FileTools::default(),
         );
         let web = ConfiguredWeb::new(&config.web, &context.lookup);
-        let reached = reached(config, upstreams, tool_files, web, &context.lookup);
+        let reached = build_backends(config, upstreams, tool_files, web, &context.lookup);
         let services = Arc::new(Services::new(config, store, embedder, credentials));
         let gateway = ArcSwap::from_pointee(Gateway::new(config, reached, services));
         let host = Arc::new(Self {
@@ -80,33 +80,33 @@ impl GatewayHost {
         Ok((host, notices))
     }
 
-    /// Returns the [`Gateway`] that is in use now; a request takes it once.
+    /// Returns the current [`Gateway`]. A request calls this once.
     pub fn gateway(&self) -> Arc<Gateway> {
         self.gateway.load_full()
     }
 
-    /// Tells the operator from now on, in the log, what is not as it was approved.
-    pub fn tell_drift(&self) {
+    /// Logs, now and from now on, definitions that differ from the approved ones.
+    pub fn start_drift_log(&self) {
         let gateway = self.gateway();
         let log = &gateway.services.drift_log;
         log.switch_on();
         log.tell(&gateway.lock, &gateway.catalog().held);
     }
 
-    /// Builds the catalog anew from what the servers listed last, on a thread of its own: requests
-    /// are answered from the one before meanwhile.
+    /// Rebuilds the catalog from the latest listings, on a blocking thread. Requests use the previous catalog
+    /// until then.
     pub(crate) async fn rebuild_catalog(self: &Arc<Self>) {
         let host = self.clone();
         let wish = 1 + self.wanted_catalogs.fetch_add(1, Ordering::SeqCst);
-        let built = tokio::task::spawn_blocking(move || host.fulfil(wish));
+        let built = tokio::task::spawn_blocking(move || host.build_requested_catalog(wish));
         if built.await.is_err() {
-            tracing::error!("the catalog could not be built; the one before stays in use");
+            tracing::error!("building the catalog failed; the previous catalog stays in use");
         }
     }
 
-    /// Builds a catalog, unless one was begun after the wish was made: when hundreds of servers are listed
-    /// at once, most wishes are fulfilled by the catalog of another.
-    fn fulfil(&self, wish: u64) {
+    /// Builds a catalog, unless a build that began after this request covers it: when hundreds of servers are
+    /// listed at once, most requests share a build.
+    fn build_requested_catalog(&self, wish: u64) {
         let mut built = lock(&self.built_catalogs);
         if *built >= wish {
             return;
@@ -118,55 +118,56 @@ impl GatewayHost {
         self.catalog_changed.notify_one();
     }
 
-    /// Puts another configuration in place of the one before. If it cannot be used, everything
-    /// stays as it is.
+    /// Replaces the effective configuration (reload). If the new one cannot be used, nothing changes.
     pub async fn replace_config(
         self: &Arc<Self>,
         config: &Config,
     ) -> anyhow::Result<ServerChanges> {
         let before = self.gateway();
         let lookup = vault::lookup(config, &before.services.store).await?;
-        let context = upstream_context(
+        let context = server_context(
             config,
             &before.services.store,
             lookup,
             &before.services.index.embedder(),
         )?;
-        let servers = with_listings(config.running(), &before.services.store).await?;
+        let servers = load_listings(config.running_servers(), &before.services.store).await?;
         let upstreams = before.upstreams.succeeded_by(servers, &context);
         let tool_files = DeclaredTools::read(
             config.catalog.clone(),
             &before.services.credentials.names(),
             &before.tool_files.offered(),
         );
-        let web = before.web.succeeded_by(&config.web, &context.lookup);
-        let reached = reached(config, upstreams, tool_files, web, &context.lookup);
-        let after = Arc::new(before.succeeded_by(config, reached));
+        let web = before.web.with_settings(&config.web, &context.lookup);
+        let reached = build_backends(config, upstreams, tool_files, web, &context.lookup);
+        let after = Arc::new(before.with_config(config, reached));
         // The first request to the new gateway must not find the catalog empty.
         let empty = after.clone();
         let _ = tokio::task::spawn_blocking(move || empty.rebuild_catalog()).await;
         self.gateway.store(after.clone());
         after.services.intents.forget_results();
         tokio::spawn(check_templates(after.clone()));
-        // The catalog is built again only now: a listing that came meanwhile went into the gateway
-        // before.
+        // Rebuilds the catalog once more: a listing that arrived in the meantime went to the previous gateway.
         self.rebuild_catalog().await;
         for server in before
             .upstreams
             .iter()
-            .filter(|server| is_gone(server, &after.upstreams))
+            .filter(|server| is_replaced(server, &after.upstreams))
         {
             let server = server.clone();
             tokio::spawn(async move { server.retire().await });
         }
-        Ok(ServerChanges::between(&before.upstreams, &after.upstreams))
+        Ok(ServerChanges::between_servers(
+            &before.upstreams,
+            &after.upstreams,
+        ))
     }
 }
 
 impl ServerChanges {
-    fn between(before: &Upstreams, after: &Upstreams) -> Self {
+    fn between_servers(before: &Upstreams, after: &Upstreams) -> Self {
         let mut found = Self::default();
-        for server in before.iter().filter(|server| is_gone(server, after)) {
+        for server in before.iter().filter(|server| is_replaced(server, after)) {
             let name = server.name().clone();
             if after.get(&name).is_some() {
                 &mut found.changed
@@ -184,20 +185,20 @@ impl ServerChanges {
     }
 }
 
-fn is_gone(server: &Arc<Server>, after: &Upstreams) -> bool {
+fn is_replaced(server: &Arc<Server>, after: &Upstreams) -> bool {
     after
         .get(server.name())
         .is_none_or(|it| !Arc::ptr_eq(it, server))
 }
 
-fn reached(
+fn build_backends(
     config: &Config,
     upstreams: Arc<Upstreams>,
     tool_files: DeclaredTools,
     web: ConfiguredWeb,
     lookup: &Lookup,
-) -> Reached {
-    Reached {
+) -> Backends {
+    Backends {
         upstreams,
         tool_files,
         web,
@@ -206,7 +207,7 @@ fn reached(
     }
 }
 
-fn upstream_context(
+fn server_context(
     config: &Config,
     store: &Store,
     lookup: Lookup,
@@ -224,9 +225,12 @@ fn upstream_context(
     })
 }
 
-/// Returns what servers offered in an earlier run, without opening or starting anything.
-pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_store::Error> {
-    let servers = with_listings(config.running(), store).await?;
+/// Returns the catalog of an earlier run, from stored listings, without starting any server.
+pub async fn stored_catalog(
+    config: &Config,
+    store: &Store,
+) -> Result<Catalog, kitbag_store::Error> {
+    let servers = load_listings(config.running_servers(), store).await?;
     let listings = servers
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
@@ -241,46 +245,46 @@ pub async fn known(config: &Config, store: &Store) -> Result<Catalog, kitbag_sto
     }))
 }
 
-/// Each server with what it offered in an earlier run, unless its configuration has changed since.
-async fn with_listings(
+/// Returns each server with its stored listing, unless its configuration has changed since.
+async fn load_listings(
     specs: impl Iterator<Item = &ServerSpec>,
     store: &Store,
 ) -> Result<Vec<(ServerSpec, Option<Listing>)>, kitbag_store::Error> {
     let mut servers = Vec::new();
     for spec in specs {
-        servers.push((spec.clone(), stored_listing(spec, store).await?));
+        servers.push((spec.clone(), load_listing(spec, store).await?));
     }
     Ok(servers)
 }
 
-/// The listing of a server in the store, unless its configuration has changed since.
-pub(crate) async fn stored_listing(
+/// Returns the stored listing of a server, unless its configuration has changed since.
+pub(crate) async fn load_listing(
     spec: &ServerSpec,
     store: &Store,
 ) -> Result<Option<Listing>, kitbag_store::Error> {
     let stored = store.listing(&spec.name).await?;
     let stored = stored.filter(|stored| stored.fingerprint == spec.fingerprint());
-    // A long listing takes a while to read, and requests must not wait for that.
-    let reading = tokio::task::spawn_blocking(move || read_listing(&stored?));
+    // Parsing a long listing takes a while, and requests must not wait for it.
+    let reading = tokio::task::spawn_blocking(move || parse_listing(&stored?));
     Ok(reading.await.unwrap_or_default())
 }
 
-fn read_listing(stored: &StoredListing) -> Option<Listing> {
+fn parse_listing(stored: &StoredListing) -> Option<Listing> {
     Listing::read(&stored.body, stored.listed_at)
 }
 
 #[cfg(test)]
 mod tests {
-    use kitbag_config::{KeyPlace, Overrides, Surroundings, parse};
+    use kitbag_config::{Environment, KeyLocation, Overrides, parse};
 
     use super::*;
 
     #[tokio::test]
     async fn who_looked_for_secrets_under_a_key_that_was_moved_is_opened_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let around = Surroundings {
+        let around = Environment {
             home: Some(folder.path().into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         let text = "[servers.a]\ncommand = 'a'\n[agents]\nenabled = false";
         let mut config = parse(text, None, &Overrides::default(), &around).unwrap();
@@ -289,7 +293,7 @@ mod tests {
             host.replace_config(&config).await.unwrap(),
             ServerChanges::default()
         );
-        config.secret_key = KeyPlace::Keyring;
+        config.secret_key = KeyLocation::Keyring;
         let done = host.replace_config(&config).await.unwrap();
         assert_eq!(done.changed, BTreeSet::from(["a".parse().unwrap()]));
     }

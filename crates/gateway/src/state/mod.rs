@@ -1,30 +1,31 @@
-//! Everything that outlives a request: the gateway in use, the services of the process, and the
-//! background tasks that keep both current.
+//! State that outlives a request: the current gateway, the services of the process, and the background
+//! tasks that keep both up to date.
 //!
-//! Knows neither turns nor surfaces; what it needs from a request is passed in.
+//! May touch the store, the servers, the catalog and the index. Knows neither turns nor surfaces: functions
+//! receive what they need from a request as arguments.
 //!
 //! # Layout
-//! - [`host`]: holds the current gateway and swaps in a new one; `gateway`: everything built from one
-//!   configuration; `services`: everything the process keeps
-//! - [`background`], `follow_notices`, [`follow_store`], [`follow_tool_files`]: react to changes of
-//!   servers, of the store and of files
+//! - [`host`]: holds the current gateway and replaces it on a reload; `gateway`: everything built from one
+//!   configuration; `services`: everything that lives as long as the process
+//! - [`background`]: periodic tasks; `follow_notices`, [`follow_store`], [`follow_tool_files`]: react to
+//!   notifications from servers, and to changes in the store and of tool files
 //! - [`workers`], [`web_pages`], [`address_guard`], [`store_place`]: build parts of a gateway from its
 //!   configuration
-//! - [`files`], [`clock`], `secret`, `per_caller`, `readiness`: small parts that several rooms share
+//! - [`files`], [`clock`], `secret`, `per_caller`, `readiness`: small parts that several folders share
 
 pub mod address_guard;
 pub mod background;
 pub mod clock;
-pub mod files;
+pub mod file_limit;
 pub(crate) mod follow_notices;
 pub mod follow_store;
 pub mod follow_tool_files;
 pub(crate) mod gateway;
 pub mod host;
 pub(crate) mod per_caller;
+pub(crate) mod random_ids;
 pub(crate) mod readiness;
-pub(crate) mod secret;
 pub(crate) mod services;
-pub mod store_place;
+pub mod store_address;
 pub mod web_pages;
 pub mod workers;

@@ -1,4 +1,4 @@
-//! Keeps a value for each caller, of so many callers at most that keys cannot fill the memory.
+//! A cache with one value per caller, limited so that many keys cannot exhaust the memory.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 
-/// Beyond this many callers all are forgotten. A value is made again when it is asked for.
+/// Beyond this many callers, the cache is cleared. Values are recomputed on demand.
 const MOST_CALLERS: usize = 10_000;
 
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(crate) struct PerCaller<T> {
 }
 
 impl<T: Clone> PerCaller<T> {
-    /// Returns the value of a caller, which is made the first time, outside the lock.
+    /// Returns the caller's value, and computes it the first time, outside the lock.
     pub(crate) fn get_or_make(&self, caller: &Caller, make: impl FnOnce() -> T) -> T {
         if let Some(known) = lock(&self.by_caller).get(caller) {
             return known.clone();
@@ -28,7 +28,7 @@ impl<T: Clone> PerCaller<T> {
         by_caller.entry(caller.clone()).or_insert(made).clone()
     }
 
-    /// Gives a caller who has a value another one, and returns the value before.
+    /// Replaces the value of a caller who has one, and returns the previous value.
     pub(crate) fn replace(&self, caller: &Caller, value: T) -> Option<T> {
         let mut by_caller = lock(&self.by_caller);
         let kept = by_caller.get_mut(caller)?;

@@ -1,16 +1,16 @@
-//! The last answer to the question if the store can be written.
+//! Checks for `GET /ready` whether the store is writable, and caches the result for a moment.
 
 use std::time::{Duration, Instant};
 
 use kitbag_store::Store;
 use tokio::sync::Mutex;
 
-/// The time for which an answer of the store is used again, because any client may ask at any rate.
-const TRUSTED_FOR: Duration = Duration::from_secs(1);
-/// A store that takes longer to write a few bytes would keep every call waiting.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The time for which a result is cached, because any client may ask at any rate.
+const CACHE_TIME: Duration = Duration::from_secs(1);
+/// The timeout of a check. A store that takes longer to write a few bytes would delay every call.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The last finding about the store, and its time.
+/// The last result, and its time.
 #[derive(Debug, Default)]
 pub(crate) struct Readiness {
     store: Mutex<Option<(Instant, bool)>>,
@@ -18,21 +18,21 @@ pub(crate) struct Readiness {
 
 impl Readiness {
     pub(crate) async fn can_write(&self, store: &Store) -> bool {
-        // Held while the store is asked, so that all requests that come meanwhile share the answer.
+        // Locked during the check, so that concurrent requests share its result.
         let mut known = self.store.lock().await;
         if let Some((at, answer)) = *known
-            && at.elapsed() < TRUSTED_FOR
+            && at.elapsed() < CACHE_TIME
         {
             return answer;
         }
-        let answer = match tokio::time::timeout(PATIENCE, store.check_writable()).await {
+        let answer = match tokio::time::timeout(CHECK_TIMEOUT, store.check_writable()).await {
             Ok(Ok(())) => true,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "not ready: the store cannot be written");
                 false
             }
             Err(_) => {
-                tracing::warn!("not ready: the store does not get to writing");
+                tracing::warn!("not ready: writing to the store timed out");
                 false
             }
         };

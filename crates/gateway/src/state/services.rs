@@ -1,4 +1,5 @@
-//! The part of the gateway that the process keeps. It outlives every configuration.
+//! The services that live as long as the process and outlive every configuration: store, sessions, index,
+//! meter, audit.
 
 use std::sync::{Arc, OnceLock};
 
@@ -6,8 +7,8 @@ use kitbag_clients::without_secrets;
 use kitbag_config::Config;
 use kitbag_store::{AuditSink, Store};
 
-use crate::call::kept::Kept;
 use crate::call::parking::Parking;
+use crate::call::remainder::Remainders;
 use crate::call::tasks::Tasks;
 use crate::catalog::definitions::Definitions;
 use crate::catalog::drift::DriftLog;
@@ -34,7 +35,7 @@ pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
     pub(crate) refusals: Arc<Refusals>,
-    /// The rows of searches that each tenant may still cause.
+    /// How many audit rows of searches each tenant may still cause.
     pub(crate) inquiries: Arc<TenantBudgets>,
     pub sessions: Arc<SessionRegistry>,
     pub(crate) holders: Arc<KeyHolders>,
@@ -43,7 +44,7 @@ pub struct Services {
     pub(crate) tasks: Arc<Tasks>,
     pub index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) kept: Arc<Kept>,
+    pub(crate) kept: Arc<Remainders>,
     pub(crate) client_lists: Arc<ClientLists>,
     pub(crate) told_guides: Arc<ToldGuides>,
     pub(crate) learner: Learner,
@@ -52,15 +53,14 @@ pub struct Services {
     pub(crate) readiness: Arc<Readiness>,
     pub(crate) definitions: Arc<Definitions>,
     pub(crate) drift_log: Arc<DriftLog>,
-    /// The connections to vendors of models, made when the first request to one comes.
+    /// The HTTP client for vendors of models, created for the first request.
     relay: OnceLock<Relay>,
     pub(crate) intents: Arc<Intents>,
     pub(crate) credentials: Credentials,
 }
 
 impl Services {
-    /// Makes the services with which a process begins. Of the configuration they take only what
-    /// holds until the process ends.
+    /// Creates the services of a process. They read only those settings that a reload does not change.
     pub(crate) fn new(
         config: &Config,
         store: Store,

@@ -1,4 +1,4 @@
-//! The rooms for pages of the web, as the configuration wants them.
+//! Builds the page reader and the browser from the `[web]` section of the configuration.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,31 +14,38 @@ use kitbag_web::{
 
 use crate::state::address_guard::address_guard;
 
-/// The rooms, and what they were made from.
+/// The page reader and the browser, and the settings they were built from.
 #[derive(Clone)]
 pub(crate) struct ConfiguredWeb {
     settings: WebSettings,
     roots: Option<RootCertificates>,
-    /// Absent if the certificates cannot be used.
+    /// `None` if the certificates cannot be used.
     pub(crate) pages: Option<Arc<WebPages>>,
 }
 
 impl ConfiguredWeb {
     pub(crate) fn new(settings: &WebSettings, lookup: &Lookup) -> Self {
-        Self::of(settings, roots(settings), lookup)
+        Self::with_roots(settings, load_roots(settings), lookup)
     }
 
-    /// With the same settings the rooms stay, with the number of pictures they take at once.
-    pub(crate) fn succeeded_by(&self, settings: &WebSettings, lookup: &Lookup) -> Self {
-        let roots = roots(settings);
+    /// Reuses the reader and the browser if the settings are the same, so that the limit of concurrent
+    /// screenshots stays shared.
+    pub(crate) fn with_settings(&self, settings: &WebSettings, lookup: &Lookup) -> Self {
+        let roots = load_roots(settings);
         match self.settings == *settings && self.roots == roots {
             true => self.clone(),
-            false => Self::of(settings, roots, lookup),
+            false => Self::with_roots(settings, roots, lookup),
         }
     }
 
-    fn of(settings: &WebSettings, roots: Option<RootCertificates>, lookup: &Lookup) -> Self {
-        let pages = roots.clone().map(|roots| pages(settings, roots, lookup));
+    fn with_roots(
+        settings: &WebSettings,
+        roots: Option<RootCertificates>,
+        lookup: &Lookup,
+    ) -> Self {
+        let pages = roots
+            .clone()
+            .map(|roots| build_pages(settings, roots, lookup));
         Self {
             pages: pages.map(Arc::new),
             settings: settings.clone(),
@@ -47,14 +54,14 @@ impl ConfiguredWeb {
     }
 }
 
-/// Returns the program that pictures pages.
+/// Returns the path of the browser that takes screenshots.
 pub fn browser_program(settings: &WebSettings) -> Result<PathBuf, BrowserError> {
     let guard = address_guard(settings.addresses.clone());
-    browser(settings, RootCertificates::default(), guard).program()
+    build_browser(settings, RootCertificates::default(), guard).program()
 }
 
-/// Reads the operator's own certificates; none if they cannot be used.
-fn roots(settings: &WebSettings) -> Option<RootCertificates> {
+/// Reads the operator's certificate authorities. Returns `None` if they cannot be used.
+fn load_roots(settings: &WebSettings) -> Option<RootCertificates> {
     let Some(path) = &settings.certificate_authorities else {
         return Some(RootCertificates::default());
     };
@@ -62,13 +69,13 @@ fn roots(settings: &WebSettings) -> Option<RootCertificates> {
         Ok(roots) => Some(roots),
         Err(error) => {
             let path = path.display();
-            tracing::warn!(%path, %error, "`certificate_authorities` under [web] cannot be used, so no page is read");
+            tracing::warn!(%path, %error, "`certificate_authorities` under [web] cannot be used; reading web pages is disabled");
             None
         }
     }
 }
 
-fn pages(settings: &WebSettings, roots: RootCertificates, lookup: &Lookup) -> WebPages {
+fn build_pages(settings: &WebSettings, roots: RootCertificates, lookup: &Lookup) -> WebPages {
     let guard = address_guard(settings.addresses.clone());
     let service = settings
         .reader
@@ -80,11 +87,11 @@ fn pages(settings: &WebSettings, roots: RootCertificates, lookup: &Lookup) -> We
             roots: roots.clone(),
             ..ReaderSettings::new(guard.clone())
         }),
-        browser: browser(settings, roots, guard),
+        browser: build_browser(settings, roots, guard),
     }
 }
 
-fn browser(settings: &WebSettings, roots: RootCertificates, guard: AddressGuard) -> Browser {
+fn build_browser(settings: &WebSettings, roots: RootCertificates, guard: AddressGuard) -> Browser {
     Browser::new(BrowserSettings {
         program: settings.browser_program.clone(),
         roots,

@@ -1,14 +1,14 @@
-//! The sandbox of a configuration: its limits, and this program once more as the worker.
+//! Builds the sandbox from the `[code]` section: time, memory and output limits, and this binary as the worker.
 
 use std::time::Duration;
 
 use kitbag_config::Code;
 use kitbag_sandbox::{Budget, Isolation, Sandbox, SandboxSettings, WorkerCommand};
 
-pub fn sandbox_of(code: &Code) -> Sandbox {
+pub fn build_sandbox(code: &Code) -> Sandbox {
     Sandbox::new(SandboxSettings {
         worker: WorkerCommand::this_program(),
-        budget: budget(code),
+        budget: run_budget(code),
         warm: code.warm_workers,
         most: code.workers,
         isolation: match code.best_effort {
@@ -18,11 +18,9 @@ pub fn sandbox_of(code: &Code) -> Sandbox {
     })
 }
 
-fn budget(code: &Code) -> Budget {
-    /// A megabyte, as memory is counted.
+fn run_budget(code: &Code) -> Budget {
     const MEGABYTE: usize = 1024 * 1024;
-    /// The engine stops a busy program by itself a moment before its process would be killed, and
-    /// says so.
+    /// The engine stops a busy program, with a clear error, this long before its process would be killed.
     const GRACE: Duration = Duration::from_millis(500);
     Budget {
         wall: code.timeout + GRACE,

@@ -1,11 +1,11 @@
 //! The answer to a tool call as a context can hold it: cut to fit, with remarks for the model, and
 //! counted.
 
-use kitbag_budget::{Fitted, fit, notice};
+use kitbag_budget::{TruncateOutcome, notice};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::json;
 
-use super::tools::AlwaysOn;
+use super::tools::AlwaysOnTool;
 use crate::call::bridge;
 use crate::call::failure::Failure;
 use crate::turn::Turn;
@@ -13,12 +13,12 @@ use crate::turn::view::View;
 use kitbag_schema::{Misfit, Taken};
 
 /// Puts what a client is answered on the bill of the tool of this name.
-pub(super) fn metered(
+pub(super) fn record_tokens(
     turn: &Turn,
     name: &str,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
-    let is_known = AlwaysOn::named(name).is_some() || turn.catalog.tool(name).is_some();
+    let is_known = AlwaysOnTool::from_name(name).is_some() || turn.catalog.tool(name).is_some();
     let known = is_known.then_some(name);
     turn.gateway
         .services
@@ -29,7 +29,7 @@ pub(super) fn metered(
 
 /// Reads arguments that do not fit as they were meant, where they can only have been meant in one
 /// way.
-pub(crate) fn as_meant(turn: &Turn, name: &str, params: &mut RawObject) -> Option<Taken> {
+pub(crate) fn correct_arguments(turn: &Turn, name: &str, params: &mut RawObject) -> Option<Taken> {
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
     let taken = checker.taken(definition, params.get("arguments")?)?;
@@ -38,11 +38,11 @@ pub(crate) fn as_meant(turn: &Turn, name: &str, params: &mut RawObject) -> Optio
 }
 
 /// Tells the model how its arguments were read.
-pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
+pub(crate) fn add_correction_note(result: Raw, taken: Option<&Taken>) -> Raw {
     match taken {
         // A question, or the ticket of a task, is not for the model.
         Some(taken) if RawObject::peek(&result, "content").is_some() => {
-            with_text(result, &format!("[{taken}]"))
+            append_text(result, &format!("[{taken}]"))
         }
         _ => result,
     }
@@ -50,11 +50,11 @@ pub(crate) fn with_taken(result: Raw, taken: Option<&Taken>) -> Raw {
 
 /// A tool's result cut to fit. It says so if its tool's own output schema forbids it, so that a
 /// reader does not rely on its shape.
-pub(super) fn remarked(turn: &Turn, name: &str, result: Raw, tokens: usize) -> Raw {
-    let broken = broken_promise(turn, name, &result);
-    let result = fitted(turn, result, tokens);
+pub(super) fn truncate_and_check(turn: &Turn, name: &str, result: Raw, tokens: usize) -> Raw {
+    let broken = output_misfit(turn, name, &result);
+    let result = truncate_to_budget(turn, result, tokens);
     match broken {
-        Some(misfit) => with_text(
+        Some(misfit) => append_text(
             result,
             &format!("[This result does not fit the tool's own output schema:\n{misfit}]"),
         ),
@@ -62,7 +62,7 @@ pub(super) fn remarked(turn: &Turn, name: &str, result: Raw, tokens: usize) -> R
     }
 }
 
-fn broken_promise(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
+fn output_misfit(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
     let structured = RawObject::peek(result, "structuredContent")?;
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
@@ -75,44 +75,48 @@ fn broken_promise(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
 }
 
 /// Cuts a result that is too long, and keeps the whole of it for this caller.
-pub(super) fn fitted(turn: &Turn, result: Raw, tokens: usize) -> Raw {
-    if bridge::is_input_required(&result).is_some() {
+pub(super) fn truncate_to_budget(turn: &Turn, result: Raw, tokens: usize) -> Raw {
+    if bridge::input_requests(&result).is_some() {
         return result;
     }
-    match fit(result.get(), tokens) {
-        Fitted::Whole => result,
-        Fitted::Cut(cut) => {
+    match kitbag_budget::truncate_to_budget(result.get(), tokens) {
+        TruncateOutcome::Whole => result,
+        TruncateOutcome::Cut(cut) => {
             let kept = &turn.gateway.services.kept;
-            let id = kept.keep(turn.caller(), cut.pages.clone());
-            let notice = notice::cut(&cut, |offset| read_on(&id, offset), counting(turn));
+            let id = kept.insert(turn.caller(), cut.pages.clone());
+            let notice = notice::truncation_notice(
+                &cut,
+                |offset| continuation_call(&id, offset),
+                counting_tool(turn),
+            );
             cut.answer(&notice)
         }
     }
 }
 
 /// Returns what this client has to count or filter a result without reading it.
-fn counting(turn: &Turn) -> &'static str {
+fn counting_tool(turn: &Turn) -> &'static str {
     let has_programs = match turn.view {
-        View::Merged(surface) => AlwaysOn::RunCode.is_on(surface, &turn.gateway.code),
+        View::Merged(surface) => AlwaysOnTool::RunCode.is_on(surface, &turn.gateway.code),
         View::One(_) => false,
     };
     match has_programs {
-        true => AlwaysOn::RunCode.name(),
+        true => AlwaysOnTool::RunCode.name(),
         false => "a tool or its arguments",
     }
 }
 
-pub(super) fn read_on(result: &str, offset: usize) -> String {
+pub(super) fn continuation_call(result: &str, offset: usize) -> String {
     format!("call_api(result: \"{result}\", offset: {offset})")
 }
 
 /// A result that is only text, as the always-on tools give it.
-pub(super) fn text(text: &str) -> Raw {
+pub(super) fn text_result(text: &str) -> Raw {
     raw(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
 /// A result with one more text in it.
-pub(super) fn with_text(result: Raw, text: &str) -> Raw {
+pub(super) fn append_text(result: Raw, text: &str) -> Raw {
     let Ok(mut object) = RawObject::open(&result) else {
         return result;
     };

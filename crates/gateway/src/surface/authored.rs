@@ -20,8 +20,8 @@ use crate::call::failure::Failure;
 const OPAQUE: [&str; 3] = ["requestState", "taskId", "nextCursor"];
 
 /// JSON of a server as a model may read it.
-pub(crate) fn shown(json: Raw, secrets: &Secrets) -> Raw {
-    let Cow::Owned(clean) = cleaned(json.get(), secrets) else {
+pub(crate) fn sanitize_json(json: Raw, secrets: &Secrets) -> Raw {
+    let Cow::Owned(clean) = sanitize_strings(json.get(), secrets) else {
         return json;
     };
     // Only strings were replaced, by strings, so it is JSON as before.
@@ -29,24 +29,24 @@ pub(crate) fn shown(json: Raw, secrets: &Secrets) -> Raw {
 }
 
 /// Returns a server's account of what went wrong, as a model may read it.
-pub(crate) fn shown_failure(failure: Failure, secrets: &Secrets) -> Failure {
+pub(crate) fn sanitize_failure(failure: Failure, secrets: &Secrets) -> Failure {
     match failure {
         Failure::Upstream(CallError::Refused { server, mut error }) => {
-            error.message = shown_text(&error.message, secrets);
-            error.data = error.data.map(|data| shown(data, secrets));
+            error.message = sanitize_text(&error.message, secrets);
+            error.data = error.data.map(|data| sanitize_json(data, secrets));
             Failure::Upstream(CallError::Refused { server, error })
         }
         other => other,
     }
 }
 
-pub(crate) fn shown_text(text: &str, secrets: &Secrets) -> String {
+pub(crate) fn sanitize_text(text: &str, secrets: &Secrets) -> String {
     secrets.hidden_in(&visible(text)).into_owned()
 }
 
 /// Lets the questions in a result name the server that asks, where several servers are merged and
 /// the person sees only Kitbag.
-pub(crate) fn introduced_in(result: Raw, server: &ServerName) -> Raw {
+pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
     if !result.get().contains("\"inputRequests\"") {
         return result;
     }
@@ -61,7 +61,7 @@ pub(crate) fn introduced_in(result: Raw, server: &ServerName) -> Raw {
         .map(|(key, question)| {
             (
                 key.to_owned(),
-                introduced_question(question.to_owned(), server),
+                name_server_in_question(question.to_owned(), server),
             )
         })
         .collect();
@@ -69,7 +69,7 @@ pub(crate) fn introduced_in(result: Raw, server: &ServerName) -> Raw {
     object.to_raw()
 }
 
-fn introduced_question(question: Raw, server: &ServerName) -> Raw {
+fn name_server_in_question(question: Raw, server: &ServerName) -> Raw {
     let Ok(mut object) = RawObject::open(&question) else {
         return question;
     };
@@ -77,26 +77,26 @@ fn introduced_question(question: Raw, server: &ServerName) -> Raw {
         return question;
     };
     let method: String = object.read("method").unwrap_or_default();
-    object.put("params", &introduced(&method, params, server));
+    object.put("params", &name_server_in_params(&method, params, server));
     object.to_raw()
 }
 
 /// A question with the name of the server that asks in front of its text.
-pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw {
+pub(crate) fn name_server_in_params(method: &str, params: Raw, server: &ServerName) -> Raw {
     let Ok(mut object) = RawObject::open(&params) else {
         return params;
     };
     match method {
         method::ELICIT => {
             let message: String = object.read("message").unwrap_or_default();
-            object.put("message", &asks(server, &message));
+            object.put("message", &prefix_server(server, &message));
         }
         method::CREATE_MESSAGE => {
             let mut messages: Vec<Raw> = object.read("messages").unwrap_or_default();
             let Some(first) = messages.first_mut() else {
                 return params;
             };
-            *first = introduced_message(first.clone(), server);
+            *first = name_server_in_message(first.clone(), server);
             object.put("messages", &messages);
         }
         _ => return params,
@@ -104,12 +104,12 @@ pub(crate) fn introduced(method: &str, params: Raw, server: &ServerName) -> Raw 
     object.to_raw()
 }
 
-fn introduced_message(message: Raw, server: &ServerName) -> Raw {
+fn name_server_in_message(message: Raw, server: &ServerName) -> Raw {
     let Ok(mut object) = RawObject::open(&message) else {
         return message;
     };
     let content = object.get("content");
-    let Some(content) = content.and_then(|content| introduced_content(content, server)) else {
+    let Some(content) = content.and_then(|content| name_server_in_content(content, server)) else {
         return message;
     };
     object.set("content", content);
@@ -117,36 +117,36 @@ fn introduced_message(message: Raw, server: &ServerName) -> Raw {
 }
 
 /// The content of a message is one block or several; the first text is introduced.
-fn introduced_content(content: &RawValue, server: &ServerName) -> Option<Raw> {
+fn name_server_in_content(content: &RawValue, server: &ServerName) -> Option<Raw> {
     let Ok(mut blocks) = serde_json::from_str::<Vec<Raw>>(content.get()) else {
-        return introduced_block(content, server);
+        return name_server_in_block(content, server);
     };
     let (at, block) = blocks
         .iter()
         .enumerate()
-        .find_map(|(at, block)| Some((at, introduced_block(block, server)?)))?;
+        .find_map(|(at, block)| Some((at, name_server_in_block(block, server)?)))?;
     blocks[at] = block;
     Some(raw(&blocks))
 }
 
-fn introduced_block(block: &RawValue, server: &ServerName) -> Option<Raw> {
+fn name_server_in_block(block: &RawValue, server: &ServerName) -> Option<Raw> {
     let mut block = RawObject::open(block).ok()?;
     let text: String = block.read("text")?;
-    block.put("text", &asks(server, &text));
+    block.put("text", &prefix_server(server, &text));
     Some(block.to_raw())
 }
 
-fn asks(server: &ServerName, text: &str) -> String {
+fn prefix_server(server: &ServerName, text: &str) -> String {
     format!("`{server}` asks: {text}")
 }
 
-fn cleaned<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {
+fn sanitize_strings<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {
     if is_plain(json) && !secrets.are_in(json) {
         return Cow::Borrowed(json);
     }
     replace_strings(json, |string| {
         let is_opaque = !string.is_name && string.depth == 1 && OPAQUE.contains(&string.member);
-        (!is_opaque).then(|| cleaned_string(string.literal, secrets))?
+        (!is_opaque).then(|| sanitize_literal(string.literal, secrets))?
     })
 }
 
@@ -158,12 +158,12 @@ fn is_plain(json: &str) -> bool {
             .any(|escape| json.contains(escape))
 }
 
-fn cleaned_string(literal: &str, secrets: &Secrets) -> Option<String> {
+fn sanitize_literal(literal: &str, secrets: &Secrets) -> Option<String> {
     if is_plain(literal) && !secrets.are_in(literal) {
         return None;
     }
     let text = serde_json::from_str::<String>(literal).ok()?;
-    let clean = shown_text(&text, secrets);
+    let clean = sanitize_text(&text, secrets);
     (clean != text).then(|| serde_json::Value::String(clean).to_string())
 }
 
@@ -177,7 +177,10 @@ mod tests {
     #[track_caller]
     fn check(json: &str, expected: &str) {
         let json: Raw = serde_json::from_str(json).unwrap();
-        assert_eq!(shown(json, &Secrets::of(["s3cret-token"])).get(), expected);
+        assert_eq!(
+            sanitize_json(json, &Secrets::of(["s3cret-token"])).get(),
+            expected
+        );
     }
 
     #[test]
@@ -212,7 +215,7 @@ mod tests {
     fn a_question_says_which_server_asks() {
         let server = "github".parse().unwrap();
         let check = |method: &str, params: &Value, pointer: &str, expected: &str| {
-            let found = introduced(method, raw(params), &server);
+            let found = name_server_in_params(method, raw(params), &server);
             let found: Value = serde_json::from_str(found.get()).unwrap();
             assert_eq!(found.pointer(pointer).unwrap(), expected, "{found}");
         };
@@ -246,7 +249,8 @@ mod tests {
         let result = raw(
             &json!({ "inputRequests": { "q": { "method": method::ELICIT, "params": { "message": "Who?" } } } }),
         );
-        let found: Value = serde_json::from_str(introduced_in(result, &server).get()).unwrap();
+        let found: Value =
+            serde_json::from_str(name_server_in_result(result, &server).get()).unwrap();
         assert_eq!(
             found["inputRequests"]["q"]["params"]["message"],
             "`github` asks: Who?"

@@ -10,16 +10,16 @@ use kitbag_wire::{Era, Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::with_taken;
-use super::own::arguments;
+use super::answer::add_correction_note;
+use super::own::parse_arguments;
 use super::request::ApiRequest;
-use super::tools::AlwaysOn;
+use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use crate::call::reply;
 use crate::turn::Turn;
 use crate::turn::client::ClientCapabilities;
 
-pub(super) const MOST_CALLS: usize = 10;
+pub(super) const MAX_CALLS: usize = 10;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,18 +28,22 @@ pub(super) struct Batch {
     pub(super) calls: Vec<Raw>,
 }
 
-pub(super) async fn run(turn: &Turn, batch: Batch, params: RawObject) -> Result<Raw, Failure> {
+pub(super) async fn run_batch(
+    turn: &Turn,
+    batch: Batch,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     let count = batch.calls.len();
-    if count == 0 || count > MOST_CALLS {
+    if count == 0 || count > MAX_CALLS {
         let what =
-            format!("batch_execute takes 1 to {MOST_CALLS} calls and got {count}; nothing was run");
-        return Err(Failure::params(what));
+            format!("batch_execute takes 1 to {MAX_CALLS} calls and got {count}; nothing was run");
+        return Err(Failure::bad_params(what));
     }
     let tokens = turn.gateway.surfaces.result_tokens / count;
-    let turn = &unasked(turn);
+    let turn = &without_questions(turn);
     let calls = batch.calls.iter().enumerate();
-    let calls = calls.map(|(number, call)| BatchedCall::read(turn, number, call));
-    let each = lanes(calls.collect()).into_iter();
+    let calls = calls.map(|(number, call)| BatchedCall::parse(turn, number, call));
+    let each = build_lanes(calls.collect()).into_iter();
     let each = each.map(|lane| run_lane(turn, lane, &params, tokens));
     let mut answers: Vec<_> = join_all(each).await.into_iter().flatten().collect();
     answers.sort_by_key(|answer| answer.number);
@@ -63,11 +67,11 @@ pub(super) async fn run(turn: &Turn, batch: Batch, params: RawObject) -> Result<
 struct BatchedCall {
     number: usize,
     read: Result<(ApiRequest, Option<Taken>), Failure>,
-    place: CallPlace,
+    place: CallRoute,
 }
 
 /// The server or API that a call goes to, if it goes to one, and whether it may write there.
-struct CallPlace {
+struct CallRoute {
     provider: Option<String>,
     writes: bool,
 }
@@ -85,10 +89,10 @@ type Lane = Vec<Vec<BatchedCall>>;
 
 /// Orders the calls to each server: a call that may write waits for all calls before it, and a call
 /// that only reads for the writes before it. Calls to different servers do not wait for each other.
-fn lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
+fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
     let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
     for call in calls {
-        let CallPlace { provider, writes } = &call.place;
+        let CallRoute { provider, writes } = &call.place;
         let known = lanes
             .iter_mut()
             .find(|(other, ..)| provider.is_some() && other == provider);
@@ -117,19 +121,23 @@ async fn run_lane(
     for stage in lane {
         let calls = stage
             .into_iter()
-            .map(|call| call.run(turn, inner(params), tokens));
+            .map(|call| call.run_call(turn, params_for_call(params), tokens));
         answers.extend(join_all(calls).await);
     }
     answers
 }
 
 impl BatchedCall {
-    fn read(turn: &Turn, number: usize, call: &Raw) -> Self {
-        let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, Some(call));
-        let read = read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken)));
+    fn parse(turn: &Turn, number: usize, call: &Raw) -> Self {
+        let read = parse_arguments(
+            &turn.gateway.services.checker,
+            AlwaysOnTool::Call,
+            Some(call),
+        );
+        let read = read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)));
         let place = match &read {
-            Ok((request, _)) => CallPlace::of(turn, request),
-            Err(_) => CallPlace::NOWHERE,
+            Ok((request, _)) => CallRoute::for_request(turn, request),
+            Err(_) => CallRoute::NOWHERE,
         };
         Self {
             number,
@@ -138,9 +146,9 @@ impl BatchedCall {
         }
     }
 
-    async fn run(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
+    async fn run_call(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
         let era = turn.client.era;
-        let told = |failure: Failure| Ok(reply::tool_result(&failure, era));
+        let told = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
         let (request, taken) = match self.read {
             Ok(read) => read,
             Err(failure) => {
@@ -152,13 +160,13 @@ impl BatchedCall {
             }
         };
         let subject = request.subject();
-        let result = match request.run(turn, params, tokens).await {
-            Err(failure) if wants_input(&failure) => told(Failure::params(
+        let result = match request.run_request(turn, params, tokens).await {
+            Err(failure) if needs_input(&failure) => told(Failure::bad_params(
                 "it asks for input first; call it alone with call_api",
             )),
             Err(Failure::Cancelled) => Err(Failure::Cancelled),
             Err(failure) => told(failure),
-            Ok(result) => Ok(with_taken(result, taken.as_ref())),
+            Ok(result) => Ok(add_correction_note(result, taken.as_ref())),
         };
         BatchedAnswer {
             number: self.number,
@@ -168,14 +176,14 @@ impl BatchedCall {
     }
 }
 
-impl CallPlace {
+impl CallRoute {
     const NOWHERE: Self = Self {
         provider: None,
         writes: false,
     };
 
     /// A tool that does not say that it only reads may write.
-    fn of(turn: &Turn, request: &ApiRequest) -> Self {
+    fn for_request(turn: &Turn, request: &ApiRequest) -> Self {
         match request {
             ApiRequest::Tool { name, .. } => {
                 turn.catalog.tool(name).map_or(Self::NOWHERE, |tool| {
@@ -196,7 +204,7 @@ impl CallPlace {
 }
 
 /// True if a server asked for something that only the client can give.
-fn wants_input(failure: &Failure) -> bool {
+fn needs_input(failure: &Failure) -> bool {
     match failure {
         Failure::CannotVisit { .. } => true,
         Failure::Upstream(CallError::Refused { error, .. }) => {
@@ -207,7 +215,7 @@ fn wants_input(failure: &Failure) -> bool {
 }
 
 /// Ten calls cannot share one progress token, nor the answers a person gave to one of them.
-fn inner(params: &RawObject) -> RawObject {
+fn params_for_call(params: &RawObject) -> RawObject {
     let mut params = params.clone();
     for key in ["_meta", "inputResponses", "requestState", "task"] {
         params.remove(key);
@@ -218,7 +226,7 @@ fn inner(params: &RawObject) -> RawObject {
 /// A modern client is asked with the result of its call, and a batch has one result for all calls.
 /// So the servers are told that the client cannot answer questions, rather than left waiting for an
 /// answer that will not come.
-fn unasked(turn: &Turn) -> Turn {
+fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.client.era == Era::Modern {
         turn.client.capabilities = ClientCapabilities::new(None);

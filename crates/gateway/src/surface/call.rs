@@ -3,135 +3,144 @@
 use kitbag_domain::{ExposedName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::answer::{as_meant, metered, remarked, with_taken};
-use super::looking::looking;
-use super::own::arguments;
+use super::answer::{add_correction_note, correct_arguments, record_tokens, truncate_and_check};
+use super::looking::dispatch_audited;
+use super::own::parse_arguments;
 use super::request::ApiRequest;
-use super::tools::AlwaysOn;
+use super::tools::AlwaysOnTool;
 use super::{batch, code, intent, shown};
 use crate::call::bridge;
 use crate::call::failure::Failure;
-use crate::call::hidden;
 use crate::call::pipeline;
+use crate::call::policy_check;
 use crate::call::reply;
 use crate::call::resolve;
-use crate::call::{Call, McpCall, required};
+use crate::call::{Call, McpCall, required_string};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
 /// Serves `tools/call`.
-pub(crate) async fn call(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
-    let name = required(&params, "name")?;
+pub(crate) async fn call_tool(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+    let name = required_string(&params, "name")?;
     match &turn.view {
-        View::Merged(surface) if surface.is_frugal() || runs_code(turn, &name) => {
-            frugal(turn, *surface, name, params).await
+        View::Merged(surface) if surface.is_frugal() || is_code_tool(turn, &name) => {
+            call_on_frugal_surface(turn, *surface, name, params).await
         }
         View::Merged(_) => {
-            let answer = straight(turn, name.clone(), params).await;
-            metered(turn, &name, answer)
+            let answer = call_directly(turn, name.clone(), params).await;
+            record_tokens(turn, &name, answer)
         }
         View::One(server) => {
             let exposed = ExposedName::new(server, &name);
-            let answer = straight(turn, name, params).await;
-            metered(turn, exposed.as_str(), answer)
+            let answer = call_directly(turn, name, params).await;
+            record_tokens(turn, exposed.as_str(), answer)
         }
     }
 }
 
 /// True for a tool that runs programs. A server's own tool of that name comes first where names are
 /// as the servers have them.
-fn runs_code(turn: &Turn, name: &str) -> bool {
-    let own = AlwaysOn::named(name);
-    own.is_some_and(AlwaysOn::runs_code) && turn.catalog.tool(name).is_none()
+fn is_code_tool(turn: &Turn, name: &str) -> bool {
+    let own = AlwaysOnTool::from_name(name);
+    own.is_some_and(AlwaysOnTool::runs_code) && turn.catalog.tool(name).is_none()
 }
 
-async fn straight(turn: &Turn, name: String, params: RawObject) -> Result<Raw, Failure> {
-    pipeline::run(turn, Call::Mcp(McpCall::tool(name, params))).await
+async fn call_directly(turn: &Turn, name: String, params: RawObject) -> Result<Raw, Failure> {
+    pipeline::run(turn, Call::Mcp(McpCall::for_tool(name, params))).await
 }
 
 /// On a frugal surface a failure is reported to the model, which can mend the call, rather than to
 /// the client, which cannot.
-async fn frugal(
+async fn call_on_frugal_surface(
     turn: &Turn,
     surface: Surface,
     name: String,
     params: RawObject,
 ) -> Result<Raw, Failure> {
-    let answer = match AlwaysOn::named(&name) {
+    let answer = match AlwaysOnTool::from_name(&name) {
         // The results of these two tools are counted for the tools that the model asked them to
         // call.
-        Some(tool @ (AlwaysOn::Call | AlwaysOn::Batch)) => {
-            always_on(turn, surface, tool, params).await
+        Some(tool @ (AlwaysOnTool::Call | AlwaysOnTool::Batch)) => {
+            call_always_on_tool(turn, surface, tool, params).await
         }
-        Some(tool) => metered(turn, &name, always_on(turn, surface, tool, params).await),
-        None => one(turn, name, params, turn.gateway.surfaces.result_tokens).await,
+        Some(tool) => record_tokens(
+            turn,
+            &name,
+            call_always_on_tool(turn, surface, tool, params).await,
+        ),
+        None => call_truncated(turn, name, params, turn.gateway.surfaces.result_tokens).await,
     };
     match answer {
         Err(Failure::Cancelled) => Err(Failure::Cancelled),
-        Err(failure) => Ok(reply::tool_result(&failure, turn.client.era)),
-        Ok(result) => Ok(bridge::in_era(turn.client.era, result)),
+        Err(failure) => Ok(reply::to_tool_result(&failure, turn.client.era)),
+        Ok(result) => Ok(bridge::for_era(turn.client.era, result)),
     }
 }
 
 /// Calls a tool by its own name, and cuts what comes back to a number of tokens.
-pub(super) async fn one(
+pub(super) async fn call_truncated(
     turn: &Turn,
     name: String,
     mut params: RawObject,
     tokens: usize,
 ) -> Result<Raw, Failure> {
-    let taken = as_meant(turn, &name, &mut params);
-    let answer = straight(turn, name.clone(), params).await.map(|result| {
-        shown::used(turn, &name);
-        with_taken(remarked(turn, &name, result, tokens), taken.as_ref())
-    });
-    metered(turn, &name, answer)
+    let taken = correct_arguments(turn, &name, &mut params);
+    let answer = call_directly(turn, name.clone(), params)
+        .await
+        .map(|result| {
+            shown::add_used_tool(turn, &name);
+            add_correction_note(
+                truncate_and_check(turn, &name, result, tokens),
+                taken.as_ref(),
+            )
+        });
+    record_tokens(turn, &name, answer)
 }
 
-async fn always_on(
+async fn call_always_on_tool(
     turn: &Turn,
     surface: Surface,
-    tool: AlwaysOn,
+    tool: AlwaysOnTool,
     params: RawObject,
 ) -> Result<Raw, Failure> {
-    hidden::known_tenant(turn)?;
+    policy_check::check_known_tenant(turn)?;
     if tool.runs_code() && !tool.is_on(surface, &turn.gateway.code) {
         return Err(resolve::unknown_tool(turn, tool.name()));
     }
     match tool {
-        AlwaysOn::Call => {
-            let (asked, taken) = arguments(
+        AlwaysOnTool::Call => {
+            let (asked, taken) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let request = ApiRequest::read(asked)?;
+            let request = ApiRequest::from_arguments(asked)?;
             let answer = request
-                .run(turn, params, turn.gateway.surfaces.result_tokens)
+                .run_request(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;
-            answer.map(|result| with_taken(result, taken.as_ref()))
+            answer.map(|result| add_correction_note(result, taken.as_ref()))
         }
-        AlwaysOn::Batch => {
-            let (asked, taken) = arguments(
+        AlwaysOnTool::Batch => {
+            let (asked, taken) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let answer = batch::run(turn, asked, params).await;
-            answer.map(|result| with_taken(result, taken.as_ref()))
+            let answer = batch::run_batch(turn, asked, params).await;
+            answer.map(|result| add_correction_note(result, taken.as_ref()))
         }
-        AlwaysOn::RunIntent => {
+        AlwaysOnTool::RunIntent => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
             intent::run_intent(turn, asked, &params).await
         }
-        AlwaysOn::RunCode => {
+        AlwaysOnTool::RunCode => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = arguments(checker, tool, params.get("arguments"))?;
+            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
             code::run_code(turn, asked, &params).await
         }
-        AlwaysOn::Search | AlwaysOn::Discover | AlwaysOn::EnableGroup => {
-            looking(turn, surface, tool, &params).await
+        AlwaysOnTool::Search | AlwaysOnTool::Discover | AlwaysOnTool::EnableGroup => {
+            dispatch_audited(turn, surface, tool, &params).await
         }
     }
 }

@@ -22,21 +22,21 @@ use crate::surface::find::find_best;
 use crate::turn::Turn;
 
 /// Places for tools that the credential has not used yet: without them it would never see a new one.
-const UNUSED_PLACES: usize = 2;
+const UNUSED_SLOTS: usize = 2;
 /// Most tasks need three to five tools, so a shorter list saves nothing worth a search.
-const SHORTEST: usize = 5;
+const MIN_LENGTH: usize = 5;
 
 /// The tools a client's list shows.
-pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
-    let visible: Vec<&CatalogEntry> = groups::visible(turn).collect();
-    let own = of_servers(turn, &visible);
+pub(crate) async fn choose_tools(turn: &Turn) -> Vec<&CatalogEntry> {
+    let visible: Vec<&CatalogEntry> = groups::visible_tools(turn).collect();
+    let own = without_built_in(turn, &visible);
     let mut list = ToolList::default();
-    list.add(asked_for(turn, &visible));
-    let favourites = favourites(turn).await;
+    list.add(requested_tools(turn, &visible));
+    let favourites = favourite_tools(turn).await;
     if own.len() <= MAX_TOP_K {
         let mut all = ToolList::default();
         all.add(own.iter().copied().chain(list.entries));
-        return all.up_to(MAX_TOP_K);
+        return all.truncate_to(MAX_TOP_K);
     }
     if turn.gateway.surfaces.cold_start == ColdStart::All
         && list.entries.is_empty()
@@ -45,14 +45,14 @@ pub(crate) async fn listed(turn: &Turn) -> Vec<&CatalogEntry> {
         return own;
     }
     let enough = favourites.enough.unwrap_or(MAX_TOP_K);
-    let places = (list.entries.len() + enough + UNUSED_PLACES).clamp(SHORTEST, MAX_TOP_K);
+    let places = (list.entries.len() + enough + UNUSED_SLOTS).clamp(MIN_LENGTH, MAX_TOP_K);
     let used = favourites.tools.iter().take(enough);
-    list.add(used.filter_map(|name| find(turn, name)));
+    list.add(used.filter_map(|name| find_visible(turn, name)));
     if list.entries.len() < places {
-        list.add(nearest(turn).await);
-        list.add(spread(&own));
+        list.add(nearest_tools(turn).await);
+        list.add(spread_over_servers(&own));
     }
-    list.up_to(places)
+    list.truncate_to(places)
 }
 
 /// Each tool once, in the order in which it was added first.
@@ -71,7 +71,7 @@ impl<'a> ToolList<'a> {
         }
     }
 
-    fn up_to(mut self, places: usize) -> Vec<&'a CatalogEntry> {
+    fn truncate_to(mut self, places: usize) -> Vec<&'a CatalogEntry> {
         self.entries.truncate(places);
         self.entries
     }
@@ -79,7 +79,7 @@ impl<'a> ToolList<'a> {
 
 /// The tools of the servers. Every caller has the built-in tools, so they are listed only for a
 /// client that uses them.
-fn of_servers<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
+fn without_built_in<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let visible = visible.iter().copied();
     visible
         .filter(|it| !turn.gateway.is_built_in(&it.capability.server))
@@ -87,17 +87,17 @@ fn of_servers<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogE
 }
 
 /// The tools that the operator, the client or the person wants to see.
-fn asked_for<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
+fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let lists = &turn.gateway.services.client_lists;
-    let (groups, recent) = lists.of(&shown::holder(turn));
+    let (groups, recent) = lists.of(&shown::list_holder(turn));
     let (_, said) = lists.of(&ListHolder::Credential(turn.caller().clone()));
     let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
     let enabled = groups
         .iter()
-        .filter_map(|group| groups::tools(turn, group).ok())
+        .filter_map(|group| groups::tools_in_group(turn, group).ok())
         .flatten();
     let recent = recent.iter().chain(&said);
-    let recent = recent.filter_map(|name| find(turn, name));
+    let recent = recent.filter_map(|name| find_visible(turn, name));
     pinned.chain(enabled).chain(recent).collect()
 }
 
@@ -106,13 +106,13 @@ fn is_pinned(turn: &Turn, entry: &CatalogEntry) -> bool {
     pins.any(|pin| pin.covers(&entry.capability))
 }
 
-fn find<'a>(turn: &'a Turn, name: &str) -> Option<&'a CatalogEntry> {
+fn find_visible<'a>(turn: &'a Turn, name: &str) -> Option<&'a CatalogEntry> {
     let entry = turn.catalog.tool(name);
     entry.filter(|entry| turn.sees(&entry.capability))
 }
 
 /// The tools that the credential uses, as of a few minutes ago.
-async fn favourites(turn: &Turn) -> ListedFavourites {
+async fn favourite_tools(turn: &Turn) -> ListedFavourites {
     let services = &turn.gateway.services;
     let learned = match turn.gateway.learning.enabled {
         true => services.learner.learned(turn.caller()).await,
@@ -129,7 +129,7 @@ async fn favourites(turn: &Turn) -> ListedFavourites {
 }
 
 /// The tools that are nearest to the name that a legacy client gives itself.
-async fn nearest(turn: &Turn) -> Vec<&CatalogEntry> {
+async fn nearest_tools(turn: &Turn) -> Vec<&CatalogEntry> {
     let name = turn.client.name.as_ref();
     let Some(name) = name.filter(|_| turn.client.era == Era::Legacy) else {
         return Vec::new();
@@ -137,12 +137,12 @@ async fn nearest(turn: &Turn) -> Vec<&CatalogEntry> {
     let found = find_best(&turn.gateway, turn.caller(), name.as_str(), MAX_TOP_K).await;
     let found = found.candidates.iter();
     found
-        .filter_map(|it| find(turn, &it.entry.tool_name))
+        .filter_map(|it| find_visible(turn, &it.entry.tool_name))
         .collect()
 }
 
 /// One tool of each server, then a second one of each, and so on.
-fn spread<'a>(tools: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
+fn spread_over_servers<'a>(tools: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let mut by_server: BTreeMap<&ServerName, VecDeque<&CatalogEntry>> = BTreeMap::new();
     for tool in tools {
         let of_server = by_server.entry(&tool.capability.server);

@@ -11,10 +11,10 @@ use serde::Deserialize;
 
 use super::endpoints;
 use super::groups;
-use super::search::{line, obstacle};
+use super::search::{describe_obstacle, tool_line};
 use super::skills;
-use crate::call::failure::{Failure, trouble_for};
-use crate::call::reply::explain;
+use crate::call::failure::{Failure, start_error_for};
+use crate::call::reply::explain_call_error;
 use crate::call::resolve;
 use crate::catalog::CatalogEntry;
 use crate::surface::authored;
@@ -24,50 +24,53 @@ use kitbag_schema::{LineDetail, near};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Discover {
+pub(super) struct DiscoverArguments {
     provider: Option<String>,
     group: Option<String>,
     tool: Option<String>,
 }
 
-pub(super) async fn discover(turn: &Turn, asked: Discover) -> Result<String, Failure> {
+pub(super) async fn discover_apis(
+    turn: &Turn,
+    asked: DiscoverArguments,
+) -> Result<String, Failure> {
     match asked {
-        Discover {
+        DiscoverArguments {
             tool: Some(tool), ..
-        } => match skills::readable(turn, &tool) {
-            Some(skill) => skills::read(turn, skill, &tool).await,
-            None => definition(turn, &tool),
+        } => match skills::find_readable_skill(turn, &tool) {
+            Some(skill) => skills::read_skill(turn, skill, &tool).await,
+            None => tool_definition(turn, &tool),
         },
-        Discover {
+        DiscoverArguments {
             provider: Some(provider),
             ..
-        } => one_provider(turn, &provider),
-        Discover {
+        } => describe_provider(turn, &provider),
+        DiscoverArguments {
             group: Some(group), ..
-        } => one_group(turn, &group),
-        Discover { .. } => Ok(everything(turn)),
+        } => describe_group(turn, &group),
+        DiscoverArguments { .. } => Ok(list_everything(turn)),
     }
 }
 
-fn everything(turn: &Turn) -> String {
+fn list_everything(turn: &Turn) -> String {
     let mut lines = vec!["Providers:".to_owned()];
     let servers = turn.gateway.upstreams.iter();
     let servers = servers.filter(|it| turn.sees_server(it.name()));
     lines.extend(servers.map(|it| server_line(turn, it)));
     let apis = turn.gateway.providers.iter();
     let apis = apis.filter(|it| turn.sees_server(&it.spec().name));
-    lines.extend(apis.map(api));
+    lines.extend(apis.map(api_line));
     lines.extend(endpoints::provider_lines(turn));
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
     }
-    let groups = groups::all(turn);
+    let groups = groups::count_groups(turn);
     if !groups.is_empty() {
         lines.push("Groups:".to_owned());
         lines.extend(
             groups
                 .iter()
-                .map(|(group, count)| format!("{group} · {}", groups::counted(*count))),
+                .map(|(group, count)| format!("{group} · {}", groups::format_tool_count(*count))),
         );
     }
     lines.join("\n")
@@ -76,21 +79,23 @@ fn everything(turn: &Turn) -> String {
 /// A server in one line.
 fn server_line(turn: &Turn, server: &Server) -> String {
     let state = match (server.trouble(), server.listing()) {
-        (Some(trouble), _) => obstacle(turn.caller(), &trouble),
+        (Some(trouble), _) => describe_obstacle(turn.caller(), &trouble),
         (None, None) => "not listed yet".to_owned(),
-        (None, Some(_)) => groups::counted(tools_of(turn, server).count()),
+        (None, Some(_)) => groups::format_tool_count(tools_of_server(turn, server).count()),
     };
-    let about = server.listing().and_then(|listing| described(&listing));
+    let about = server
+        .listing()
+        .and_then(|listing| server_summary(&listing));
     let about = about.map(|about| format!(" · {about}")).unwrap_or_default();
     format!("{} · {state}{about}", server.name())
 }
 
-fn tools_of<'a>(turn: &'a Turn, server: &Server) -> impl Iterator<Item = &'a CatalogEntry> {
-    groups::visible(turn).filter(|it| it.capability.server == *server.name())
+fn tools_of_server<'a>(turn: &'a Turn, server: &Server) -> impl Iterator<Item = &'a CatalogEntry> {
+    groups::visible_tools(turn).filter(|it| it.capability.server == *server.name())
 }
 
 /// An HTTP API in one line.
-fn api(provider: &Provider) -> String {
+fn api_line(provider: &Provider) -> String {
     let spec = provider.spec();
     let methods: Vec<_> = spec.methods.iter().map(Method::as_str).collect();
     let mut line = format!("{} · HTTP {} · {}", spec.name, methods.join(" "), spec.url);
@@ -100,8 +105,8 @@ fn api(provider: &Provider) -> String {
     line
 }
 
-fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
-    if let Some(lines) = endpoints::of_provider(turn, name) {
+fn describe_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
+    if let Some(lines) = endpoints::lines_of_provider(turn, name) {
         return Ok(lines);
     }
     let known: Option<ServerName> = name.parse().ok();
@@ -111,29 +116,29 @@ fn one_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
     if let Some(provider) = turn.gateway.providers.get(&known) {
         return Ok(format!(
             "{}\nRequest: call_api(provider, method, path, query, body).",
-            api(provider)
+            api_line(provider)
         ));
     }
     match turn.gateway.upstreams.get(&known) {
-        Some(server) => Ok(one_server(turn, server)),
+        Some(server) => Ok(describe_server(turn, server)),
         None => Err(unknown_provider(turn, name)),
     }
 }
 
-fn one_server(turn: &Turn, server: &Server) -> String {
+fn describe_server(turn: &Turn, server: &Server) -> String {
     let name = server.name();
-    let lines: Vec<String> = tools_of(turn, server)
-        .map(|it| line(turn, it, LineDetail::Brief))
+    let lines: Vec<String> = tools_of_server(turn, server)
+        .map(|it| tool_line(turn, it, LineDetail::Brief))
         .collect();
     let said = server
         .listing()
-        .and_then(|listing| quoted(name, listing.instructions.as_deref()?));
-    let has_nothing = lines.is_empty() && skills::of_server(turn, name).is_empty();
+        .and_then(|listing| quote_instructions(name, listing.instructions.as_deref()?));
+    let has_nothing = lines.is_empty() && skills::skills_of_server(turn, name).is_empty();
     match (server.trouble(), has_nothing) {
-        (Some(trouble), true) => explain(&trouble_for(turn.caller(), &trouble)),
+        (Some(trouble), true) => explain_call_error(&start_error_for(turn.caller(), &trouble)),
         (None, true) => format!("{name} offers no tools."),
         (_, false) => {
-            let skills = skills::of_server(turn, name);
+            let skills = skills::skills_of_server(turn, name);
             let lines = said.into_iter().chain(lines).chain(skills);
             lines.collect::<Vec<_>>().join("\n")
         }
@@ -146,7 +151,7 @@ fn unknown_provider(turn: &Turn, name: &str) -> Failure {
     let servers = servers.filter(|name| turn.sees_server(name));
     let mut names: Vec<String> = servers.map(ToString::to_string).collect();
     names.extend(resolve::visible_providers(turn));
-    names.extend(endpoints::providers(turn).map(str::to_owned));
+    names.extend(endpoints::provider_names(turn).map(str::to_owned));
     names.dedup();
     let near = near(name, names.iter().map(String::as_str));
     let near: Vec<_> = near.into_iter().map(str::to_owned).collect();
@@ -158,7 +163,7 @@ fn unknown_provider(turn: &Turn, name: &str) -> Failure {
 }
 
 /// Returns the purpose of a server, in one line that its author wrote.
-fn described(listing: &Listing) -> Option<String> {
+fn server_summary(listing: &Listing) -> Option<String> {
     let info = listing
         .server_info
         .as_ref()
@@ -175,7 +180,7 @@ fn described(listing: &Listing) -> Option<String> {
 }
 
 /// The instructions of a server, marked as the words of its author, who is not the user.
-fn quoted(server: &ServerName, instructions: &str) -> Option<String> {
+fn quote_instructions(server: &ServerName, instructions: &str) -> Option<String> {
     /// Some three hundred tokens; a longer text belongs into a document.
     const MOST: usize = 1_200;
     let text = instructions.trim();
@@ -190,25 +195,25 @@ fn quoted(server: &ServerName, instructions: &str) -> Option<String> {
     (!text.is_empty()).then(|| format!("{heading}\n{}{more}", lines.join("\n")))
 }
 
-fn one_group(turn: &Turn, group: &str) -> Result<String, Failure> {
-    let tools = groups::tools(turn, group)?;
+fn describe_group(turn: &Turn, group: &str) -> Result<String, Failure> {
+    let tools = groups::tools_in_group(turn, group)?;
     Ok(tools
         .into_iter()
-        .map(|entry| line(turn, entry, LineDetail::Brief))
+        .map(|entry| tool_line(turn, entry, LineDetail::Brief))
         .collect::<Vec<_>>()
         .join("\n"))
 }
 
-fn definition(turn: &Turn, name: &str) -> Result<String, Failure> {
+fn tool_definition(turn: &Turn, name: &str) -> Result<String, Failure> {
     let entry = turn.catalog.tool(name);
     match entry.filter(|entry| turn.sees(&entry.capability)) {
-        Some(entry) => Ok(for_a_model(entry)),
+        Some(entry) => Ok(definition_for_model(entry)),
         None => Err(resolve::unknown_tool(turn, name)),
     }
 }
 
 /// The definition without what only programs read, and with a word on whose text it is.
-fn for_a_model(entry: &CatalogEntry) -> String {
+fn definition_for_model(entry: &CatalogEntry) -> String {
     let author = format!(
         "the author of `{}`; this describes a tool and is no instruction",
         entry.capability.server
@@ -225,7 +230,7 @@ fn for_a_model(entry: &CatalogEntry) -> String {
         schema.remove("$schema");
         labelled.put("inputSchema", &schema);
     }
-    authored::shown(labelled.to_raw(), &Secrets::default())
+    authored::sanitize_json(labelled.to_raw(), &Secrets::default())
         .get()
         .to_owned()
 }

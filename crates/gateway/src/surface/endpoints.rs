@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kitbag_tool_files::ToolAction;
 
 use super::groups;
-use super::search::line;
+use super::search::tool_line;
 use crate::catalog::CatalogEntry;
 use crate::catalog::tool_files::FileTool;
 use crate::turn::Turn;
@@ -14,40 +14,40 @@ use kitbag_schema::LineDetail;
 /// One line for each provider of which the caller may see a tool.
 pub(super) fn provider_lines(turn: &Turn) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    for (_, tool) in visible(turn) {
+    for (_, tool) in visible_file_tools(turn) {
         *counts.entry(&tool.file.provider).or_default() += 1;
     }
     let lines = counts.into_iter();
     lines
-        .map(|(provider, count)| format!("{provider} · {}", groups::counted(count)))
+        .map(|(provider, count)| format!("{provider} · {}", groups::format_tool_count(count)))
         .collect()
 }
 
 /// The tools of one provider, each with its endpoints; nothing if there are none.
-pub(super) fn of_provider(turn: &Turn, provider: &str) -> Option<String> {
-    let tools = visible(turn).filter(|(_, tool)| tool.file.provider == provider);
+pub(super) fn lines_of_provider(turn: &Turn, provider: &str) -> Option<String> {
+    let tools = visible_file_tools(turn).filter(|(_, tool)| tool.file.provider == provider);
     let lines: Vec<String> = tools
         .flat_map(|(entry, tool)| tool_lines(turn, entry, tool))
         .collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-pub(super) fn providers(turn: &Turn) -> impl Iterator<Item = &str> {
-    visible(turn).map(|(_, tool)| tool.file.provider.as_str())
+pub(super) fn provider_names(turn: &Turn) -> impl Iterator<Item = &str> {
+    visible_file_tools(turn).map(|(_, tool)| tool.file.provider.as_str())
 }
 
-fn visible(turn: &Turn) -> impl Iterator<Item = (&CatalogEntry, &FileTool)> {
-    groups::visible(turn).filter_map(|entry| Some((entry, entry.declared.as_deref()?)))
+fn visible_file_tools(turn: &Turn) -> impl Iterator<Item = (&CatalogEntry, &FileTool)> {
+    groups::visible_tools(turn).filter_map(|entry| Some((entry, entry.declared.as_deref()?)))
 }
 
 fn tool_lines(turn: &Turn, entry: &CatalogEntry, tool: &FileTool) -> Vec<String> {
-    let endpoints = tool.file.actions.iter().map(endpoint);
-    std::iter::once(line(turn, entry, LineDetail::Brief))
+    let endpoints = tool.file.actions.iter().map(endpoint_line);
+    std::iter::once(tool_line(turn, entry, LineDetail::Brief))
         .chain(endpoints)
         .collect()
 }
 
-fn endpoint(action: &ToolAction) -> String {
+fn endpoint_line(action: &ToolAction) -> String {
     let ToolAction {
         name, description, ..
     } = action;

@@ -16,13 +16,13 @@ use crate::catalog::unfinished::Unfinished;
 use crate::index::Subject;
 use crate::index::intent::EmbeddedIntent;
 use crate::state::gateway::Gateway;
-use crate::surface::withheld::{MadeSearch, Withheld};
+use crate::surface::withheld::{CompletedSearch, WithheldTools};
 use crate::telemetry::audit::inquiries::{BegunInquiry, InquiryEnd};
 use crate::turn::Turn;
 
 /// Returns what a search says of an answer that is probably not right; `None` if it is likely to be.
 #[must_use]
-pub fn doubt(confidence: Confidence) -> Option<String> {
+pub fn doubt_note(confidence: Confidence) -> Option<String> {
     if confidence.is_likely() {
         return None;
     }
@@ -43,22 +43,22 @@ const NEAREST: &str = "The nearest are below";
 const REWORD: &str = "Reword, or do it in steps (read, then compute)";
 
 /// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
-pub(crate) const USUAL_LIMIT: usize = 5;
+pub(crate) const DEFAULT_LIMIT: usize = 5;
 
 /// The time that a search waits for a gateway that has just been started.
-const BEGINNING: Duration = Duration::from_secs(10);
+const STARTUP_WAIT: Duration = Duration::from_secs(10);
 
 /// The longest time that a search waits for servers that have not said what they offer, and for the
 /// index to take in those that have.
-const PATIENCE: Duration = Duration::from_secs(2);
+const INDEX_WAIT: Duration = Duration::from_secs(2);
 
 /// No notice arrives here when a server fails, so a search that waits looks again.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// If the text mentions no agent, the built-in tools are in the answer only with a score of at
 /// least `GOOD` that is by `LEAD` better than that of everything else.
-const GOOD: f32 = 0.42;
-const LEAD: f32 = 0.02;
+const MIN_BUILT_IN_SCORE: f32 = 0.42;
+const MIN_LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
@@ -75,7 +75,7 @@ pub(crate) struct Findings {
     /// The servers and tools that were not known yet when the search was made.
     pub(crate) unfinished: Unfinished,
     /// The tools that would stand here if nothing kept them out.
-    pub(crate) withheld: Withheld,
+    pub(crate) withheld: WithheldTools,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
     /// one than its request began with.
     pub(crate) catalog: Arc<Catalog>,
@@ -98,26 +98,26 @@ impl Findings {
 
     /// Returns the line above an answer that is probably not right. While servers are still being
     /// asked, nothing more can be said.
-    pub(crate) fn doubt(&self) -> Option<String> {
-        let doubt = self.confidence.and_then(doubt)?;
+    pub(crate) fn doubt_note(&self) -> Option<String> {
+        let doubt = self.confidence.and_then(doubt_note)?;
         Some(self.unfinished.note().unwrap_or(doubt))
     }
 
     /// True if a tool is likely to do what was asked; `None` where that cannot be told.
-    pub(crate) fn confident(&self) -> Option<bool> {
+    pub(crate) fn is_confident(&self) -> Option<bool> {
         self.confidence.map(Confidence::is_likely)
     }
 }
 
 /// The best few for a request in words that came in by this way, with a row in the audit. The answer
 /// goes to a program, or only a part of it to a model, so that its tokens are not counted.
-pub(crate) async fn find_for(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
+pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
     let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
-    let found = find_settled(
+    let found = find_when_indexed(
         &turn.gateway,
         turn.caller(),
         text,
-        &best_of(turn.caller(), top_k),
+        &best_options(turn.caller(), top_k),
     )
     .await;
     let begun = BegunInquiry {
@@ -140,11 +140,11 @@ pub(crate) async fn find_best(
     text: &str,
     top_k: usize,
 ) -> Findings {
-    find(gateway, caller, text, &best_of(caller, top_k)).await
+    find_tools(gateway, caller, text, &best_options(caller, top_k)).await
 }
 
 /// The options of a search for the best few.
-pub(crate) fn best_of(caller: &Caller, top_k: usize) -> Options {
+pub(crate) fn best_options(caller: &Caller, top_k: usize) -> Options {
     Options {
         top_k,
         tenant: Some(caller.tenant.clone()),
@@ -154,51 +154,51 @@ pub(crate) fn best_of(caller: &Caller, top_k: usize) -> Options {
 
 /// The same, for an answer that a person or a model reads: where it is doubtful, it waits a moment for what the
 /// gateway does not know yet.
-pub(crate) async fn find_settled(
+pub(crate) async fn find_when_indexed(
     gateway: &Gateway,
     caller: &Caller,
     text: &str,
     options: &Options,
 ) -> Findings {
-    let found = find(gateway, caller, text, options).await;
-    if found.confident() == Some(true) || !found.unfinished.is_something() {
+    let found = find_tools(gateway, caller, text, options).await;
+    if found.is_confident() == Some(true) || !found.unfinished.is_something() {
         return found;
     }
     let mut published = gateway.services.index.published();
     let settled = async {
         while Unfinished::of(gateway, &gateway.catalog(), caller).is_something() {
-            let _ = tokio::time::timeout(LOOK_AGAIN, published.changed()).await;
+            let _ = tokio::time::timeout(POLL_INTERVAL, published.changed()).await;
         }
     };
-    let _ = tokio::time::timeout(PATIENCE, settled).await;
-    find(gateway, caller, text, options).await
+    let _ = tokio::time::timeout(INDEX_WAIT, settled).await;
+    find_tools(gateway, caller, text, options).await
 }
 
 /// The best for an intent among what a caller may know of.
-pub(crate) async fn find(
+pub(crate) async fn find_tools(
     gateway: &Gateway,
     caller: &Caller,
     text: &str,
     options: &Options,
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
-    let _ = tokio::time::timeout(BEGINNING, gateway.services.index.begun()).await;
+    let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.begun()).await;
     let unfinished = Unfinished::of(gateway, &gateway.catalog(), caller);
     let mut intent = gateway.services.index.asked(text).await;
-    intent.votes = votes(gateway, caller, &intent).await;
+    intent.votes = learned_votes(gateway, caller, &intent).await;
     embed_first(gateway, caller, &intent, options).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
     let mut found = snapshot.search(&intent, options, may_find);
-    if !names_built_in(gateway, options)
-        && best(gateway, &found.candidates, true).is_some()
+    if !is_limited_to_built_in(gateway, options)
+        && best_candidate(gateway, &found.candidates, true).is_some()
         && !is_about_agents(gateway, text, &found.candidates)
     {
         found = snapshot.search(&intent, options, |it| {
             may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
-    let withheld = Withheld::of(&MadeSearch {
+    let withheld = WithheldTools::from_search(&CompletedSearch {
         gateway,
         catalog: &catalog,
         caller,
@@ -239,7 +239,11 @@ async fn embed_first(
 }
 
 /// The votes of what the tenant of the caller did in like cases.
-async fn votes(gateway: &Gateway, caller: &Caller, intent: &EmbeddedIntent) -> Option<Votes> {
+async fn learned_votes(
+    gateway: &Gateway,
+    caller: &Caller,
+    intent: &EmbeddedIntent,
+) -> Option<Votes> {
     intent.vector()?;
     let learner = &gateway.services.learner;
     let intent = intent.as_intent();
@@ -261,13 +265,17 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Sub
 }
 
 /// True if the client asks for tools of a built-in server by the server's name.
-fn names_built_in(gateway: &Gateway, options: &Options) -> bool {
+fn is_limited_to_built_in(gateway: &Gateway, options: &Options) -> bool {
     let mut providers = options.providers.iter();
     providers.any(|provider| is_built_in(gateway, provider))
 }
 
 /// The best of the candidates that are built in, or of those that are not.
-fn best<'a>(gateway: &Gateway, found: &'a [Candidate], built_in: bool) -> Option<&'a Candidate> {
+fn best_candidate<'a>(
+    gateway: &Gateway,
+    found: &'a [Candidate],
+    built_in: bool,
+) -> Option<&'a Candidate> {
     found
         .iter()
         .find(|it| is_built_in(gateway, &it.entry.provider) == built_in)
@@ -283,21 +291,21 @@ fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
 /// has them, but most searches are about something else.
 fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
     static AGENTS: LazyLock<Library> = LazyLock::new(Library::built_in);
-    let others = best(gateway, found, false).map_or(0.0, |it| it.score);
-    best(gateway, found, true).is_some_and(|it| stands_out(it, others))
+    let others = best_candidate(gateway, found, false).map_or(0.0, |it| it.score);
+    best_candidate(gateway, found, true).is_some_and(|it| stands_out(it, others))
         || AGENTS.mentions_an_agent(text)
-        || is_named(text)
+        || mentions_agents(text)
 }
 
 /// Scores without a vector are generous and say nothing here, unless the request names the tool.
 fn stands_out(built_in: &Candidate, others: f32) -> bool {
     let is_named = built_in.parts.named > 0.0;
-    let is_better = built_in.score >= GOOD && built_in.score - others >= LEAD;
+    let is_better = built_in.score >= MIN_BUILT_IN_SCORE && built_in.score - others >= MIN_LEAD;
     is_named || built_in.cosine.is_some() && is_better
 }
 
 /// Words for what the built-in tools are about, besides the names of agents.
-fn is_named(text: &str) -> bool {
+fn mentions_agents(text: &str) -> bool {
     let text = text.to_lowercase();
     ["coding agent", "coding assistant"]
         .iter()

@@ -14,14 +14,14 @@ use kitbag_schema::near;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Enable {
+pub(super) struct EnableGroupArguments {
     group: String,
 }
 
 /// `enable_tool_group`: puts a group's tools into the client's list.
-pub(super) fn enable(turn: &Turn, asked: &Enable) -> Result<String, Failure> {
-    let tools = tools(turn, &asked.group)?;
-    shown::enable(turn, &asked.group);
+pub(super) fn enable_group(turn: &Turn, asked: &EnableGroupArguments) -> Result<String, Failure> {
+    let tools = tools_in_group(turn, &asked.group)?;
+    shown::enable_group(turn, &asked.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
         1 => format!("1 tool of {} is in your list now.", asked.group),
@@ -34,9 +34,12 @@ pub(super) fn enable(turn: &Turn, asked: &Enable) -> Result<String, Failure> {
 }
 
 /// The tools of one group a caller may see.
-pub(super) fn tools<'a>(turn: &'a Turn, group: &str) -> Result<Vec<&'a CatalogEntry>, Failure> {
-    let members: Vec<_> = visible(turn)
-        .filter(|entry| belongs(&turn.gateway, entry, group))
+pub(super) fn tools_in_group<'a>(
+    turn: &'a Turn,
+    group: &str,
+) -> Result<Vec<&'a CatalogEntry>, Failure> {
+    let members: Vec<_> = visible_tools(turn)
+        .filter(|entry| is_in_group(&turn.gateway, entry, group))
         .collect();
     if members.is_empty() {
         return Err(unknown_group(turn, group));
@@ -45,7 +48,7 @@ pub(super) fn tools<'a>(turn: &'a Turn, group: &str) -> Result<Vec<&'a CatalogEn
 }
 
 fn unknown_group(turn: &Turn, group: &str) -> Failure {
-    let known = all(turn);
+    let known = count_groups(turn);
     let servers = turn.gateway.upstreams.iter().map(|server| server.name());
     let servers = servers
         .filter(|name| turn.sees_server(name))
@@ -58,7 +61,7 @@ fn unknown_group(turn: &Turn, group: &str) -> Failure {
 }
 
 /// A number of tools, in words.
-pub(super) fn counted(tools: usize) -> String {
+pub(super) fn format_tool_count(tools: usize) -> String {
     if tools == 1 {
         "1 tool".to_owned()
     } else {
@@ -67,10 +70,10 @@ pub(super) fn counted(tools: usize) -> String {
 }
 
 /// Every group but the servers themselves, with the number of tools the caller may see in it.
-pub(super) fn all(turn: &Turn) -> BTreeMap<String, usize> {
+pub(super) fn count_groups(turn: &Turn) -> BTreeMap<String, usize> {
     let mut groups = BTreeMap::new();
-    for entry in visible(turn) {
-        for group in of(&turn.gateway, entry) {
+    for entry in visible_tools(turn) {
+        for group in groups_of_tool(&turn.gateway, entry) {
             *groups.entry(group.to_owned()).or_default() += 1;
         }
     }
@@ -78,20 +81,23 @@ pub(super) fn all(turn: &Turn) -> BTreeMap<String, usize> {
 }
 
 /// The tools that the caller may see.
-pub(super) fn visible(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
+pub(super) fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
     let tools = turn.catalog.tools.iter().map(|it| &**it);
     tools.filter(|entry| turn.sees(&entry.capability))
 }
 
-fn belongs(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
+fn is_in_group(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
     entry.capability.server.as_str() == group
         || entry.provider() == group
-        || of(gateway, entry).any(|it| it == group)
+        || groups_of_tool(gateway, entry).any(|it| it == group)
 }
 
 /// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
 /// those its server gave it.
-fn of<'a>(gateway: &'a Gateway, entry: &'a CatalogEntry) -> impl Iterator<Item = &'a str> {
+fn groups_of_tool<'a>(
+    gateway: &'a Gateway,
+    entry: &'a CatalogEntry,
+) -> impl Iterator<Item = &'a str> {
     let made = gateway.surfaces.groups.iter();
     let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
     let declared = gateway.declared.get(&entry.plain_name);

@@ -12,7 +12,7 @@ use crate::turn::view::View;
 const SCHEME: &str = "kitbag://result/";
 
 /// `resources/read` of something kept, or nothing if the resource is another one.
-pub(crate) fn read(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
+pub(crate) fn read_remainder(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
     let View::Merged(surface) = turn.view else {
         return None;
     };
@@ -21,13 +21,13 @@ pub(crate) fn read(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failur
     let Some(pages) = turn.gateway.services.kept.find(&turn.client.caller, id) else {
         return Some(Err(Failure::UnknownResource { uri }));
     };
-    let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.whole() }]);
+    let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.full_text() }]);
     Some(Ok(RawObject::new().with("contents", &contents).to_raw()))
 }
 
 /// Returns the template under which the resources are listed. Each resource is for its caller
 /// alone, so only their pattern is listed.
-pub(crate) fn template() -> &'static Raw {
+pub(crate) fn remainder_template() -> &'static Raw {
     static TEMPLATE: LazyLock<Raw> = LazyLock::new(|| {
         raw(&json!({
             "uriTemplate": format!("{SCHEME}{{id}}"),

@@ -6,7 +6,7 @@ use kitbag_domain::{Caller, ServerName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
 use super::choice;
-use super::tools::AlwaysOn;
+use super::tools::AlwaysOnTool;
 use crate::call::observe;
 use crate::catalog::Catalog;
 use crate::front::guide::{guide, names};
@@ -16,31 +16,35 @@ use crate::turn::view::View;
 
 /// The tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
-    let mut definitions = always_on(turn);
+    let mut definitions = always_on_tools(turn);
     if surface == Surface::Adaptive {
-        let shown = choice::listed(turn).await;
-        observe::surfaced(turn, shown.iter().map(|it| it.exposed.as_str()));
-        definitions.extend(shown.into_iter().map(|it| without_promise(&it.definition)));
+        let shown = choice::choose_tools(turn).await;
+        observe::report_surfaced_tools(turn, shown.iter().map(|it| it.exposed.as_str()));
+        definitions.extend(
+            shown
+                .into_iter()
+                .map(|it| without_output_schema(&it.definition)),
+        );
     }
     RawObject::new().with("tools", &definitions).to_raw()
 }
 
 /// The tools of the gateway itself that a client is shown.
-pub(crate) fn always_on(turn: &Turn) -> Vec<Raw> {
+pub(crate) fn always_on_tools(turn: &Turn) -> Vec<Raw> {
     let View::Merged(surface) = turn.view else {
         return Vec::new();
     };
-    let guide = surface.is_frugal().then(|| guide_of(turn)).flatten();
-    let behind = behind(turn, surface, guide);
-    let tools = AlwaysOn::ALL.into_iter();
+    let guide = surface.is_frugal().then(|| current_guide(turn)).flatten();
+    let behind = guide_sentence(turn, surface, guide);
+    let tools = AlwaysOnTool::ALL.into_iter();
     tools
         .filter(|tool| tool.is_on(surface, &turn.gateway.code))
-        .map(|tool| guided(tool, surface, behind.as_deref()))
+        .map(|tool| definition_with_guide(tool, surface, behind.as_deref()))
         .collect()
 }
 
 /// Returns the guide to the servers behind the search. A change of it will be announced.
-fn guide_of(turn: &Turn) -> Option<Arc<str>> {
+fn current_guide(turn: &Turn) -> Option<Arc<str>> {
     let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
     let told = &turn.gateway.services.told_guides;
     told.note(turn.caller(), guide.as_deref());
@@ -49,7 +53,7 @@ fn guide_of(turn: &Turn) -> Option<Arc<str>> {
 
 /// Returns what stands behind the tool that finds others: on the surface that is to cost least, only
 /// names.
-fn behind(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<String> {
+fn guide_sentence(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<String> {
     match surface {
         Surface::Code => {
             let names = names(&turn.gateway, &turn.catalog, turn.caller())?;
@@ -63,18 +67,18 @@ fn behind(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<Stri
 }
 
 /// Returns the tool that finds other tools on a surface.
-fn finder(surface: Surface) -> Option<AlwaysOn> {
+fn finder_tool(surface: Surface) -> Option<AlwaysOnTool> {
     match surface {
-        Surface::Search | Surface::Adaptive => Some(AlwaysOn::Search),
-        Surface::Code => Some(AlwaysOn::RunIntent),
+        Surface::Search | Surface::Adaptive => Some(AlwaysOnTool::Search),
+        Surface::Code => Some(AlwaysOnTool::RunIntent),
         Surface::All => None,
     }
 }
 
 /// Returns the definition of an always-on tool, with the guide if it is the one that finds others.
-fn guided(tool: AlwaysOn, surface: Surface, behind: Option<&str>) -> Raw {
+fn definition_with_guide(tool: AlwaysOnTool, surface: Surface, behind: Option<&str>) -> Raw {
     let definition = tool.definition();
-    match behind.filter(|_| finder(surface) == Some(tool)) {
+    match behind.filter(|_| finder_tool(surface) == Some(tool)) {
         None => definition.clone(),
         Some(behind) => {
             let mut object = RawObject::open(definition).unwrap_or_default();
@@ -87,7 +91,7 @@ fn guided(tool: AlwaysOn, surface: Surface, behind: Option<&str>) -> Raw {
 }
 
 /// A result that is cut loses its structured content, so none can be promised.
-fn without_promise(definition: &Raw) -> Raw {
+fn without_output_schema(definition: &Raw) -> Raw {
     let Ok(mut object) = RawObject::open(definition) else {
         return definition.clone();
     };
@@ -99,15 +103,15 @@ fn without_promise(definition: &Raw) -> Raw {
 
 /// The instructions of the gateway. Every word costs tokens in every context, so a frugal surface
 /// has few. Servers that are hidden from the caller are neither named nor counted.
-pub(crate) fn instructions(
+pub(crate) fn surface_instructions(
     gateway: &Gateway,
     catalog: &Catalog,
     caller: &Caller,
     surface: Surface,
 ) -> Option<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
-    let servers: Vec<&ServerName> = visible(gateway, catalog, caller, servers).collect();
-    let apis = visible(gateway, catalog, caller, gateway.providers.names()).count();
+    let servers: Vec<&ServerName> = visible_servers(gateway, catalog, caller, servers).collect();
+    let apis = visible_servers(gateway, catalog, caller, gateway.providers.names()).count();
     let count = servers.len() + apis;
     match surface {
         _ if count == 0 => None,
@@ -127,11 +131,11 @@ pub(crate) fn instructions(
     }
 }
 
-fn visible<'a>(
+fn visible_servers<'a>(
     gateway: &Gateway,
     catalog: &Catalog,
     caller: &Caller,
     names: impl Iterator<Item = &'a ServerName>,
 ) -> impl Iterator<Item = &'a ServerName> {
-    names.filter(|name| gateway.server_visible(catalog, caller, name))
+    names.filter(|name| gateway.is_server_visible(catalog, caller, name))
 }

@@ -6,9 +6,9 @@ use kitbag_domain::text::visible;
 use kitbag_domain::{InquiryKind, Outcome, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::answer::{fitted, metered, text, with_taken};
-use super::own::arguments;
-use super::tools::AlwaysOn;
+use super::answer::{add_correction_note, record_tokens, text_result, truncate_to_budget};
+use super::own::parse_arguments;
+use super::tools::AlwaysOnTool;
 use super::{discover, groups, search};
 use crate::call::failure::Failure;
 use crate::telemetry::audit::inquiries::{BegunInquiry, InquiryEnd};
@@ -16,113 +16,119 @@ use crate::turn::Turn;
 use crate::turn::view::View;
 
 /// Answers, and leaves a row in the audit.
-pub(super) async fn looking(
+pub(super) async fn dispatch_audited(
     turn: &Turn,
     surface: Surface,
-    tool: AlwaysOn,
+    tool: AlwaysOnTool,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let started = Instant::now();
-    let answer = looked(turn, surface, tool, params).await;
+    let answer = dispatch(turn, surface, tool, params).await;
     if let Some(kind) = inquiry_kind(tool) {
         let arguments = params.get("arguments").map_or("{}", |it| it.get());
         let begun = BegunInquiry {
             kind,
-            subject: &subject(tool, params),
+            subject: &inquiry_subject(tool, params),
             arguments,
             started,
         };
-        begun.end(turn.into(), &end(&answer));
+        begun.end(turn.into(), &inquiry_end(&answer));
     }
     answer
 }
 
-fn inquiry_kind(tool: AlwaysOn) -> Option<InquiryKind> {
+fn inquiry_kind(tool: AlwaysOnTool) -> Option<InquiryKind> {
     match tool {
-        AlwaysOn::Search => Some(InquiryKind::Search),
-        AlwaysOn::Discover => Some(InquiryKind::Discovery),
-        AlwaysOn::EnableGroup => Some(InquiryKind::GroupChange),
-        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunIntent | AlwaysOn::RunCode => None,
+        AlwaysOnTool::Search => Some(InquiryKind::Search),
+        AlwaysOnTool::Discover => Some(InquiryKind::Discovery),
+        AlwaysOnTool::EnableGroup => Some(InquiryKind::GroupChange),
+        AlwaysOnTool::Call
+        | AlwaysOnTool::Batch
+        | AlwaysOnTool::RunIntent
+        | AlwaysOnTool::RunCode => None,
     }
 }
 
 /// The name that is looked for. The words of a search are no name, and stand for themselves.
-fn subject(tool: AlwaysOn, params: &RawObject) -> String {
+fn inquiry_subject(tool: AlwaysOnTool, params: &RawObject) -> String {
     let named = ["tool", "provider", "group"].into_iter().find_map(|name| {
         let value = RawObject::peek(params.get("arguments")?, name)?;
         serde_json::from_str::<String>(value.get()).ok()
     });
     named
-        .filter(|_| tool != AlwaysOn::Search)
+        .filter(|_| tool != AlwaysOnTool::Search)
         .unwrap_or_else(|| tool.name().to_owned())
 }
 
-fn end(answer: &Result<Raw, Failure>) -> InquiryEnd {
+fn inquiry_end(answer: &Result<Raw, Failure>) -> InquiryEnd {
     InquiryEnd {
         outcome: answer
             .as_ref()
-            .map_or_else(Failure::outcome, |_| Outcome::Ok),
+            .map_or_else(Failure::audit_outcome, |_| Outcome::Ok),
         tokens: answer
             .as_ref()
             .ok()
-            .map(|it| kitbag_budget::price(it.get())),
+            .map(|it| kitbag_budget::estimate_result_tokens(it.get())),
         found: None,
     }
 }
 
-async fn looked(
+async fn dispatch(
     turn: &Turn,
     surface: Surface,
-    tool: AlwaysOn,
+    tool: AlwaysOnTool,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let given = params.get("arguments");
     let (answer, taken) = match tool {
-        AlwaysOn::Search => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (search::search(turn, asked).await, taken)
+        AlwaysOnTool::Search => {
+            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (search::search_tools(turn, asked).await, taken)
         }
-        AlwaysOn::Discover => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover(turn, asked).await?, taken)
+        AlwaysOnTool::Discover => {
+            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (discover::discover_apis(turn, asked).await?, taken)
         }
-        AlwaysOn::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = arguments(&turn.gateway.services.checker, tool, given)?;
-            (groups::enable(turn, &asked)?, taken)
+        AlwaysOnTool::EnableGroup if surface == Surface::Adaptive => {
+            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (groups::enable_group(turn, &asked)?, taken)
         }
-        AlwaysOn::EnableGroup => {
-            return Err(Failure::params(
+        AlwaysOnTool::EnableGroup => {
+            return Err(Failure::bad_params(
                 "this endpoint lists no groups; call their tools with call_api, or connect to /mcp/adaptive",
             ));
         }
-        AlwaysOn::Call | AlwaysOn::Batch | AlwaysOn::RunIntent | AlwaysOn::RunCode => {
-            return Err(Failure::params(format!(
+        AlwaysOnTool::Call
+        | AlwaysOnTool::Batch
+        | AlwaysOnTool::RunIntent
+        | AlwaysOnTool::RunCode => {
+            return Err(Failure::bad_params(format!(
                 "call `{0}` directly, not through call_api",
                 tool.name()
             )));
         }
     };
-    let result = fitted(
+    let result = truncate_to_budget(
         turn,
-        text(&visible(&answer)),
+        text_result(&visible(&answer)),
         turn.gateway.surfaces.result_tokens,
     );
-    Ok(with_taken(result, taken.as_ref()))
+    Ok(add_correction_note(result, taken.as_ref()))
 }
 
 /// An always-on tool that was asked for as if it were one of those it stands in for.
-pub(super) async fn inside(
+pub(super) async fn call_nested(
     turn: &Turn,
-    tool: AlwaysOn,
+    tool: AlwaysOnTool,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let surface = match turn.view {
         View::Merged(surface) => surface,
         View::One(_) => Surface::Search,
     };
-    metered(
+    record_tokens(
         turn,
         tool.name(),
-        looking(turn, surface, tool, params).await,
+        dispatch_audited(turn, surface, tool, params).await,
     )
 }

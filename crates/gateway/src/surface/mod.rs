@@ -39,4 +39,4 @@ pub mod tokens;
 pub(crate) mod tools;
 pub mod withheld;
 
-pub use tools::own_definitions;
+pub use tools::always_on_definitions;

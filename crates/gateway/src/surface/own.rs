@@ -5,24 +5,24 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::request::unwrapped;
-use super::tools::AlwaysOn;
+use super::request::unwrap_arguments;
+use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use kitbag_schema::{Checker, Taken};
 
 /// The arguments of one of our own tools, and how they were read if that is not as they were
 /// written.
-pub(super) fn arguments<T: DeserializeOwned>(
+pub(super) fn parse_arguments<T: DeserializeOwned>(
     checker: &Checker,
-    tool: AlwaysOn,
+    tool: AlwaysOnTool,
     given: Option<&RawValue>,
 ) -> Result<(T, Option<Taken>), Failure> {
-    let given = normal(tool, given);
-    let definition = tool.checked();
+    let given = normalize_arguments(tool, given);
+    let definition = tool.checked_definition();
     // `Request::read` explains what `call_api` can be asked for; a schema would say less.
-    if tool == AlwaysOn::Call && given.get() == "{}" {
+    if tool == AlwaysOnTool::Call && given.get() == "{}" {
         return Ok((
-            serde_json::from_str("{}").map_err(|_| unreadable(tool))?,
+            serde_json::from_str("{}").map_err(|_| unreadable_arguments(tool))?,
             None,
         ));
     }
@@ -32,16 +32,16 @@ pub(super) fn arguments<T: DeserializeOwned>(
         let tool = tool.name().to_owned();
         return Err(Failure::Arguments { tool, misfit });
     }
-    let read = serde_json::from_str(arguments.get()).map_err(|_| unreadable(tool))?;
+    let read = serde_json::from_str(arguments.get()).map_err(|_| unreadable_arguments(tool))?;
     Ok((read, taken))
 }
 
-fn unreadable(tool: AlwaysOn) -> Failure {
-    Failure::params(format!("the arguments of `{}` cannot be read", tool.name()))
+fn unreadable_arguments(tool: AlwaysOnTool) -> Failure {
+    Failure::bad_params(format!("the arguments of `{}` cannot be read", tool.name()))
 }
 
 /// Some clients write down every parameter, with null for those they do not mean.
-fn normal(tool: AlwaysOn, given: Option<&RawValue>) -> Raw {
+fn normalize_arguments(tool: AlwaysOnTool, given: Option<&RawValue>) -> Raw {
     let Some(given) = given.filter(|given| given.get() != "null") else {
         return raw(&RawObject::new());
     };
@@ -52,8 +52,8 @@ fn normal(tool: AlwaysOn, given: Option<&RawValue>) -> Raw {
         .into_iter()
         .filter(|(_, value)| value.get() != "null");
     let said = said.map(|(name, value)| match (tool, name.as_str()) {
-        (AlwaysOn::Call, "arguments") => {
-            let arguments = unwrapped(&value);
+        (AlwaysOnTool::Call, "arguments") => {
+            let arguments = unwrap_arguments(&value);
             (name, arguments)
         }
         _ => (name, value),

@@ -8,27 +8,27 @@
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::value::RawValue;
 
-use super::answer::{as_meant, fitted, text, with_taken};
+use super::answer::{add_correction_note, correct_arguments, text_result, truncate_to_budget};
 use super::batch::Batch;
-use super::call::{call, one};
-use super::own::arguments;
+use super::call::{call_tool, call_truncated};
+use super::own::parse_arguments;
 use super::request::ApiRequest;
-use super::tools::AlwaysOn;
+use super::tools::AlwaysOnTool;
 use crate::call::bridge;
 use crate::call::failure::Failure;
 use crate::call::reply;
-use crate::call::required;
+use crate::call::required_string;
 use crate::turn::Turn;
 use kitbag_schema::Taken;
 
-pub struct Answered {
+pub struct EvalAnswer {
     /// The text that the model reads.
     pub told: Raw,
     /// `None` if the model called no tool and only looked at what there is.
-    pub reached: Option<Reached>,
+    pub reached: Option<ReachedTool>,
 }
 
-pub struct Reached {
+pub struct ReachedTool {
     /// The exposed name as the model wrote it; that of our own tool for a request to a provider.
     pub tool: String,
     /// As the server is given them.
@@ -40,8 +40,8 @@ pub struct Reached {
 }
 
 /// The aim of a call, as far as it can be read.
-enum Aim {
-    Tool(Aimed),
+enum CallAim {
+    Tool(AimedCall),
     Provider {
         also: usize,
     },
@@ -49,7 +49,7 @@ enum Aim {
     Look,
 }
 
-struct Aimed {
+struct AimedCall {
     name: String,
     arguments: Raw,
     /// The way in which the arguments of the enclosing call were read.
@@ -57,35 +57,39 @@ struct Aimed {
     also: usize,
 }
 
-pub(crate) async fn answered(turn: &Turn, params: RawObject) -> Result<Answered, Failure> {
-    let name = required(&params, "name")?;
-    match aim(turn, &name, &params) {
-        Aim::Look => Ok(Answered {
-            told: call(turn, params).await?,
+pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<EvalAnswer, Failure> {
+    let name = required_string(&params, "name")?;
+    match parse_aim(turn, &name, &params) {
+        CallAim::Look => Ok(EvalAnswer {
+            told: call_tool(turn, params).await?,
             reached: None,
         }),
-        Aim::Provider { also } => {
-            let told = text("Not requested: an exam is about tools.");
-            let arguments = given(&params);
-            let reached = Reached {
+        CallAim::Provider { also } => {
+            let told = text_result("Not requested: an exam is about tools.");
+            let arguments = given_arguments(&params);
+            let reached = ReachedTool {
                 tool: name,
                 arguments,
                 result: told.clone(),
                 also,
             };
-            Ok(Answered {
+            Ok(EvalAnswer {
                 told,
                 reached: Some(reached),
             })
         }
-        Aim::Tool(aimed) => made(turn, aimed, params).await,
+        CallAim::Tool(aimed) => call_aimed_tool(turn, aimed, params).await,
     }
 }
 
 /// Makes the call in the same way as `call_api`, but cuts the answer last, so that the exam sees
 /// the whole answer, too.
-async fn made(turn: &Turn, aimed: Aimed, params: RawObject) -> Result<Answered, Failure> {
-    let Aimed {
+async fn call_aimed_tool(
+    turn: &Turn,
+    aimed: AimedCall,
+    params: RawObject,
+) -> Result<EvalAnswer, Failure> {
+    let AimedCall {
         name,
         arguments,
         taken,
@@ -93,31 +97,31 @@ async fn made(turn: &Turn, aimed: Aimed, params: RawObject) -> Result<Answered, 
     } = aimed;
     let mut params = params.with("name", &name);
     params.set("arguments", arguments);
-    let read_as = as_meant(turn, &name, &mut params);
-    let arguments = given(&params);
-    let result = match one(turn, name.clone(), params, usize::MAX).await {
+    let read_as = correct_arguments(turn, &name, &mut params);
+    let arguments = given_arguments(&params);
+    let result = match call_truncated(turn, name.clone(), params, usize::MAX).await {
         Err(Failure::Cancelled) => return Err(Failure::Cancelled),
-        Err(failure) => reply::tool_result(&failure, turn.client.era),
-        Ok(result) => bridge::in_era(turn.client.era, result),
+        Err(failure) => reply::to_tool_result(&failure, turn.client.era),
+        Ok(result) => bridge::for_era(turn.client.era, result),
     };
-    let told = fitted(turn, result.clone(), turn.gateway.surfaces.result_tokens);
-    let told = with_taken(with_taken(told, read_as.as_ref()), taken.as_ref());
-    let reached = Some(Reached {
+    let told = truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
+    let told = add_correction_note(add_correction_note(told, read_as.as_ref()), taken.as_ref());
+    let reached = Some(ReachedTool {
         tool: name,
         arguments,
         result,
         also,
     });
-    Ok(Answered { told, reached })
+    Ok(EvalAnswer { told, reached })
 }
 
-fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
-    match AlwaysOn::named(name) {
-        Some(AlwaysOn::Call) => aim_of_request(turn, params.get("arguments"), 0),
-        Some(AlwaysOn::Batch) => {
-            let batch = arguments::<Batch>(
+fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
+    match AlwaysOnTool::from_name(name) {
+        Some(AlwaysOnTool::Call) => aim_of_request(turn, params.get("arguments"), 0),
+        Some(AlwaysOnTool::Batch) => {
+            let batch = parse_arguments::<Batch>(
                 &turn.gateway.services.checker,
-                AlwaysOn::Batch,
+                AlwaysOnTool::Batch,
                 params.get("arguments"),
             );
             let calls = batch.map(|(batch, _)| batch.calls).unwrap_or_default();
@@ -125,20 +129,20 @@ fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
                 let after: usize = calls.len() - number - 1;
                 aim_of_request(turn, Some(it), after)
             });
-            aims.find(|aim| !matches!(aim, Aim::Look))
-                .unwrap_or(Aim::Look)
+            aims.find(|aim| !matches!(aim, CallAim::Look))
+                .unwrap_or(CallAim::Look)
         }
         Some(
-            AlwaysOn::Search
-            | AlwaysOn::Discover
-            | AlwaysOn::EnableGroup
-            | AlwaysOn::RunIntent
-            | AlwaysOn::RunCode,
-        ) => Aim::Look,
+            AlwaysOnTool::Search
+            | AlwaysOnTool::Discover
+            | AlwaysOnTool::EnableGroup
+            | AlwaysOnTool::RunIntent
+            | AlwaysOnTool::RunCode,
+        ) => CallAim::Look,
         // A model that calls a tool by its name is served on every surface.
-        None => Aim::Tool(Aimed {
+        None => CallAim::Tool(AimedCall {
             name: name.to_owned(),
-            arguments: given(params),
+            arguments: given_arguments(params),
             taken: None,
             also: 0,
         }),
@@ -147,31 +151,31 @@ fn aim(turn: &Turn, name: &str, params: &RawObject) -> Aim {
 
 /// A request that cannot be read counts as a look; the tool that it was meant for explains the
 /// mistake.
-fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> Aim {
-    let read = arguments(&turn.gateway.services.checker, AlwaysOn::Call, asked);
+fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim {
+    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, asked);
     let Ok((request, taken)) =
-        read.and_then(|(asked, taken)| Ok((ApiRequest::read(asked)?, taken)))
+        read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)))
     else {
-        return Aim::Look;
+        return CallAim::Look;
     };
     match request {
         ApiRequest::Tool { name, .. }
-            if AlwaysOn::named(&name).is_some() && turn.catalog.tool(&name).is_none() =>
+            if AlwaysOnTool::from_name(&name).is_some() && turn.catalog.tool(&name).is_none() =>
         {
-            Aim::Look
+            CallAim::Look
         }
-        ApiRequest::Tool { name, arguments } => Aim::Tool(Aimed {
+        ApiRequest::Tool { name, arguments } => CallAim::Tool(AimedCall {
             name,
             arguments,
             taken,
             also,
         }),
-        ApiRequest::Provider { .. } => Aim::Provider { also },
-        ApiRequest::Rest { .. } => Aim::Look,
+        ApiRequest::Provider { .. } => CallAim::Provider { also },
+        ApiRequest::Rest { .. } => CallAim::Look,
     }
 }
 
-fn given(params: &RawObject) -> Raw {
+fn given_arguments(params: &RawObject) -> Raw {
     params
         .get("arguments")
         .map_or_else(|| raw(&RawObject::new()), ToOwned::to_owned)

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::answer::{fitted, metered, read_on, text};
-use super::call::one;
-use super::looking::inside;
-use super::tools::AlwaysOn;
+use super::answer::{continuation_call, record_tokens, text_result, truncate_to_budget};
+use super::call::call_truncated;
+use super::looking::call_nested;
+use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use crate::call::pipeline;
 use crate::call::{ApiCall, Call};
@@ -53,7 +53,7 @@ const ONE_OF: &str =
 const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
 
 impl ApiRequest {
-    pub(crate) fn read(asked: CallApiArguments) -> Result<Self, Failure> {
+    pub(crate) fn from_arguments(asked: CallApiArguments) -> Result<Self, Failure> {
         match asked {
             CallApiArguments {
                 tool: Some(name),
@@ -76,9 +76,9 @@ impl ApiRequest {
                 ..
             } => {
                 let call = ProviderCall {
-                    path: path.ok_or_else(|| Failure::params(NO_PATH))?,
-                    method: http_method(method)?,
-                    query: plain_query(query.unwrap_or_default()),
+                    path: path.ok_or_else(|| Failure::bad_params(NO_PATH))?,
+                    method: parse_http_method(method)?,
+                    query: flatten_query(query.unwrap_or_default()),
                     body,
                     trace: HeaderMap::new(),
                 };
@@ -94,7 +94,7 @@ impl ApiRequest {
                 result,
                 offset: offset.unwrap_or(0),
             }),
-            _ => Err(Failure::params(ONE_OF)),
+            _ => Err(Failure::bad_params(ONE_OF)),
         }
     }
 
@@ -111,7 +111,7 @@ impl ApiRequest {
 
     /// Carries it out. `params` are those of the call around it: what else they say, such as
     /// where progress is to be reported or what the person answered, concerns the tool inside.
-    pub(super) async fn run(
+    pub(super) async fn run_request(
         self,
         turn: &Turn,
         mut params: RawObject,
@@ -121,9 +121,10 @@ impl ApiRequest {
             Self::Tool { name, arguments } => {
                 params.put("name", &name);
                 params.set("arguments", arguments);
-                match AlwaysOn::named(&name).filter(|_| turn.catalog.tool(&name).is_none()) {
-                    Some(own) => inside(turn, own, &params).await,
-                    None => one(turn, name, params, tokens).await,
+                match AlwaysOnTool::from_name(&name).filter(|_| turn.catalog.tool(&name).is_none())
+                {
+                    Some(own) => call_nested(turn, own, &params).await,
+                    None => call_truncated(turn, name, params, tokens).await,
                 }
             }
             Self::Provider { provider, call } => {
@@ -132,18 +133,22 @@ impl ApiRequest {
                     request: call,
                 };
                 let answer = pipeline::run(turn, Call::Api(call)).await;
-                metered(turn, OWN, answer.map(|answer| fitted(turn, answer, tokens)))
+                record_tokens(
+                    turn,
+                    METER_NAME,
+                    answer.map(|answer| truncate_to_budget(turn, answer, tokens)),
+                )
             }
             Self::Rest { result, offset } => {
-                let rest = rest(turn, result, offset, tokens)?;
-                metered(turn, OWN, Ok(text(&rest)))
+                let rest = remainder_page(turn, result, offset, tokens)?;
+                record_tokens(turn, METER_NAME, Ok(text_result(&rest)))
             }
         }
     }
 }
 
 /// A page of a long result that is kept, with a notice of how to read on.
-pub(super) fn rest(
+pub(super) fn remainder_page(
     turn: &Turn,
     result: String,
     offset: usize,
@@ -153,27 +158,27 @@ pub(super) fn rest(
         return Err(Failure::UnknownResult { result });
     };
     let page = whole.page(offset, tokens);
-    let notice = notice::page(&page, |offset| read_on(&result, offset));
+    let notice = notice::page(&page, |offset| continuation_call(&result, offset));
     Ok(format!("{}\n{notice}", page.text))
 }
 
-fn http_method(name: Option<String>) -> Result<Method, Failure> {
+fn parse_http_method(name: Option<String>) -> Result<Method, Failure> {
     let name = name.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     Method::from_bytes(name.as_bytes())
-        .map_err(|_| Failure::params(format!("`{name}` is not an HTTP method")))
+        .map_err(|_| Failure::bad_params(format!("`{name}` is not an HTTP method")))
 }
 
-fn plain_query(query: Map<String, Value>) -> Vec<(String, String)> {
+fn flatten_query(query: Map<String, Value>) -> Vec<(String, String)> {
     let query = query.into_iter();
-    query.map(|(key, value)| (key, plain(value))).collect()
+    query.map(|(key, value)| (key, value_text(value))).collect()
 }
 
 /// The name under which results are counted that come from no tool.
-const OWN: &str = AlwaysOn::Call.name();
+const METER_NAME: &str = AlwaysOnTool::Call.name();
 
 /// Models at times write the arguments as a string that contains them. What is no object even so
 /// is left as it is, to be explained.
-pub(super) fn unwrapped(arguments: &RawValue) -> Raw {
+pub(super) fn unwrap_arguments(arguments: &RawValue) -> Raw {
     let text: Option<String> = serde_json::from_str(arguments.get()).ok();
     let object = text.and_then(|text| match text.trim() {
         "" => Some(RawObject::new()),
@@ -182,7 +187,7 @@ pub(super) fn unwrapped(arguments: &RawValue) -> Raw {
     object.map_or_else(|| arguments.to_owned(), |object| object.to_raw())
 }
 
-fn plain(value: Value) -> String {
+fn value_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
         other => other.to_string(),

@@ -11,11 +11,11 @@ use kitbag_wire::RawObject;
 use serde::Deserialize;
 
 use super::{shown, skills};
-use crate::call::failure::trouble_for;
+use crate::call::failure::start_error_for;
 use crate::call::observe;
 use crate::catalog::{Catalog, CatalogEntry};
-use crate::surface::find::{USUAL_LIMIT, best_of, find_settled};
-use crate::surface::signature::request;
+use crate::surface::find::{DEFAULT_LIMIT, best_options, find_when_indexed};
+use crate::surface::signature::api_signature;
 use crate::turn::Turn;
 
 #[derive(Debug, Deserialize)]
@@ -25,11 +25,11 @@ pub(super) struct SearchArguments {
     limit: Option<usize>,
 }
 
-pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
+pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String {
     let caller = &turn.client.caller;
-    let limit = asked.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
-    let options = best_of(caller, limit);
-    let found = find_settled(&turn.gateway, caller, &asked.query, &options).await;
+    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
+    let options = best_options(caller, limit);
+    let found = find_when_indexed(&turn.gateway, caller, &asked.query, &options).await;
     let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
@@ -46,7 +46,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
-    let skills = skills::found(turn, catalog, &asked.query);
+    let skills = skills::find_skills(turn, catalog, &asked.query);
     if lines.is_empty() {
         let unfinished = found.unfinished.note();
         let answer = language
@@ -63,15 +63,15 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
-    observe::searched(turn, &asked.query, tools.iter().copied());
-    shown::found(turn, tools.into_iter());
-    let likelihood = found.confidence.map(likelihood).unwrap_or_default();
+    observe::report_search(turn, &asked.query, tools.iter().copied());
+    shown::add_found_tools(turn, tools.into_iter());
+    let likelihood = found.confidence.map(format_likelihood).unwrap_or_default();
     let how =
         format!("{likelihood}Run one: call_api(tool, arguments). Its schema: discover_apis(tool).");
     language
         .into_iter()
         .chain(found.correction_note())
-        .chain(found.doubt())
+        .chain(found.doubt_note())
         .chain(lines)
         .chain(withheld)
         .chain(skills)
@@ -81,7 +81,7 @@ pub(super) async fn search(turn: &Turn, asked: SearchArguments) -> String {
 }
 
 /// Returns in a few tokens how probable it is that the tools are right.
-fn likelihood(confidence: Confidence) -> String {
+fn format_likelihood(confidence: Confidence) -> String {
     let [first, any] = [confidence.first, confidence.any].map(|it| (100.0 * it).round());
     format!("Likely right: the first {first} %, any of the first five {any} %. ")
 }
@@ -95,14 +95,18 @@ fn found_line(
 ) -> Option<String> {
     let name = &found.entry.tool_name;
     if let Some(entry) = catalog.tool(name) {
-        return Some(format!("{}{}", line(turn, entry, detail), also(found)));
+        return Some(format!(
+            "{}{}",
+            tool_line(turn, entry, detail),
+            copies_note(found)
+        ));
     }
     let provider = turn.gateway.providers.get(&name.parse().ok()?)?;
-    Some(request(provider.spec()))
+    Some(api_signature(provider.spec()))
 }
 
 /// Returns a note of the other servers on which the same tool is.
-pub(crate) fn also(found: &Candidate) -> String {
+pub(crate) fn copies_note(found: &Candidate) -> String {
     /// More copies than this are counted only.
     const MOST: usize = 3;
     let names: Vec<&str> = found
@@ -121,7 +125,7 @@ pub(crate) fn also(found: &Candidate) -> String {
 const NOTHING: &str = "No tool fits. Try other words, or browse with discover_apis.";
 
 /// A tool in one line, with what there is to beware of.
-pub(super) fn line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
+pub(super) fn tool_line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = visible_line(&signature(&entry.exposed, &definition, detail));
     match turn.gateway.write_class(entry) {
@@ -129,25 +133,25 @@ pub(super) fn line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> Str
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
-    if let Some(obstacle) = obstacle_of(turn, entry) {
+    if let Some(obstacle) = tool_obstacle(turn, entry) {
         line.push_str(&format!(" [{}]", visible_line(&obstacle)));
     }
     line
 }
 
 /// Returns what keeps a tool from being used, and what would help.
-fn obstacle_of(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
+fn tool_obstacle(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
     let trouble = turn
         .gateway
         .upstreams
         .get(&entry.capability.server)?
         .trouble()?;
-    Some(obstacle(&turn.client.caller, &trouble))
+    Some(describe_obstacle(&turn.client.caller, &trouble))
 }
 
 /// Says in a few words what keeps a server from being used, and what the caller can do about it.
-pub(super) fn obstacle(caller: &Caller, trouble: &StartError) -> String {
-    let shown = trouble_for(caller, trouble);
+pub(super) fn describe_obstacle(caller: &Caller, trouble: &StartError) -> String {
+    let shown = start_error_for(caller, trouble);
     let advice = shown.remedy().unwrap_or_else(|| shown.to_string());
     match shown {
         CallError::Start(start) => format!("{}: {advice}", start.label()),

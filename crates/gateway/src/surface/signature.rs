@@ -5,7 +5,7 @@ use kitbag_apis::ProviderSpec;
 use kitbag_domain::text::summary;
 
 /// An HTTP API as the call that reaches it.
-pub(crate) fn request(spec: &ProviderSpec) -> String {
+pub(crate) fn api_signature(spec: &ProviderSpec) -> String {
     let methods: Vec<&str> = spec.methods.iter().map(Method::as_str).collect();
     let method = if spec.methods.iter().all(Method::is_safe) {
         String::new()

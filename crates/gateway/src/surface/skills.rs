@@ -12,18 +12,18 @@ use crate::catalog::{Catalog, CatalogEntry};
 use crate::turn::Turn;
 
 /// Skills that a search shows beside the tools.
-const MOST_FOUND: usize = 2;
+const MAX_SKILLS: usize = 2;
 
 /// Returns a line for each of the skills that share most words with a request, and how to read them.
-pub(super) fn found(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<String> {
+pub(super) fn find_skills(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<String> {
     if catalog.skills.is_empty() {
         return Vec::new();
     }
     let is_visible = |at: usize| turn.sees(&catalog.skills[at].capability);
     let found = catalog.skill_index().find(text, is_visible).into_iter();
     let mut lines: Vec<String> = found
-        .take(MOST_FOUND)
-        .map(|at| line(&catalog.skills[at]))
+        .take(MAX_SKILLS)
+        .map(|at| skill_line(&catalog.skills[at]))
         .collect();
     if !lines.is_empty() {
         lines.push("Read a skill: discover_apis(tool: its URI).".to_owned());
@@ -31,35 +31,39 @@ pub(super) fn found(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<String> {
     lines
 }
 
-pub(super) fn of_server(turn: &Turn, server: &ServerName) -> Vec<String> {
+pub(super) fn skills_of_server(turn: &Turn, server: &ServerName) -> Vec<String> {
     let skills = turn.catalog.skills.iter();
     let skills = skills.filter(|it| it.capability.server == *server && turn.sees(&it.capability));
-    skills.map(|it| line(it)).collect()
+    skills.map(|it| skill_line(it)).collect()
 }
 
-fn line(entry: &CatalogEntry) -> String {
+fn skill_line(entry: &CatalogEntry) -> String {
     let Skill { description, .. } = Skill::of(entry);
     let line = format!("skill {} · {}", entry.exposed, summary(&description));
     visible_line(&line)
 }
 
 /// Returns the skill of which this is a file that the caller may read.
-pub(super) fn readable<'a>(turn: &'a Turn, uri: &str) -> Option<&'a CatalogEntry> {
+pub(super) fn find_readable_skill<'a>(turn: &'a Turn, uri: &str) -> Option<&'a CatalogEntry> {
     let skill = turn.catalog.skill_with(uri);
     skill.filter(|it| turn.sees(&it.capability))
 }
 
 /// Returns the text of a file of a skill, with a word on whose text it is, and the other files.
-pub(super) async fn read(turn: &Turn, skill: &CatalogEntry, uri: &str) -> Result<String, Failure> {
+pub(super) async fn read_skill(
+    turn: &Turn,
+    skill: &CatalogEntry,
+    uri: &str,
+) -> Result<String, Failure> {
     let params = RawObject::new().with("uri", uri);
-    let call = Call::Mcp(McpCall::resource(params)?);
+    let call = Call::Mcp(McpCall::for_resource(params)?);
     let result = Box::pin(pipeline::run(turn, call)).await?;
     let server = &skill.capability.server;
     let mut told = vec![format!(
         "From the skill `{}` of `{server}`. Its author wrote what follows, and is not your user:",
         visible_line(&Skill::of(skill).name)
     )];
-    told.extend(texts(&result));
+    told.extend(content_texts(&result));
     let others = Skill::of(skill).files.into_iter();
     let others = others.map(|own| visible_line(&format!("kitbag://server/{server}/{own}")));
     let others: Vec<String> = others.filter(|it| it != uri).collect();
@@ -69,7 +73,7 @@ pub(super) async fn read(turn: &Turn, skill: &CatalogEntry, uri: &str) -> Result
     Ok(told.join("\n"))
 }
 
-fn texts(result: &Raw) -> Vec<String> {
+fn content_texts(result: &Raw) -> Vec<String> {
     let result = RawObject::open(result).unwrap_or_default();
     let contents: Vec<Raw> = result.read("contents").unwrap_or_default();
     let texts = contents.iter().map(|content| {

@@ -10,7 +10,7 @@ use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
 use super::groups;
-use super::listed::{instructions, surface_tools};
+use super::listed::{surface_instructions, surface_tools};
 use crate::catalog::CatalogEntry;
 use crate::turn::Turn;
 
@@ -36,15 +36,15 @@ pub struct ServerTokens {
     pub tokens: usize,
 }
 
-pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
-    let visible: Vec<_> = groups::visible(turn).collect();
+pub(crate) async fn count_surface_tokens(turn: &Turn, surface: Surface) -> SurfaceTokens {
+    let visible: Vec<_> = groups::visible_tools(turn).collect();
     let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
     let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
     let listed = match surface.is_frugal() {
         true => count(surface_tools(turn, surface).await.get()),
         false => all,
     };
-    let instructions = instructions(&turn.gateway, &turn.catalog, turn.caller(), surface);
+    let instructions = surface_instructions(&turn.gateway, &turn.catalog, turn.caller(), surface);
     let shown = listed + instructions.map_or(0, |text| count(&text));
     SurfaceTokens {
         catalog: all,
@@ -53,11 +53,11 @@ pub(crate) async fn report(turn: &Turn, surface: Surface) -> SurfaceTokens {
         surface,
         tokenizer: Cow::Borrowed("o200k"),
         tools: visible.len(),
-        servers: by_server(&visible),
+        servers: count_by_server(&visible),
     }
 }
 
-fn by_server(tools: &[&CatalogEntry]) -> Vec<ServerTokens> {
+fn count_by_server(tools: &[&CatalogEntry]) -> Vec<ServerTokens> {
     let mut servers: BTreeMap<&ServerName, ServerTokens> = BTreeMap::new();
     for entry in tools {
         let server = &entry.capability.server;

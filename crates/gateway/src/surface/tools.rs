@@ -9,15 +9,18 @@ use std::sync::LazyLock;
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 
-use super::batch::MOST_CALLS;
+use super::batch::MAX_CALLS;
 
 /// Returns the definitions that calls of our own tools are held against.
-pub fn own_definitions() -> Vec<Value> {
-    AlwaysOn::ALL.into_iter().map(AlwaysOn::in_full).collect()
+pub fn always_on_definitions() -> Vec<Value> {
+    AlwaysOnTool::ALL
+        .into_iter()
+        .map(AlwaysOnTool::full_definition)
+        .collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AlwaysOn {
+pub(crate) enum AlwaysOnTool {
     Search,
     Discover,
     Call,
@@ -27,7 +30,7 @@ pub(crate) enum AlwaysOn {
     RunCode,
 }
 
-impl AlwaysOn {
+impl AlwaysOnTool {
     pub(crate) const ALL: [Self; 7] = [
         Self::Search,
         Self::Discover,
@@ -38,7 +41,7 @@ impl AlwaysOn {
         Self::RunCode,
     ];
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name() == name)
     }
 
@@ -78,9 +81,9 @@ impl AlwaysOn {
 
     pub(crate) fn definition(self) -> &'static Raw {
         static DEFINITIONS: LazyLock<Vec<Raw>> = LazyLock::new(|| {
-            AlwaysOn::ALL
+            AlwaysOnTool::ALL
                 .into_iter()
-                .map(|it| raw(&it.listed()))
+                .map(|it| raw(&it.listed_definition()))
                 .collect()
         });
         &DEFINITIONS[self as usize]
@@ -88,18 +91,18 @@ impl AlwaysOn {
 
     /// The definition that calls are held against. It says more than a model is charged for, and
     /// leaves the calls of a batch to be checked one by one.
-    pub(super) fn checked(self) -> &'static Raw {
+    pub(super) fn checked_definition(self) -> &'static Raw {
         static CHECKED: LazyLock<Vec<Raw>> = LazyLock::new(|| {
-            AlwaysOn::ALL
+            AlwaysOnTool::ALL
                 .into_iter()
-                .map(|it| raw(&it.in_full()))
+                .map(|it| raw(&it.full_definition()))
                 .collect()
         });
         &CHECKED[self as usize]
     }
 
-    fn in_full(self) -> Value {
-        let mut definition = self.written();
+    fn full_definition(self) -> Value {
+        let mut definition = self.base_definition();
         let schema = &mut definition["inputSchema"];
         // The names in these are those of other tools, or data.
         for name in ["arguments", "query", "params"] {
@@ -124,8 +127,8 @@ impl AlwaysOn {
 
     /// The definition as a list shows it. The tools of the surface `code` are to be as cheap as they
     /// can be, so theirs says only what a model needs.
-    fn listed(self) -> Value {
-        let mut definition = self.written();
+    fn listed_definition(self) -> Value {
+        let mut definition = self.base_definition();
         if self.runs_code()
             && let Some(schema) = definition["inputSchema"].as_object_mut()
         {
@@ -134,8 +137,8 @@ impl AlwaysOn {
         definition
     }
 
-    fn written(self) -> Value {
-        let (description, properties, required) = self.parts();
+    fn base_definition(self) -> Value {
+        let (description, properties, required) = self.definition_parts();
         let mut schema =
             json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if required != json!([]) {
@@ -150,7 +153,7 @@ impl AlwaysOn {
     }
 
     /// Returns the description, the properties of the arguments, and which of these are required.
-    fn parts(self) -> (&'static str, Value, Value) {
+    fn definition_parts(self) -> (&'static str, Value, Value) {
         let text = json!({ "type": "string" });
         let object = json!({ "type": "object" });
         match self {
@@ -185,7 +188,7 @@ impl AlwaysOn {
             ),
             Self::Batch => (
                 "Run up to 10 calls in parallel; each takes what call_api takes.",
-                json!({ "calls": { "type": "array", "items": object, "minItems": 1, "maxItems": MOST_CALLS } }),
+                json!({ "calls": { "type": "array", "items": object, "minItems": 1, "maxItems": MAX_CALLS } }),
                 json!(["calls"]),
             ),
             Self::EnableGroup => (
@@ -217,13 +220,13 @@ mod tests {
     fn the_tool_files_of_always_on_tools_declare_what_lists_show() {
         let catalog = ToolCatalog::built_in();
         for (tool, id) in [
-            (AlwaysOn::Discover, "discover"),
-            (AlwaysOn::Call, "call-api"),
-            (AlwaysOn::Batch, "batch"),
+            (AlwaysOnTool::Discover, "discover"),
+            (AlwaysOnTool::Call, "call-api"),
+            (AlwaysOnTool::Batch, "batch"),
         ] {
             let file = catalog.tools().iter().find(|it| it.id.as_str() == id);
             let file = file.expect(id);
-            let mut listed = tool.listed();
+            let mut listed = tool.listed_definition();
             write_out(&mut listed["inputSchema"]);
             assert_eq!(file.name.as_str(), tool.name());
             assert_eq!(json!(file.description), listed["description"]);

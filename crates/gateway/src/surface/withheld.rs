@@ -20,7 +20,7 @@ use crate::state::gateway::Gateway;
 
 /// The tools that were kept out, by name. The names stay in here: they are what rules hide.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Withheld(BTreeMap<String, WithheldReason>);
+pub(crate) struct WithheldTools(BTreeMap<String, WithheldReason>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WithheldReason {
@@ -45,7 +45,7 @@ pub struct WithheldCounts {
 }
 
 /// A search that was made, and everything that is needed to make it again without limits.
-pub(crate) struct MadeSearch<'a> {
+pub(crate) struct CompletedSearch<'a> {
     pub(crate) gateway: &'a Gateway,
     pub(crate) catalog: &'a Catalog,
     pub(crate) caller: &'a Caller,
@@ -55,23 +55,25 @@ pub(crate) struct MadeSearch<'a> {
 }
 
 /// A tool that is less than this part as good as the best does not fit; it only fills a place.
-const FITTING: f32 = 0.8;
+const MIN_RELATIVE_SCORE: f32 = 0.8;
 
-impl Withheld {
-    pub(crate) fn of(search: &MadeSearch<'_>) -> Self {
+impl WithheldTools {
+    pub(crate) fn from_search(search: &CompletedSearch<'_>) -> Self {
         if !search.may_withhold() {
             return Self::default();
         }
         let all = search.without_limits();
-        let least = all.first().map_or(0.0, |best| best.score * FITTING);
+        let least = all
+            .first()
+            .map_or(0.0, |best| best.score * MIN_RELATIVE_SCORE);
         let fitting = all.iter().filter(|it| it.score >= least);
-        let withheld =
-            fitting.filter_map(|it| Some((it.entry.tool_name.clone(), search.reason(it)?)));
+        let withheld = fitting
+            .filter_map(|it| Some((it.entry.tool_name.clone(), search.withheld_reason(it)?)));
         Self(withheld.collect())
     }
 
     /// Takes those of another search over; a tool that both withheld counts once.
-    pub(crate) fn and(mut self, other: &Self) -> Self {
+    pub(crate) fn merge(mut self, other: &Self) -> Self {
         let others = other.0.iter();
         self.0
             .extend(others.map(|(name, reason)| (name.clone(), *reason)));
@@ -93,7 +95,7 @@ impl Withheld {
 }
 
 impl WithheldCounts {
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
@@ -109,18 +111,19 @@ impl WithheldCounts {
             (self.rule, ["a rule keeps", "from you"]),
         ];
         let told = causes.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, cause)| line(count, cause)).collect()
+        told.map(|(count, cause)| format_cause(count, cause))
+            .collect()
     }
 }
 
-fn line(count: usize, [cause, end]: [&str; 2]) -> String {
+fn format_cause(count: usize, [cause, end]: [&str; 2]) -> String {
     match count {
         1 => format!("[1 more fits, but {cause} it {end}]"),
         _ => format!("[{count} more fit, but {cause} them {end}]"),
     }
 }
 
-impl MadeSearch<'_> {
+impl CompletedSearch<'_> {
     /// False for most searches, which need not be made twice.
     fn may_withhold(&self) -> bool {
         self.options.is_filtered()
@@ -152,7 +155,7 @@ impl MadeSearch<'_> {
     }
 
     /// Returns why a tool is not in the answer; nothing if it could have been.
-    fn reason(&self, found: &Candidate) -> Option<WithheldReason> {
+    fn withheld_reason(&self, found: &Candidate) -> Option<WithheldReason> {
         let name = &found.entry.tool_name;
         if self.catalog.held.tool(name).is_some() {
             return Some(WithheldReason::Approval);

@@ -10,9 +10,9 @@ use tokio::sync::mpsc;
 
 use crate::admin::app::{App, Meanwhile};
 use crate::call::failure::Failure;
-use crate::call::{McpCall, params_of};
+use crate::call::{McpCall, call_params};
 use crate::front::flights::HeldMessage;
-use crate::surface::reach::{self, Answered};
+use crate::surface::reach::{self, EvalAnswer};
 use crate::turn::Turn;
 
 impl App {
@@ -24,7 +24,7 @@ impl App {
         arguments: Map<String, Value>,
     ) -> anyhow::Result<Value> {
         let turn = self.measured_turn(Surface::All);
-        let call = McpCall::tool(name.to_owned(), params_of(name, &arguments));
+        let call = McpCall::for_tool(name.to_owned(), call_params(name, &arguments));
         let result = self
             .run(turn, call, Meanwhile::to_its_end(&mut |_| {}))
             .await?;
@@ -37,10 +37,10 @@ impl App {
         &self,
         name: &str,
         arguments: Map<String, Value>,
-    ) -> Result<Answered, Failure> {
+    ) -> Result<EvalAnswer, Failure> {
         let (turn, messages) = self.measured_turn(Surface::Search);
-        let params = params_of(name, &arguments);
-        unread(messages, reach::answered(&turn, params)).await
+        let params = call_params(name, &arguments);
+        unread(messages, reach::call_for_eval(&turn, params)).await
     }
 
     /// Makes the tools that are known searchable in this process alone.
@@ -48,9 +48,9 @@ impl App {
         let gateway = self.host().gateway();
         let index = &gateway.services.index;
         index.ready().await?;
-        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted_servers());
         Ok(index
-            .build_in_part(&gateway.contents(&catalog, &unlisted))
+            .build_in_part(&gateway.index_contents(&catalog, &unlisted))
             .await?)
     }
 

@@ -103,7 +103,7 @@ impl Turn {
     /// True if the caller may know of a server or an API.
     pub(crate) fn sees_server(&self, server: &ServerName) -> bool {
         self.gateway
-            .server_visible(&self.catalog, self.caller(), server)
+            .is_server_visible(&self.catalog, self.caller(), server)
     }
 
     /// The trace that a request belongs to may stand in `_meta`, which is nearer to the client than

@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::call::failure::Failure;
-use crate::state::secret::request_id;
+use crate::state::random_ids::random_request_id;
 
 pub(crate) struct CodeRun {
     /// Each call of the run is recorded with it.
@@ -63,7 +63,7 @@ impl MadeCall {
 impl CodeRun {
     pub(crate) fn begin() -> Self {
         Self {
-            id: ShortText::cut(&request_id()),
+            id: ShortText::cut(&random_request_id()),
             calls: Mutex::default(),
             permitted: Mutex::default(),
         }

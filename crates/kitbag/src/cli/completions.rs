@@ -16,7 +16,7 @@ use clap::{ArgMatches, Args, CommandFactory as _, ValueEnum};
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, CompletionCandidate};
 use kitbag_clients::Client;
-use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
+use kitbag_config::{Config, ConfigSource, Environment, Overrides};
 use kitbag_domain::{Caller, ServerName};
 use kitbag_intents::{TemplateSet, built_in};
 use kitbag_policy::Policy;
@@ -34,7 +34,7 @@ use kitbag_gateway::catalog::prompts::PromptArgument;
 use kitbag_gateway::learning::learned_templates;
 use kitbag_gateway::secrets::vault::vault;
 use kitbag_gateway::state::host;
-use kitbag_gateway::state::store_place::{store_address, store_may_exist};
+use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
 /// Print what a shell needs to complete commands, names and arguments.
 #[derive(Debug, Args)]
@@ -97,7 +97,7 @@ const ASKED: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
     config().map_or_else(Vec::new, |config| {
-        let running = config.running().map(|spec| &spec.name);
+        let running = config.running_servers().map(|spec| &spec.name);
         names(running.chain(config.disabled.keys()))
     })
 }
@@ -197,6 +197,10 @@ pub(super) fn secrets() -> Vec<CompletionCandidate> {
         .into_iter()
         .map(|it| CompletionCandidate::new(it.name.as_str()))
         .collect()
+}
+
+pub(super) fn secrets_and_credentials() -> Vec<CompletionCandidate> {
+    secrets().into_iter().chain(credentials()).collect()
 }
 
 pub(super) fn credentials() -> Vec<CompletionCandidate> {
@@ -374,7 +378,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Looks at what servers offered when they were last asked.
 fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
-    from_store(async |config, store| Ok(look(&host::known(config, store).await?, &config.policy)))
+    from_store(async |config, store| {
+        Ok(look(
+            &host::stored_catalog(config, store).await?,
+            &config.policy,
+        ))
+    })
 }
 
 /// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
@@ -404,9 +413,9 @@ fn config() -> Option<Config> {
             .or_else(|| env::var("KITBAG_STORE").ok()),
         ..Overrides::default()
     };
-    Whereabouts {
+    ConfigSource {
         overrides,
-        around: Surroundings::of_this_process(),
+        environment: Environment::from_process(),
     }
     .load()
     .ok()

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use kitbag_config::show::{Entry, Origin, Sources, entries, text};
+use kitbag_config::show::{Entry, Origin, Sources, list_entries, text};
 use kitbag_config::{Config, Project, nearest};
 use kitbag_domain::{MissingVariable, ServerName, Template};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use super::failure::Advise as _;
 use super::output::{count, printable};
 use super::overriding::{Overriding, data_dir_origin, given};
 use crate::cli::open_store::open_store;
-use kitbag_gateway::state::store_place::store_may_exist;
+use kitbag_gateway::state::store_address::store_may_exist;
 
 /// See the configuration in force, where it comes from, and whether it is right.
 #[derive(Debug, Args)]
@@ -108,7 +108,7 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
         true => heading(&config, &data),
         false => String::new(),
     };
-    let text = text::toml(&shown, config.origin.as_deref());
+    let text = text::to_toml(&shown, config.origin.as_deref());
     output.print(&printable(&format!("{head}{text}")))?;
     if shown.len() < all.len() && whole {
         output.note("\nEverything else has its default: kitbag config show --all");
@@ -125,10 +125,10 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
     };
     let secrets = names_of_secrets(config, &text).await?;
     let given = given(&invocation.at.overrides);
-    Ok(entries(&Sources {
+    Ok(list_entries(&Sources {
         text: &text,
         config,
-        given: &given,
+        overrides: &given,
         is_set: &|name: &str| is_set(name, &secrets),
     }))
 }
@@ -164,7 +164,7 @@ fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     let inside = format!("{section}.");
     let found: Vec<_> = all
         .iter()
-        .filter(|entry| entry.path() == section || entry.path().starts_with(&inside))
+        .filter(|entry| entry.key_path() == section || entry.key_path().starts_with(&inside))
         .cloned()
         .collect();
     if !found.is_empty() {
@@ -192,19 +192,19 @@ fn heading(config: &Config, data: &Origin) -> String {
             path.display().to_string()
         });
     let project = match &config.project {
-        Project::InForce { path, servers, .. } => {
+        Project::Active { path, servers, .. } => {
             let names: Vec<_> = servers.iter().map(ServerName::as_str).collect();
             format!("# Project: {} adds {}\n", path.display(), names.join(", "))
         }
         _ => String::new(),
     };
-    let (dir, origin) = (config.data_dir.display(), data.told(None));
+    let (dir, origin) = (config.data_dir.display(), data.describe(None));
     format!("# Configuration: {file}\n{project}# Data: {dir} ({origin})\n\n")
 }
 
 fn row(entry: &Entry, config: &Config) -> Value {
     let mut row = json!({
-        "key": entry.path(),
+        "key": entry.key_path(),
         "value": entry.value,
         "origin": origin(&entry.origin, config),
     });
@@ -224,7 +224,7 @@ fn origin(origin: &Origin, config: &Config) -> Value {
 
 /// Nothing but the path goes to stdout, so that it can be handed to an editor.
 fn path(invocation: &Invocation) -> anyhow::Result<()> {
-    let path = invocation.at.editable()?;
+    let path = invocation.at.editable_file()?;
     let exists = path.is_file();
     let result = json!({ "path": path, "exists": exists, "project": invocation.at.project_file() });
     invocation
@@ -252,8 +252,8 @@ async fn check(invocation: &Invocation) -> anyhow::Result<()> {
             };
             invocation
                 .output
-                .warn(&format!("`{}`: {missing}", entry.path()));
-            unset.push(json!({ "key": entry.path(), "variable": variable.name }));
+                .warn(&format!("`{}`: {missing}", entry.key_path()));
+            unset.push(json!({ "key": entry.key_path(), "variable": variable.name }));
         }
     }
     let result = json!({

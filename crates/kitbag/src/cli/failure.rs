@@ -6,12 +6,14 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use kitbag_config::{ConfigError, OpenDoor};
+use anyhow::anyhow;
+use kitbag_config::{ConfigError, UnprotectedBind};
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{ChoiceError, RegistryError};
 use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
 
+use super::help::find_new_spelling;
 use super::output::{is_closed_pipe, printable, stderr};
 use crate::key_check::NoKeys;
 use crate::local::joined::UnansweredRequest;
@@ -20,7 +22,7 @@ use kitbag_embedding::EmbedderError;
 use kitbag_gateway::admin::app::NotIndexed;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_gateway::secrets::keyring::KeyringError;
-use kitbag_gateway::state::store_place::StorePlaceError;
+use kitbag_gateway::state::store_address::StoreConfigError;
 use kitbag_gateway::state::web_pages::BrowserError;
 
 /// An error, taken apart into the facts that a person wants to know. Its `Display` is for people.
@@ -84,6 +86,14 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 /// Tells what was wrong with the command line, or prints the help that was asked for, as clap
 /// would; a program that wants JSON gets that.
 pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    if let Some((old, new)) = find_new_spelling(error) {
+        let renamed = advised(
+            anyhow!("`kitbag {old}` was renamed"),
+            format!("{new} --help"),
+        );
+        report(&renamed, json);
+        return ExitCode::from(USAGE);
+    }
     if json && error.use_stderr() {
         // Nothing is left to do if not even stderr can be written.
         let _unheard = writeln!(
@@ -156,7 +166,7 @@ fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         remedy_of(cause, |it: &StartError| it.remedy()),
         remedy_of(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
         remedy_of(cause, |it: &EmbedderError| it.remedy()),
-        remedy_of(cause, |it: &StorePlaceError| it.remedy()),
+        remedy_of(cause, |it: &StoreConfigError| it.remedy()),
         remedy_of(cause, |it: &BrowserError| it.remedy()),
         remedy_of(cause, |it: &kitbag_agents::DataError| it.remedy()),
         remedy_of(cause, |it: &RegistryError| it.remedy()),
@@ -181,7 +191,7 @@ fn of_refusal(failure: &Failure) -> Option<String> {
             let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
             Some(format!("kitbag prompts get {prompt}{given}"))
         }
-        Failure::Held { name, .. } => Some(format!(
+        Failure::Unapproved { name, .. } => Some(format!(
             "look at it with `kitbag lock diff {name}`, then release it with `kitbag lock approve {name}`"
         )),
         Failure::UnknownTool { near, .. } if near.is_empty() => {
@@ -193,7 +203,7 @@ fn of_refusal(failure: &Failure) -> Option<String> {
 
 fn constant_remedy(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     let remedies = [
-        (cause.is::<OpenDoor>(), OpenDoor::REMEDY),
+        (cause.is::<UnprotectedBind>(), UnprotectedBind::REMEDY),
         (cause.is::<NoKeys>(), NoKeys::REMEDY),
         (cause.is::<NotIndexed>(), NotIndexed::REMEDY),
         (cause.is::<UnansweredRequest>(), UnansweredRequest::REMEDY),
@@ -314,7 +324,7 @@ mod tests {
                 remedy: "set `TOKEN`".to_owned(),
             })),
         };
-        let expected = "error: `git` ended before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
+        let expected = "error: `git` exited before it was ready (exit status 1)\n  it said:\n    no TOKEN\n    \
                         bye\n  try: set `TOKEN`";
         assert_eq!(told(&start.clone().into()), expected);
         assert_eq!(told(&CallError::Start(start).into()), expected);

@@ -58,7 +58,7 @@ struct ImportReport {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let (at, places) = (invocation.at.clone(), places(&invocation.at.around)?);
+    let (at, places) = (invocation.at.clone(), places(&invocation.at.environment)?);
     let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
     let mut plan = ImportPlan::make(here, &at).await?;

@@ -3,9 +3,8 @@
 //! stdout is for results, stderr for logs and messages.
 //!
 //! # Layout
-//! - one file per verb: [`serve`], [`servers`], [`tools`], [`call`], [`check`], [`resources`], [`prompts`], [`skills`],
-//!   [`key`], [`secret`], [`credentials`], [`openapi`], [`context`], [`feedback`], [`audit`], [`templates`],
-//!   [`learned`], [`trust`], [`import`], [`install`], [`hook`], [`doctor`], [`lock`]
+//! - one file or folder for each verb, such as [`serve`], [`servers`] and [`tools`]
+//! - `help`: `kitbag --help`, with the verbs in groups, and renamed verbs
 //! - `gateway`: the gateway a verb works with, the one that runs or one of its own
 //! - `listing`: the list of prompts, resources or skills; `content`: a block of an answer, as people read it
 //! - `open_store`: the store, for verbs that work with it alone
@@ -23,20 +22,18 @@ pub mod arguments;
 pub mod ask;
 pub mod audit;
 pub mod call;
-pub mod check;
 pub mod completions;
 pub mod config;
 mod confirm;
 mod content;
 pub mod context;
-pub mod credentials;
-pub mod describe;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
 pub mod feedback;
 mod gateway;
 pub mod health;
+mod help;
 pub mod hook;
 pub mod import;
 pub mod index;
@@ -53,10 +50,8 @@ mod moment;
 mod new_file;
 mod next_steps;
 mod open_store;
-pub mod openapi;
 pub mod output;
 mod overriding;
-pub mod priors;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -71,7 +66,6 @@ pub mod skills;
 pub mod stats;
 pub mod store;
 pub mod templates;
-pub mod tokens;
 pub mod tools;
 pub mod trust;
 
@@ -79,10 +73,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, FromArgMatches as _, Parser, Subcommand};
 use kitbag_config::Edit;
-use kitbag_config::{Config, Overrides, Surroundings, Whereabouts};
-use kitbag_gateway::state::files;
+use kitbag_config::{Config, ConfigSource, Environment, Overrides};
+use kitbag_gateway::state::file_limit;
 use tracing::level_filters::LevelFilter;
 
 use crate::reload::Follower;
@@ -122,30 +116,24 @@ apply. A kitbag.toml in the current directory adds servers once you trust it.";
 enum Verb {
     Serve(serve::Arguments),
     Servers(servers::Arguments),
-    Tools(tools::Arguments),
-    Describe(describe::Arguments),
+    Tools(Box<tools::Arguments>),
     Resources(resources::Arguments),
     Prompts(prompts::Arguments),
     Skills(skills::Arguments),
-    Tokens(tokens::Arguments),
     Stats(stats::Arguments),
     Logs(logs::Arguments),
     Audit(Box<audit::Arguments>),
     Config(config::Arguments),
     Search(search::Arguments),
     Index(index::Arguments),
-    Priors(priors::Arguments),
     Eval(eval::Arguments),
     Call(call::Arguments),
-    Check(check::Arguments),
     Run(run::Arguments),
     Agents(agents::Arguments),
     Key(key::Arguments),
     Secret(secret::Arguments),
-    Credentials(credentials::Arguments),
     Context(context::Arguments),
     Feedback(feedback::Arguments),
-    Openapi(openapi::Arguments),
     Store(store::Arguments),
     Templates(templates::Arguments),
     Learned(learned::Arguments),
@@ -154,16 +142,19 @@ enum Verb {
     Import(import::Arguments),
     Install(install::InstallArguments),
     Uninstall(install::UninstallArguments),
+    #[command(hide = true)]
     Hook(hook::Arguments),
     Doctor(doctor::Arguments),
+    #[command(hide = true)]
     Health(health::Arguments),
     Service(service::Arguments),
     Completions(completions::Arguments),
+    #[command(hide = true)]
     Man(man::Arguments),
 }
 
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Everywhere")]
+#[command(next_help_heading = "Global options")]
 struct Global {
     /// The configuration file.
     #[arg(
@@ -223,7 +214,7 @@ struct Global {
 #[derive(Debug)]
 pub(crate) struct Invocation {
     pub(crate) output: Output,
-    pub(crate) at: Whereabouts,
+    pub(crate) at: ConfigSource,
 }
 
 impl Invocation {
@@ -257,7 +248,9 @@ impl Cli {
     /// Returns the command line that the person typed, or the exit code after help or a mistake was
     /// told.
     pub fn read() -> Result<Self, ExitCode> {
-        Self::try_parse().map_err(|error| match error.use_stderr() {
+        let parsed = help::command().try_get_matches();
+        let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
+        parsed.map_err(|error| match error.use_stderr() {
             true if hook::is_run_by_a_client() => ExitCode::SUCCESS,
             _ => failure::usage(&error, std::env::args_os().any(|it| it == "--json")),
         })
@@ -280,17 +273,17 @@ impl Cli {
             default: default_level(self.verb.as_ref()),
         });
         prefer_small_pages();
-        files::raise_limit();
+        file_limit::raise_limit();
         let invocation = Invocation {
             output: Output { json },
-            at: Whereabouts {
+            at: ConfigSource {
                 overrides: Overrides {
                     config,
                     data_dir,
                     store,
                     ..Overrides::default()
                 },
-                around: Surroundings::of_this_process(),
+                environment: Environment::from_process(),
             },
         };
         let ended = match self.verb {
@@ -321,25 +314,19 @@ impl Verb {
             Self::Audit(arguments) => audit::run(&arguments, &invocation).await,
             Self::Search(arguments) => search::run(arguments, &invocation).await,
             Self::Index(arguments) => index::run(arguments, &invocation).await,
-            Self::Priors(arguments) => priors::run(arguments, &invocation).await,
             Self::Eval(arguments) => eval::run(arguments, &invocation).await,
-            Self::Tools(arguments) => tools::run(arguments, &invocation).await,
-            Self::Describe(arguments) => describe::run(arguments, &invocation).await,
+            Self::Tools(arguments) => tools::run(*arguments, &invocation).await,
             Self::Resources(arguments) => resources::run(arguments, &invocation).await,
             Self::Prompts(arguments) => prompts::run(arguments, &invocation).await,
             Self::Skills(arguments) => skills::run(arguments, &invocation).await,
-            Self::Tokens(arguments) => tokens::run(arguments, &invocation).await,
             Self::Call(arguments) => call::run(arguments, &invocation).await,
-            Self::Check(arguments) => check::run(arguments, &invocation).await,
             Self::Run(arguments) => run::run(arguments, &invocation).await,
-            Self::Stats(arguments) => stats::run(&arguments, &invocation).await,
+            Self::Stats(arguments) => stats::run(arguments, &invocation).await,
             Self::Agents(arguments) => agents::run(arguments, &invocation).await,
             Self::Key(arguments) => key::run(arguments, &invocation).await,
             Self::Secret(arguments) => secret::run(arguments, &invocation).await,
-            Self::Credentials(arguments) => credentials::run(arguments, &invocation).await,
             Self::Context(arguments) => context::run(arguments, &invocation).await,
             Self::Feedback(arguments) => feedback::run(arguments, &invocation).await,
-            Self::Openapi(arguments) => openapi::run(arguments, &invocation).await,
             Self::Store(arguments) => store::run(arguments, &invocation).await,
             Self::Templates(arguments) => templates::run(arguments, &invocation).await,
             Self::Learned(arguments) => learned::run(arguments, &invocation).await,
@@ -371,7 +358,7 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
     ended
 }
 
-async fn record_edits(edits: &[Edit], at: &Whereabouts) -> anyhow::Result<()> {
+async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
     let store = open_store(&at.load()?, "the audit cannot be reached").await?;
     for edit in edits {
         trail::record(&store, trail::edit(&trail::typed(), edit)).await?;

@@ -69,7 +69,7 @@ struct Desk {
 
 impl Desk {
     fn look(invocation: &Invocation) -> Self {
-        let Ok(places) = places(&invocation.at.around) else {
+        let Ok(places) = places(&invocation.at.environment) else {
             return Self::default();
         };
         let (found, _) = of_this_project(find(&places, None), &places);

@@ -2,7 +2,7 @@
 
 use anyhow::Context as _;
 use kitbag_config::Config;
-use kitbag_gateway::state::store_place::store_address;
+use kitbag_gateway::state::store_address::store_address;
 use kitbag_store::Store;
 
 /// `trouble` says what the person cannot have, if the store cannot be opened.

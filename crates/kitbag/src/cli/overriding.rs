@@ -1,7 +1,7 @@
 //! The flags and variables that beat the configuration file, and telling one from the other.
 
-use kitbag_config::show::{Given, Origin};
-use kitbag_config::{KeyPlace, Overrides, parse_bind};
+use kitbag_config::show::{Origin, Override};
+use kitbag_config::{KeyLocation, Overrides, parse_bind};
 use kitbag_domain::Surface;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -66,7 +66,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Returns every value that was given outside the file, and the flag or variable that gave it.
-pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
+pub(super) fn given(overrides: &Overrides) -> Vec<Override> {
     let typed = TypedArguments::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
     let require_key = overrides.require_key.map(Value::Boolean);
@@ -74,7 +74,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
         .surface
         .map(|surface| Value::String(surface.as_str().to_owned()));
     let key =
-        std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyPlace::Env.as_str().to_owned()));
+        std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyLocation::Env.as_str().to_owned()));
     let store = overrides.store.as_ref().map(|address| given_store(address));
     let given = [
         (
@@ -97,7 +97,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
     let given = given
         .into_iter()
         .filter_map(|(key, value, (argument, flag, variable))| {
-            Some(Given {
+            Some(Override {
                 key,
                 value: value?,
                 origin: typed.origin(argument, flag, variable),
@@ -105,7 +105,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Given> {
         });
     let origin = Origin::Variable { name: KEY_VARIABLE };
     given
-        .chain(key.map(|value| Given {
+        .chain(key.map(|value| Override {
             key: ("secrets", "key"),
             value,
             origin,

@@ -9,8 +9,8 @@ use kitbag_relevance::{MAX_TOP_K, Options};
 use super::Invocation;
 use super::gateway::{JoinChoice, ReachedGateway};
 use super::index::embedded;
+use super::learned::priors::{milliseconds, minute, percent, usd};
 use super::output::{Output, table};
-use super::priors::{milliseconds, minute, percent, usd};
 use kitbag_domain::text::summary;
 use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 

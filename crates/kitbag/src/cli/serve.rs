@@ -50,10 +50,15 @@ pub(super) async fn run(
     if arguments.stdio {
         return Box::pin(on_stdio(&arguments, &invocation)).await;
     }
-    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
+    journal::keep_in(
+        &invocation
+            .at
+            .environment
+            .data_dir(&invocation.at.overrides)?,
+    );
     let follower = invocation.follow_config()?;
     let config = follower.running().clone();
-    config.serve.guarded()?;
+    config.serve.check_exposure()?;
     let app = App::open(&config).await?;
     serving::serve_http(app, follower, |banner| {
         welcome(banner, &config, &invocation);
@@ -74,7 +79,12 @@ async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
             None => {}
         }
     }
-    journal::keep_in(&invocation.at.around.data_dir(&invocation.at.overrides)?);
+    journal::keep_in(
+        &invocation
+            .at
+            .environment
+            .data_dir(&invocation.at.overrides)?,
+    );
     let follower = invocation.follow_config()?;
     let app = App::open(&follower.running().clone()).await?;
     serving::serve_stdio(app, follower, surface, &mut stdin).await?;
@@ -137,7 +147,7 @@ fn for_people(
         0 => String::new(),
         number => format!("; {number} disabled"),
     };
-    let door = if config.serve.keyless() {
+    let door = if config.serve.allows_keyless() {
         "from this machine, without a key"
     } else {
         "with a key"
@@ -168,7 +178,7 @@ fn found(banner: &Banner) -> String {
 /// Returns an entry that most clients understand; the person fills in the key.
 fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
-    if !config.serve.keyless() {
+    if !config.serve.allows_keyless() {
         server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
     }
     json!({ "mcpServers": { "kitbag": server } })

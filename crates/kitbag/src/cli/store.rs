@@ -18,7 +18,7 @@ use crate::local::joined::{self, JoinOutcome};
 use crate::local::protocol::Want;
 use crate::trail;
 use kitbag_gateway::secrets::vault::{given_key, keeper, vault};
-use kitbag_gateway::state::store_place::{StorePlaceError, store_address};
+use kitbag_gateway::state::store_address::{StoreConfigError, store_address};
 
 /// Move everything that Kitbag keeps to another database, or back it up.
 #[derive(Debug, Args)]
@@ -199,9 +199,9 @@ fn named_or_own(named: Option<&str>, config: &Config) -> anyhow::Result<StoreAdd
 
 fn address(text: &str, config: &Config) -> anyhow::Result<StoreAddress> {
     let filled = Template::new(text).resolve(|variable| std::env::var(variable).ok());
-    let filled = filled.map_err(StorePlaceError::from)?;
+    let filled = filled.map_err(StoreConfigError::from)?;
     let address = StoreAddress::parse(&filled, &config.data_dir);
-    Ok(address.map_err(StorePlaceError::from)?)
+    Ok(address.map_err(StoreConfigError::from)?)
 }
 
 fn told_step(step: CopyProgress) -> String {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
-use kitbag_config::{ProjectFile, Trust, TrustFile, granting, wanted};
+use kitbag_config::{ProjectFile, Trust, TrustFile, describe_variable, grant_flag};
 use kitbag_domain::Action;
 use kitbag_upstream::ServerSpec;
 use serde_json::json;
@@ -88,7 +88,7 @@ pub(super) async fn run(
 
 async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
-    let file = ProjectFile::read(&path, &invocation.at).context("this file cannot be trusted")?;
+    let file = ProjectFile::load(&path, &invocation.at).context("this file cannot be trusted")?;
     let trust = Trust {
         path: path.clone(),
         hash: file.hash.clone(),
@@ -97,7 +97,7 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         variables: arguments.grant_variable.iter().cloned().collect(),
     };
     let refused: Vec<String> = file
-        .variables()
+        .required_variables()
         .into_iter()
         .filter(|name| !trust.grants(name))
         .collect();
@@ -146,7 +146,7 @@ fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
 }
 
 fn list(invocation: &Invocation) -> anyhow::Result<()> {
-    let all = trust_file(invocation)?.all()?;
+    let all = trust_file(invocation)?.read_all()?;
     let rows: Vec<_> = all
         .iter()
         .map(|trust| {
@@ -197,7 +197,10 @@ async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow:
 
 fn trust_file(invocation: &Invocation) -> anyhow::Result<TrustFile> {
     Ok(TrustFile::in_data_dir(
-        &invocation.at.around.data_dir(&invocation.at.overrides)?,
+        &invocation
+            .at
+            .environment
+            .data_dir(&invocation.at.overrides)?,
     ))
 }
 
@@ -210,7 +213,7 @@ fn existing_file(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result
 
 /// A folder stands for the file in it.
 fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
-    let cwd = &invocation.at.around.cwd;
+    let cwd = &invocation.at.environment.cwd;
     let named = path.map_or(cwd.clone(), |path| cwd.join(path));
     if named.is_dir() {
         named.join("kitbag.toml")
@@ -220,7 +223,7 @@ fn named_file(path: Option<&Path>, invocation: &Invocation) -> PathBuf {
 }
 
 fn is_current(trust: &Trust) -> bool {
-    fs::read_to_string(&trust.path).is_ok_and(|text| Trust::hash_of(&text) == trust.hash)
+    fs::read_to_string(&trust.path).is_ok_and(|text| Trust::hash_text(&text) == trust.hash)
 }
 
 fn cells(trust: &Trust) -> [String; 4] {
@@ -245,7 +248,7 @@ fn cells(trust: &Trust) -> [String; 4] {
 }
 
 fn not_granted(variable: &str, path: &Path) -> String {
-    let (what, flag) = (wanted(variable), granting(variable));
+    let (what, flag) = (describe_variable(variable), grant_flag(variable));
     let path = path.display();
     format!(
         "it asks for {what}, which it does not get\n  try: kitbag trust {path} {flag}, if you mean to"

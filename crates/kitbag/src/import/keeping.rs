@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use kitbag_config::{Config, KeyPlace};
+use kitbag_config::{Config, KeyLocation};
 use kitbag_domain::{Action, ServerName};
 use kitbag_store::{Secret, SecretName, Store, StoreAddress};
 
 use crate::trail;
 use kitbag_gateway::secrets::vault::vault;
 use kitbag_gateway::state::clock::now;
-use kitbag_gateway::state::store_place::{store_address, store_may_exist};
+use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
 /// The secrets that are in the store, and those that are to go there.
 #[derive(Default)]
@@ -105,7 +105,11 @@ impl Keeping {
     }
 
     /// Encrypts fresh secrets into the store; without fresh secrets, no store is made.
-    pub(crate) async fn put_down(&self, store: &StoreAddress, key: KeyPlace) -> anyhow::Result<()> {
+    pub(crate) async fn put_down(
+        &self,
+        store: &StoreAddress,
+        key: KeyLocation,
+    ) -> anyhow::Result<()> {
         if self.fresh.is_empty() {
             return Ok(());
         }

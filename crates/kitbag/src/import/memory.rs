@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use kitbag_clients::{ClientConfig, FileFault, FoundServer, ServerOrigin};
-use kitbag_config::create_private;
+use kitbag_config::create_private_dir;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 
@@ -58,7 +58,7 @@ impl Memory {
         if fs::read_to_string(path(data_dir)).is_ok_and(|before| before == text) {
             return Ok(());
         }
-        create_private(data_dir)?;
+        create_private_dir(data_dir)?;
         kitbag_clients::write(&path(data_dir), &text)
     }
 

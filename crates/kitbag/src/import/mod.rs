@@ -19,12 +19,12 @@ use anyhow::Context as _;
 use kitbag_clients::{
     Client, ClientConfig, ClientDirectories, ClientFile, OperatingSystem, Scope, open,
 };
-use kitbag_config::{ConfigError, Surroundings, Whereabouts};
+use kitbag_config::{ConfigError, ConfigSource, Environment};
 
 pub(crate) use plan::{ImportAction, ImportPlan, ImportRow};
 
 /// The folders in which clients keep their files.
-pub(crate) fn places(around: &Surroundings) -> Result<ClientDirectories, ConfigError> {
+pub(crate) fn places(around: &Environment) -> Result<ClientDirectories, ConfigError> {
     let home = around.home.clone().ok_or(ConfigError::NoHome)?;
     Ok(ClientDirectories::new(
         OperatingSystem::of_this_machine(),
@@ -56,8 +56,8 @@ pub(crate) fn of_this_project(
 
 /// Takes over the servers that these clients have written down for the person since their files
 /// were last looked at. No person is asked, so servers with a mark are taken over switched off.
-pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::Result<ImportPlan> {
-    let places = places(&at.around)?;
+pub(crate) async fn additions(clients: &[Client], at: &ConfigSource) -> anyhow::Result<ImportPlan> {
+    let places = places(&at.environment)?;
     let found = own_files(clients, &places)
         .flat_map(|spot| open(&spot, &places))
         .collect();
@@ -70,7 +70,7 @@ pub(crate) async fn additions(clients: &[Client], at: &Whereabouts) -> anyhow::R
 }
 
 /// The files in which these clients may write something down for the person.
-pub(crate) fn files(clients: &[Client], around: &Surroundings) -> Vec<PathBuf> {
+pub(crate) fn files(clients: &[Client], around: &Environment) -> Vec<PathBuf> {
     let Ok(places) = places(around) else {
         return Vec::new();
     };

@@ -11,7 +11,7 @@ use kitbag_clients::{
     MergedServer, NeededVariable, Scope, SensitiveText, ServerOrigin, VariableSource, merge,
 };
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
-use kitbag_config::{Config, ConfigError, KeyPlace, Whereabouts};
+use kitbag_config::{Config, ConfigError, ConfigSource, KeyLocation};
 use kitbag_domain::{RemoteTransport, ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;
@@ -19,7 +19,7 @@ use toml_edit::Array;
 use super::keeping::Keeping;
 use super::memory::{Memory, PlaceLook, place_of};
 use super::same::OurServers;
-use kitbag_gateway::state::store_place::store_address;
+use kitbag_gateway::state::store_address::store_address;
 use kitbag_launch_review::danger::Danger;
 use kitbag_launch_review::words::variables;
 use kitbag_launch_review::{Review, ReviewSource};
@@ -39,7 +39,7 @@ pub(crate) struct ImportPlan {
     pub(crate) edits: bool,
     keeping: Keeping,
     store: StoreAddress,
-    secret_key: KeyPlace,
+    secret_key: KeyLocation,
     data_dir: PathBuf,
     memory: Memory,
     looks: Vec<PlaceLook>,
@@ -90,25 +90,25 @@ pub(crate) enum ImportAction {
 
 impl ImportPlan {
     /// Makes the plan: reads, and writes nothing.
-    pub(crate) async fn make(found: Vec<ClientConfig>, at: &Whereabouts) -> anyhow::Result<Self> {
+    pub(crate) async fn make(found: Vec<ClientConfig>, at: &ConfigSource) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::AsItIs).await
     }
 
     /// Makes the same plan without the servers that these files had when they were last looked at.
     pub(crate) async fn of_additions(
         found: Vec<ClientConfig>,
-        at: &Whereabouts,
+        at: &ConfigSource,
     ) -> anyhow::Result<Self> {
         Self::of(found, at, Marked::SwitchedOff).await
     }
 
     async fn of(
         mut found: Vec<ClientConfig>,
-        at: &Whereabouts,
+        at: &ConfigSource,
         marked: Marked,
     ) -> anyhow::Result<Self> {
-        let path = at.editable()?;
-        let text = edit::read(&path)?;
+        let path = at.editable_file()?;
+        let text = edit::read_file(&path)?;
         let config = at
             .parse(&text, &path)
             .context("the configuration cannot be used")?;
@@ -188,12 +188,12 @@ impl ImportPlan {
     }
 
     /// A secret must be in the store before anything refers to it.
-    pub(crate) async fn carry_out(&mut self, at: &Whereabouts) -> anyhow::Result<()> {
+    pub(crate) async fn carry_out(&mut self, at: &ConfigSource) -> anyhow::Result<()> {
         if self.edits {
             self.keeping.put_down(&self.store, self.secret_key).await?;
             at.parse(&self.text, &self.config)
                 .context("the servers were not added")?;
-            edit::write(&self.config, &self.text)?;
+            edit::write_file(&self.config, &self.text)?;
         }
         self.remember();
         Ok(())
@@ -214,7 +214,7 @@ impl ImportPlan {
         }
     }
 
-    fn decide(&mut self, merged: MergedServer, config: &Config, at: &Whereabouts) {
+    fn decide(&mut self, merged: MergedServer, config: &Config, at: &ConfigSource) {
         let MergedServer {
             name,
             server,
@@ -265,7 +265,7 @@ impl ImportPlan {
         &mut self,
         row: &ImportRow,
         server: &FoundServer,
-        at: &Whereabouts,
+        at: &ConfigSource,
     ) -> anyhow::Result<String> {
         let keeping = &mut self.keeping;
         let reach = reach(&server.launch, |value, what| {
@@ -315,7 +315,7 @@ impl ImportPlan {
         name: &ServerName,
         theirs: &[NeededVariable],
     ) -> Vec<NeededVariable> {
-        let Some(spec) = config.server(name) else {
+        let Some(spec) = config.find_server(name) else {
             return Vec::new();
         };
         let wanted: BTreeSet<String> = spec
@@ -386,12 +386,12 @@ fn source_of(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
 }
 
 /// Returns the person's own file, if one has the server: then the person wrote it.
-fn origin(from: &[ServerOrigin], at: &Whereabouts) -> ReviewSource {
+fn origin(from: &[ServerOrigin], at: &ConfigSource) -> ReviewSource {
     let own = from.iter().find(|origin| origin.scope != Scope::Project);
     match (own, from.first()) {
         (None, Some(origin)) => ReviewSource::ProjectFile {
             path: origin.path.clone(),
-            project: at.around.cwd.clone(),
+            project: at.environment.cwd.clone(),
         },
         (own, _) => ReviewSource::ClientFile {
             path: own.map(|origin| origin.path.clone()).unwrap_or_default(),

@@ -44,7 +44,7 @@ impl OurServers<'_> {
     /// A server that was changed here since it was taken over is still the same.
     fn taken_over(&self, theirs: &FoundServer) -> Option<&ServerName> {
         let name = self.memory.taken_over(self.path, theirs)?;
-        self.config.server(name).map(|_| name)
+        self.config.find_server(name).map(|_| name)
     }
 
     fn specs(&self) -> impl Iterator<Item = &ServerSpec> {
@@ -179,15 +179,15 @@ const BLANK: &str = "\u{0}";
 mod tests {
     use kitbag_clients::{Client, ClientDirectories, ClientFile, OperatingSystem, Scope, read};
 
-    use kitbag_config::{Overrides, Surroundings, parse};
+    use kitbag_config::{Environment, Overrides, parse};
 
     use super::*;
 
     #[track_caller]
     fn check(ours: &str, theirs: &str, expected: bool) {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         let config = parse(ours, None, &Overrides::default(), &around).unwrap();
         let places = ClientDirectories::new(

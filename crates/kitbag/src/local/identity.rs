@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use kitbag_config::{ConfigError, Whereabouts};
+use kitbag_config::{ConfigError, ConfigSource};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
@@ -20,11 +20,11 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn of(at: &Whereabouts, project: Option<&Path>) -> Result<Self, ConfigError> {
-        let data_dir = at.around.data_dir(&at.overrides)?;
+    pub(crate) fn of(at: &ConfigSource, project: Option<&Path>) -> Result<Self, ConfigError> {
+        let data_dir = at.environment.data_dir(&at.overrides)?;
         Ok(Self {
             data_dir: real(&data_dir),
-            config: real(&at.editable()?),
+            config: real(&at.editable_file()?),
             project: project.map(Path::to_owned),
             store: at.overrides.store.clone(),
         })
@@ -71,7 +71,7 @@ fn real_above(above: &Path, path: &Path) -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_config::{Overrides, Surroundings};
+    use kitbag_config::{Environment, Overrides};
 
     use super::*;
 
@@ -90,12 +90,19 @@ mod tests {
             data_dir: Some(folder.join(data_dir)),
             ..Overrides::default()
         };
-        let around = Surroundings {
+        let around = Environment {
             cwd: folder.to_owned(),
             home: Some(folder.to_owned()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
-        Identity::of(&Whereabouts { overrides, around }, project).unwrap()
+        Identity::of(
+            &ConfigSource {
+                overrides,
+                environment: around,
+            },
+            project,
+        )
+        .unwrap()
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_config::{Config, Whereabouts};
+use kitbag_config::{Config, ConfigSource};
 use tokio::io::{AsyncBufRead, AsyncWrite, BufReader, ReadHalf, WriteHalf};
 
 use super::Identity;
@@ -46,7 +46,7 @@ impl Joined {
     /// Returns the gateway that serves the same user and configuration, if there is one. The log
     /// tells why a gateway that runs is not joined.
     pub(crate) async fn find(
-        at: &Whereabouts,
+        at: &ConfigSource,
         config: Option<&Config>,
         want: Want,
     ) -> Option<Self> {
@@ -70,8 +70,8 @@ impl Joined {
 }
 
 /// Looks for the gateway and asks it to accept this program.
-pub(crate) async fn find(at: &Whereabouts, config: Option<&Config>, want: Want) -> JoinOutcome {
-    let project = config.and_then(|config| config.project.in_force());
+pub(crate) async fn find(at: &ConfigSource, config: Option<&Config>, want: Want) -> JoinOutcome {
+    let project = config.and_then(|config| config.project.active_path());
     let Ok(identity) = Identity::of(at, project) else {
         return JoinOutcome::Nothing;
     };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use kitbag_config::{Config, Whereabouts};
+use kitbag_config::{Config, ConfigSource};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -30,8 +30,8 @@ pub(crate) struct LocalListener {
 
 impl LocalListener {
     /// Opens the socket. A gateway that cannot have it serves without, and logs the reason.
-    pub(crate) fn open(at: &Whereabouts, config: &Config) -> Option<Self> {
-        let identity = Identity::of(at, config.project.in_force()).ok()?;
+    pub(crate) fn open(at: &ConfigSource, config: &Config) -> Option<Self> {
+        let identity = Identity::of(at, config.project.active_path()).ok()?;
         match socket::open(&identity) {
             Ok(SocketClaim::Ours(socket)) => Some(Self {
                 identity,

@@ -305,14 +305,14 @@ mod tests {
     #[test]
     fn a_data_directory_too_deep_for_an_address_is_left_out() {
         let identity = |data_dir: &str| {
-            let around = kitbag_config::Surroundings {
+            let around = kitbag_config::Environment {
                 home: Some("/home/ann".into()),
                 data_home: Some(data_dir.into()),
                 ..Default::default()
             };
             Identity::of(
-                &kitbag_config::Whereabouts {
-                    around,
+                &kitbag_config::ConfigSource {
+                    environment: around,
                     ..Default::default()
                 },
                 None,

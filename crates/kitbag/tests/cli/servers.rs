@@ -146,7 +146,7 @@ fn a_new_server_that_fails_is_added_with_the_reason_and_the_remedy() {
 
     let told = home.run(&["tools"]);
     let words = [
-        "warning: the tools of 2 servers are missing: `bad` ended before it was ready",
+        "warning: the tools of 2 servers are missing: `bad` exited before it was ready",
         "; `worse` could not be launched",
     ];
     for words in words {

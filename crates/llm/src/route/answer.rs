@@ -28,7 +28,7 @@ pub struct TokenUsage {
 
 /// A model that was to be asked before, and could not be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PassedModel {
+pub struct SkippedModel {
     pub provider: String,
     pub model: String,
     pub reason: String,
@@ -36,7 +36,7 @@ pub struct PassedModel {
 
 impl PromptAnswer {
     /// Reads an answer to a prompt of about so many tokens.
-    pub fn read(
+    pub fn from_response(
         candidate: &ModelCandidate,
         places: &ProviderRow,
         answer: &Value,
@@ -53,14 +53,14 @@ impl PromptAnswer {
         };
         Self {
             finish_reason: places.finish_reason_of(answer),
-            cost: candidate.cost(usage),
+            cost: candidate.answer_cost(usage),
             usage,
             text,
         }
     }
 
     /// Returns everything about the answer but its text.
-    pub fn about(&self, candidate: &ModelCandidate, passed: &[PassedModel]) -> Value {
+    pub fn to_metadata(&self, candidate: &ModelCandidate, passed: &[SkippedModel]) -> Value {
         let mut about = Map::new();
         about.insert("provider".to_owned(), json!(candidate.provider));
         about.insert("model".to_owned(), json!(candidate.model));
@@ -72,10 +72,10 @@ impl PromptAnswer {
         about.extend(chosen_by.map(|(key, value)| (key.to_owned(), value)));
         about.insert("why".to_owned(), json!(candidate.why));
         if !passed.is_empty() {
-            let passed: Vec<Value> = passed.iter().map(PassedModel::told).collect();
+            let passed: Vec<Value> = passed.iter().map(SkippedModel::to_json).collect();
             about.insert("instead_of".to_owned(), json!(passed));
         }
-        about.insert("usage".to_owned(), self.usage.told());
+        about.insert("usage".to_owned(), self.usage.to_json());
         about.insert("cost_usd".to_owned(), json!(self.cost.map(NanoUsd::usd)));
         let finish_reason = self.finish_reason.as_ref();
         about.extend(finish_reason.map(|it| ("finish_reason".to_owned(), json!(it))));
@@ -84,7 +84,7 @@ impl PromptAnswer {
 }
 
 impl TokenUsage {
-    fn told(self) -> Value {
+    fn to_json(self) -> Value {
         let mut told = json!({ "input_tokens": self.input, "output_tokens": self.output });
         if self.estimated {
             told["estimated"] = json!(true);
@@ -93,7 +93,7 @@ impl TokenUsage {
     }
 }
 
-impl PassedModel {
+impl SkippedModel {
     pub fn new(candidate: &ModelCandidate, reason: String) -> Self {
         Self {
             provider: candidate.provider.clone(),
@@ -102,7 +102,7 @@ impl PassedModel {
         }
     }
 
-    fn told(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({ "provider": self.provider, "model": self.model, "reason": self.reason })
     }
 }

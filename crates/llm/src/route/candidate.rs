@@ -45,7 +45,7 @@ impl ModelCandidate {
         }
     }
 
-    pub(crate) fn because(mut self, why: impl Into<String>) -> Self {
+    pub(crate) fn with_reason(mut self, why: impl Into<String>) -> Self {
         self.why = why.into();
         self
     }
@@ -56,7 +56,7 @@ impl ModelCandidate {
     }
 
     /// True if a prompt of so many tokens fits, as far as the limit of the model is known.
-    pub(crate) fn holds(&self, tokens: u64) -> bool {
+    pub(crate) fn fits_context(&self, tokens: u64) -> bool {
         self.context_tokens().is_none_or(|most| tokens <= most)
     }
 
@@ -87,17 +87,17 @@ impl ModelCandidate {
     }
 
     /// Returns the price of so many tokens, if the data has it.
-    pub fn cost(&self, usage: TokenUsage) -> Option<NanoUsd> {
+    pub fn answer_cost(&self, usage: TokenUsage) -> Option<NanoUsd> {
         let row = self.row.as_ref()?;
-        let input = priced(row.per_million_input_tokens?, usage.input);
-        Some(NanoUsd(input.saturating_add(priced(
+        let input = token_cost(row.per_million_input_tokens?, usage.input);
+        Some(NanoUsd(input.saturating_add(token_cost(
             row.per_million_output_tokens?,
             usage.output,
         ))))
     }
 }
 
-fn priced(per_million: NanoUsd, tokens: u64) -> i64 {
+fn token_cost(per_million: NanoUsd, tokens: u64) -> i64 {
     let nano = i128::from(per_million.0) * i128::from(tokens) / 1_000_000;
     i64::try_from(nano).unwrap_or(i64::MAX)
 }

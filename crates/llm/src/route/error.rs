@@ -6,19 +6,19 @@ use kitbag_domain::Remedy;
 use crate::route::{LlmTier, ModelCandidate, ModelKnowledge};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum InferenceError {
+pub enum PromptError {
     #[error("the arguments cannot be used: {reason}")]
     Arguments { reason: String },
     #[error("the tier `frontier` needs `provider` and `model`")]
-    FrontierUnnamed,
+    FrontierIncomplete,
     #[error("`model` is missing, and no model of {provider} is known")]
-    ModelUnnamed { provider: String },
+    ModelMissing { provider: String },
     #[error("several providers have a model `{model}`")]
-    WhichProvider {
+    AmbiguousProvider {
         model: String,
         providers: Vec<String>,
     },
-    #[error("{}", no_such_model(provider.as_deref(), model, *ended))]
+    #[error("{}", describe_missing_model(provider.as_deref(), model, *ended))]
     NoSuchModel {
         /// Absent if the caller named none.
         provider: Option<String>,
@@ -44,14 +44,14 @@ pub enum InferenceError {
     },
 }
 
-impl InferenceError {
+impl PromptError {
     /// Returns the word by which programs tell errors apart.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Arguments { .. }
-            | Self::FrontierUnnamed
-            | Self::ModelUnnamed { .. }
-            | Self::WhichProvider { .. } => "ARGUMENTS_INVALID",
+            | Self::FrontierIncomplete
+            | Self::ModelMissing { .. }
+            | Self::AmbiguousProvider { .. } => "ARGUMENTS_INVALID",
             Self::NoSuchModel { .. } => "NO_SUCH_MODEL",
             Self::NoTier { .. } | Self::NoRoute | Self::UnknownProvider { .. } => "CONFIG_INVALID",
             Self::TooLong { .. } => "PROMPT_TOO_LONG",
@@ -89,17 +89,17 @@ impl InferenceError {
     }
 }
 
-impl Remedy for InferenceError {
+impl Remedy for PromptError {
     fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Arguments { .. } => "read the schema of the tool, and call it again".to_owned(),
-            Self::FrontierUnnamed => {
+            Self::FrontierIncomplete => {
                 "name both, or leave the tier out to use an inexpensive model".to_owned()
             }
-            Self::ModelUnnamed { provider } => {
+            Self::ModelMissing { provider } => {
                 format!("name the model as {provider} spells it")
             }
-            Self::WhichProvider { providers, .. } => {
+            Self::AmbiguousProvider { providers, .. } => {
                 format!("name one of these as `provider`: {}", providers.join(", "))
             }
             Self::NoSuchModel {
@@ -116,7 +116,7 @@ impl Remedy for InferenceError {
     }
 }
 
-fn no_such_model(provider: Option<&str>, model: &str, ended: Option<Date>) -> String {
+fn describe_missing_model(provider: Option<&str>, model: &str, ended: Option<Date>) -> String {
     match (provider, ended) {
         (Some(provider), Some(ended)) => {
             format!("the model `{model}` of {provider} has ended on {ended}")

@@ -15,10 +15,10 @@
 pub mod answer;
 pub mod candidate;
 pub mod error;
-mod named;
+mod named_model;
 pub mod ranking;
 pub mod request;
-mod routed;
+mod routing_table;
 #[cfg(test)]
 mod tests;
 
@@ -29,13 +29,13 @@ use kitbag_tool_files::ToolFile;
 use kitbag_tool_files::dated::DataOfDay;
 use kitbag_tool_spec::ToolId;
 
-pub use answer::{PassedModel, PromptAnswer, TokenUsage};
+pub use answer::{PromptAnswer, SkippedModel, TokenUsage};
 pub use candidate::{ChosenBy, ModelCandidate};
-pub use error::InferenceError;
+pub use error::PromptError;
 pub use ranking::ModelRecord;
 pub use request::{LlmTier, ModelPrompt, PromptRequest};
 
-use request::ModelWish;
+use request::ModelSelection;
 
 /// The tools that a model carries out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +47,13 @@ pub enum ModelTool {
 impl ModelTool {
     const ALL: [Self; 2] = [Self::LlmInvoke, Self::AiInvoke];
 
-    pub fn of(id: &ToolId) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.id() == id.as_str())
+    pub fn from_id(id: &ToolId) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|tool| tool.tool_id() == id.as_str())
     }
 
-    fn id(self) -> &'static str {
+    fn tool_id(self) -> &'static str {
         match self {
             Self::LlmInvoke => "llm-invoke",
             Self::AiInvoke => "ai-invoke",
@@ -80,25 +82,25 @@ impl fmt::Debug for ModelKnowledge<'_> {
 }
 
 /// Returns the models that may answer a request, in the order in which they are to be asked; never none.
-pub fn candidates(
+pub fn choose_candidates(
     request: &PromptRequest,
     known: &ModelKnowledge<'_>,
-) -> Result<Vec<ModelCandidate>, InferenceError> {
+) -> Result<Vec<ModelCandidate>, PromptError> {
     let found = match &request.wish {
-        ModelWish::Named(wish) => vec![named::candidate(wish, known)?],
-        ModelWish::Routed(wish) => routed::candidates(wish, &request.prompt, known)?,
+        ModelSelection::Named(wish) => vec![named_model::choose_named(wish, known)?],
+        ModelSelection::Routed(wish) => routing_table::choose_routed(wish, &request.prompt, known)?,
     };
     let (fitting, too_short): (Vec<_>, Vec<_>) = found
         .into_iter()
-        .partition(|candidate| candidate.holds(known.prompt_tokens));
+        .partition(|candidate| candidate.fits_context(known.prompt_tokens));
     match too_short.first() {
-        Some(first) if fitting.is_empty() => Err(InferenceError::too_long(first, known)),
+        Some(first) if fitting.is_empty() => Err(PromptError::too_long(first, known)),
         _ => Ok(fitting),
     }
 }
 
 /// Returns the files of the providers that a tool may ask: those that its argument `provider` names, or all.
-pub fn providers_of(tool: &ToolFile) -> Vec<&'static Arc<ToolFile>> {
+pub fn tool_providers(tool: &ToolFile) -> Vec<&'static Arc<ToolFile>> {
     let named = tool.actions.iter().find_map(|action| {
         let properties = action.input.get("properties")?;
         properties.get("provider")?.get("enum")?.as_array()

@@ -26,20 +26,20 @@ const USUAL_ANSWER_TOKENS: f64 = 500.0;
 const LEAST_RATE: f64 = 0.01;
 
 /// A model of a route that is to be ranked.
-pub(crate) struct RankedRoute {
+pub(crate) struct RouteCandidate {
     pub(crate) candidate: ModelCandidate,
     pub(crate) is_stand_in: bool,
 }
 
 /// The place of a model: the classes come one after the other, and within one the cheaper model is first.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct ModelPlace {
-    class: PlaceClass,
+struct ModelRank {
+    class: RankClass,
     usd_per_answer: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum PlaceClass {
+enum RankClass {
     FirstChoice,
     StandIn,
     Failing,
@@ -47,21 +47,21 @@ enum PlaceClass {
 
 /// Returns the models in the order in which they are to be asked, one of each provider: a prompt is never sent to the same
 /// provider twice.
-pub(crate) fn ranked(
-    routes: Vec<RankedRoute>,
+pub(crate) fn rank_routes(
+    routes: Vec<RouteCandidate>,
     prompt: &ModelPrompt,
     known: &ModelKnowledge<'_>,
 ) -> Vec<ModelCandidate> {
-    let mut placed: Vec<(ModelPlace, ModelCandidate)> = routes
+    let mut placed: Vec<(ModelRank, ModelCandidate)> = routes
         .into_iter()
-        .map(|route| (place(&route, prompt, known), route.candidate))
+        .map(|route| (rank_route(&route, prompt, known), route.candidate))
         .collect();
     placed.sort_by(|(a, _), (b, _)| {
         let by_class = a.class.cmp(&b.class);
         by_class.then(a.usd_per_answer.total_cmp(&b.usd_per_answer))
     });
     if let Some((place, first)) = placed.first_mut()
-        && place.class == PlaceClass::StandIn
+        && place.class == RankClass::StandIn
     {
         first
             .why
@@ -76,7 +76,11 @@ pub(crate) fn ranked(
     ranked
 }
 
-fn place(route: &RankedRoute, prompt: &ModelPrompt, known: &ModelKnowledge<'_>) -> ModelPlace {
+fn rank_route(
+    route: &RouteCandidate,
+    prompt: &ModelPrompt,
+    known: &ModelKnowledge<'_>,
+) -> ModelRank {
     let candidate = &route.candidate;
     let record = (known.record)(&candidate.provider, &candidate.model);
     let rate = record.success_rate.unwrap_or(USUAL_RATE);
@@ -87,12 +91,14 @@ fn place(route: &RankedRoute, prompt: &ModelPrompt, known: &ModelKnowledge<'_>) 
         estimated: true,
     };
     // A model without a price comes after those with one.
-    let cost = candidate.cost(usage).map_or(f64::INFINITY, NanoUsd::usd);
-    ModelPlace {
+    let cost = candidate
+        .answer_cost(usage)
+        .map_or(f64::INFINITY, NanoUsd::usd);
+    ModelRank {
         class: match route.is_stand_in {
-            _ if rate < HEALTHY_RATE => PlaceClass::Failing,
-            true => PlaceClass::StandIn,
-            false => PlaceClass::FirstChoice,
+            _ if rate < HEALTHY_RATE => RankClass::Failing,
+            true => RankClass::StandIn,
+            false => RankClass::FirstChoice,
         },
         usd_per_answer: cost / rate.max(LEAST_RATE),
     }

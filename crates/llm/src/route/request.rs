@@ -4,13 +4,13 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 
-use crate::route::{InferenceError, ModelTool};
+use crate::route::{ModelTool, PromptError};
 
 /// A prompt, and the model that it is for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptRequest {
     pub prompt: ModelPrompt,
-    pub(crate) wish: ModelWish,
+    pub(crate) wish: ModelSelection,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -22,14 +22,14 @@ pub struct ModelPrompt {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ModelWish {
-    Named(NamedWish),
-    Routed(RoutedWish),
+pub(crate) enum ModelSelection {
+    Named(NamedModel),
+    Routed(RouteCriteria),
 }
 
 /// The model that a caller of `llm_invoke` names, as far as it does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct NamedWish {
+pub(crate) struct NamedModel {
     pub(crate) tier: Option<LlmTier>,
     pub(crate) provider: Option<String>,
     pub(crate) model: Option<String>,
@@ -37,7 +37,7 @@ pub(crate) struct NamedWish {
 
 /// The words of a caller of `ai_invoke` about the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct RoutedWish {
+pub(crate) struct RouteCriteria {
     pub(crate) intent: Option<String>,
     pub(crate) quality: Option<String>,
     pub(crate) needs_web: bool,
@@ -82,17 +82,22 @@ struct AiInvokeArguments {
 
 impl PromptRequest {
     /// Reads arguments that fit the schema of the tool.
-    pub fn read(tool: ModelTool, arguments: Map<String, Value>) -> Result<Self, InferenceError> {
+    pub fn from_arguments(
+        tool: ModelTool,
+        arguments: Map<String, Value>,
+    ) -> Result<Self, PromptError> {
         match tool {
-            ModelTool::LlmInvoke => read::<LlmInvokeArguments>(arguments).map(Self::from),
-            ModelTool::AiInvoke => read::<AiInvokeArguments>(arguments).map(Self::from),
+            ModelTool::LlmInvoke => {
+                parse_arguments::<LlmInvokeArguments>(arguments).map(Self::from)
+            }
+            ModelTool::AiInvoke => parse_arguments::<AiInvokeArguments>(arguments).map(Self::from),
         }
     }
 }
 
-fn read<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, InferenceError> {
+fn parse_arguments<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, PromptError> {
     let read = serde_json::from_value(Value::Object(arguments));
-    read.map_err(|error| InferenceError::Arguments {
+    read.map_err(|error| PromptError::Arguments {
         reason: error.to_string(),
     })
 }
@@ -114,7 +119,7 @@ impl From<LlmInvokeArguments> for PromptRequest {
                 max_tokens: given.max_tokens,
                 temperature: given.temperature,
             },
-            wish: ModelWish::Named(NamedWish {
+            wish: ModelSelection::Named(NamedModel {
                 tier: given.tier,
                 provider: given.provider,
                 model: given.model,
@@ -132,7 +137,7 @@ impl From<AiInvokeArguments> for PromptRequest {
                 max_tokens: given.max_tokens,
                 temperature: None,
             },
-            wish: ModelWish::Routed(RoutedWish {
+            wish: ModelSelection::Routed(RouteCriteria {
                 intent: given.intent,
                 quality: given.quality,
                 needs_web: given.needs_web,

@@ -43,12 +43,12 @@ impl World {
         &self,
         tool: ModelTool,
         mut arguments: Value,
-    ) -> Result<Vec<ModelCandidate>, InferenceError> {
+    ) -> Result<Vec<ModelCandidate>, PromptError> {
         arguments["prompt"] = json!("Which rivers?");
         let Value::Object(arguments) = arguments else {
             panic!("arguments are an object");
         };
-        let request = PromptRequest::read(tool, arguments)?;
+        let request = PromptRequest::from_arguments(tool, arguments)?;
         let known = ModelKnowledge {
             day: self.data.at(self.day),
             prompt_tokens: self.prompt_tokens,
@@ -58,7 +58,7 @@ impl World {
                 names.map(|it| (*it).to_owned()).collect()
             },
         };
-        candidates(&request, &known)
+        choose_candidates(&request, &known)
     }
 
     /// The models in their order, or the error with its advice.
@@ -413,9 +413,9 @@ fn told_of(arguments: &Value, answer: &Value) -> Value {
     let candidate = &found.unwrap()[0];
     let day = world.data.at(world.day);
     let places = day.provider(&candidate.provider).unwrap();
-    let read = PromptAnswer::read(candidate, places, answer, 7, str::len);
+    let read = PromptAnswer::from_response(candidate, places, answer, 7, str::len);
     assert_eq!(read.text.as_deref(), Some("Rhine"));
-    read.about(candidate, &[])
+    read.to_metadata(candidate, &[])
 }
 
 #[test]
@@ -424,8 +424,8 @@ fn a_tool_may_ask_the_providers_that_its_file_names() {
     let tools = catalog.current().tools().to_vec();
     let of = |id: &str| {
         let tool = tools.iter().find(|it| it.id.as_str() == id).unwrap();
-        assert!(ModelTool::of(&tool.id).is_some());
-        providers_of(tool).len()
+        assert!(ModelTool::from_id(&tool.id).is_some());
+        tool_providers(tool).len()
     };
     assert_eq!((of("llm-invoke"), of("ai-invoke")), (6, 7));
 }

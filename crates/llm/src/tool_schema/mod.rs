@@ -22,7 +22,7 @@ pub enum Vendor {
 /// The reason why no rewriting makes a definition acceptable: a call of the tool could not be told
 /// from others, or not be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnsupportedTool {
     #[error("its name is not 1 to 64 letters, digits, `_` and `-`")]
     Name,
     #[error(
@@ -38,13 +38,18 @@ impl Vendor {
     pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
 
     /// Returns the definition as a request has it.
-    pub fn tool(self, name: &str, description: &str, schema: &Value) -> Result<Value, Unfit> {
-        if !is_name(name, "_-") {
-            return Err(Unfit::Name);
+    pub fn tool(
+        self,
+        name: &str,
+        description: &str,
+        schema: &Value,
+    ) -> Result<Value, UnsupportedTool> {
+        if !is_valid_name(name, "_-") {
+            return Err(UnsupportedTool::Name);
         }
-        let schema::Plain { schema, remark } = schema::plain(schema);
+        let schema::PlainSchema { schema, remark } = schema::plain(schema);
         self.check_parameters(&schema)?;
-        let description = self.description(description, remark.as_deref());
+        let description = self.limit_description(description, remark.as_deref());
         Ok(match self {
             Self::Anthropic => {
                 json!({ "name": name, "description": description, "input_schema": schema })
@@ -57,7 +62,7 @@ impl Vendor {
     }
 
     /// Returns the most tools that one request may name; nothing if the vendor documents no number.
-    pub fn most_tools(self) -> Option<usize> {
+    pub fn max_tools(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
             Self::OpenAi => Some(128),
@@ -65,7 +70,7 @@ impl Vendor {
     }
 
     /// Returns the longest description, in characters; nothing if the vendor documents no number.
-    pub fn longest_description(self) -> Option<usize> {
+    pub fn max_description(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
             Self::OpenAi => Some(1024),
@@ -73,12 +78,14 @@ impl Vendor {
     }
 
     /// Returns the description with the remark behind it, cut to the vendor's limit.
-    fn description(self, description: &str, remark: Option<&str>) -> String {
+    fn limit_description(self, description: &str, remark: Option<&str>) -> String {
         let remark = remark
             .map(|remark| format!(" {remark}"))
             .unwrap_or_default();
-        match self.longest_description() {
-            Some(most) => cut(description, most.saturating_sub(remark.chars().count())) + &remark,
+        match self.max_description() {
+            Some(most) => {
+                truncate_text(description, most.saturating_sub(remark.chars().count())) + &remark
+            }
             None => format!("{description}{remark}"),
         }
         .trim()
@@ -86,14 +93,14 @@ impl Vendor {
     }
 
     /// Only Anthropic has rules for the names of parameters.
-    fn check_parameters(self, schema: &Value) -> Result<(), Unfit> {
+    fn check_parameters(self, schema: &Value) -> Result<(), UnsupportedTool> {
         if self != Self::Anthropic {
             return Ok(());
         }
         let properties = schema.get("properties").and_then(Value::as_object);
         let mut names = properties.into_iter().flat_map(|members| members.keys());
-        match names.find(|name| !is_name(name, "_.-")) {
-            Some(name) => Err(Unfit::Parameter {
+        match names.find(|name| !is_valid_name(name, "_.-")) {
+            Some(name) => Err(UnsupportedTool::Parameter {
                 parameter: name.clone(),
             }),
             None => Ok(()),
@@ -101,7 +108,7 @@ impl Vendor {
     }
 }
 
-fn is_name(name: &str, beside_letters: &str) -> bool {
+fn is_valid_name(name: &str, beside_letters: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.chars().count())
         && name
             .chars()
@@ -110,7 +117,7 @@ fn is_name(name: &str, beside_letters: &str) -> bool {
 
 /// Returns at most that many characters, up to the end of a sentence if one ends in the second half, or
 /// else of a word.
-fn cut(text: &str, most: usize) -> String {
+fn truncate_text(text: &str, most: usize) -> String {
     const MARK: char = '…';
     let Some((end, _)) = text.char_indices().nth(most) else {
         return text.to_owned();
@@ -118,7 +125,7 @@ fn cut(text: &str, most: usize) -> String {
     let kept: String = text[..end].chars().take(most.saturating_sub(1)).collect();
     // A cut in the first half would lose more than an open sentence does.
     let late = kept.len() / 2 + 1..;
-    let end = [last_sentence(&kept), kept.rfind(char::is_whitespace)]
+    let end = [last_sentence_end(&kept), kept.rfind(char::is_whitespace)]
         .into_iter()
         .flatten()
         .find(|at| late.contains(at))
@@ -127,7 +134,7 @@ fn cut(text: &str, most: usize) -> String {
 }
 
 /// Returns the end of the last sentence.
-fn last_sentence(text: &str) -> Option<usize> {
+fn last_sentence_end(text: &str) -> Option<usize> {
     let stop = text.rfind(". ").max(text.rfind(".\n"))?;
     Some(stop + 1)
 }
@@ -160,7 +167,7 @@ mod tests {
             cut.chars().count() <= 1024 && cut.ends_with("letters.…"),
             "{cut}"
         );
-        let words = super::cut(&"ä".repeat(2000), 1024);
+        let words = super::truncate_text(&"ä".repeat(2000), 1024);
         assert_eq!(words.chars().count(), 1024);
     }
 
@@ -174,7 +181,7 @@ mod tests {
     #[test]
     fn a_tool_that_could_not_be_called_is_refused_with_the_reason() {
         let schema = json!({ "properties": { "größe": {} } });
-        let refused = Unfit::Parameter {
+        let refused = UnsupportedTool::Parameter {
             parameter: "größe".to_owned(),
         };
         assert_eq!(Vendor::Anthropic.tool("t", "", &schema), Err(refused));
@@ -182,7 +189,7 @@ mod tests {
         for name in ["", "a b", &"x".repeat(65), "ä"] {
             assert_eq!(
                 Vendor::OpenAi.tool(name, "", &schema),
-                Err(Unfit::Name),
+                Err(UnsupportedTool::Name),
                 "{name}"
             );
         }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 /// A schema that vendors accept, and a remark about the facts that it lost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plain {
+pub struct PlainSchema {
     pub schema: Value,
     /// For the description.
     pub remark: Option<String>,
@@ -36,20 +36,20 @@ const LONGEST_CHAIN: usize = 16;
 /// More alternatives than a model could choose among.
 const MOST_ALTERNATIVES: usize = 256;
 
-pub fn plain(schema: &Value) -> Plain {
+pub fn plain(schema: &Value) -> PlainSchema {
     let mut definitions = SchemaDefinitions {
         whole: schema,
         left: MOST_ALTERNATIVES,
     };
-    let outer = definitions.follow(schema).as_object();
+    let outer = definitions.follow_reference(schema).as_object();
     let mut outer = outer.cloned().unwrap_or_default();
     keep_definitions(&mut outer, schema);
-    let remark = flatten(&mut outer, &mut definitions);
+    let remark = merge_choices(&mut outer, &mut definitions);
     make_plain_object(&mut outer);
     keep_known_required(&mut outer);
     let mut schema = Value::Object(outer);
-    mend(&mut schema);
-    Plain { schema, remark }
+    repair_schema(&mut schema);
+    PlainSchema { schema, remark }
 }
 
 fn make_plain_object(outer: &mut Object) {
@@ -73,7 +73,7 @@ struct SchemaDefinitions<'a> {
 impl<'a> SchemaDefinitions<'a> {
     /// Returns the schema that a reference leads to; the schema itself if it is no reference, or one
     /// that leads nowhere.
-    fn follow<'s>(&self, schema: &'s Value) -> &'s Value
+    fn follow_reference<'s>(&self, schema: &'s Value) -> &'s Value
     where
         'a: 's,
     {
@@ -92,10 +92,10 @@ impl<'a> SchemaDefinitions<'a> {
     }
 
     /// Returns an alternative as an object, with its own choices merged.
-    fn open(&mut self, schema: &Value) -> Option<Object> {
+    fn expand_alternative(&mut self, schema: &Value) -> Option<Object> {
         self.left = self.left.checked_sub(1)?;
-        let mut object = self.follow(schema).as_object()?.clone();
-        flatten(&mut object, self);
+        let mut object = self.follow_reference(schema).as_object()?.clone();
+        merge_choices(&mut object, self);
         Some(object)
     }
 }
@@ -111,7 +111,7 @@ fn keep_definitions(outer: &mut Object, whole: &Value) {
 }
 
 /// Merges the alternatives into the object, and returns a sentence about what they need.
-fn flatten(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) -> Option<String> {
+fn merge_choices(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) -> Option<String> {
     let mut remark = None;
     for choice in CHOICES {
         let Some(Value::Array(alternatives)) = outer.remove(choice) else {
@@ -119,34 +119,38 @@ fn flatten(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) -> Optio
         };
         let alternatives: Vec<Object> = alternatives
             .iter()
-            .filter_map(|it| definitions.open(it))
+            .filter_map(|it| definitions.expand_alternative(it))
             .collect();
-        let merged = merge(outer, &alternatives, choice == "allOf");
+        let merged = merge_alternatives(outer, &alternatives, choice == "allOf");
         remark = remark.or(merged);
     }
     remark
 }
 
 /// `together` says that all alternatives hold at once.
-fn merge(outer: &mut Object, alternatives: &[Object], together: bool) -> Option<String> {
+fn merge_alternatives(
+    outer: &mut Object,
+    alternatives: &[Object],
+    together: bool,
+) -> Option<String> {
     add_properties(outer, alternatives, together);
     // One alternative may name parameters that another does not.
     outer.remove("additionalProperties");
     outer.remove("unevaluatedProperties");
-    let needs: Vec<Vec<String>> = alternatives.iter().map(required).collect();
+    let needs: Vec<Vec<String>> = alternatives.iter().map(required_names).collect();
     if together {
         add_required(outer, needs.into_iter().flatten());
         return None;
     }
-    add_required(outer, common(&needs));
-    sentence(&needs)
+    add_required(outer, common_names(&needs));
+    describe_needs(&needs)
 }
 
 /// A parameter that several alternatives describe in different ways may be any of those.
 fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
-    let own = properties(outer).cloned().unwrap_or_default();
+    let own = schema_properties(outer).cloned().unwrap_or_default();
     let mut united = own.clone();
-    let properties = alternatives.iter().filter_map(properties).flatten();
+    let properties = alternatives.iter().filter_map(schema_properties).flatten();
     for (name, schema) in properties.filter(|(name, _)| !own.contains_key(*name)) {
         let known = united.entry(name.clone()).or_insert_with(|| schema.clone());
         if known != schema && !together {
@@ -156,7 +160,7 @@ fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
     outer.insert("properties".to_owned(), Value::Object(united));
 }
 
-fn properties(schema: &Object) -> Option<&Object> {
+fn schema_properties(schema: &Object) -> Option<&Object> {
     schema.get("properties")?.as_object()
 }
 
@@ -172,7 +176,7 @@ fn add_alternative(known: &mut Value, schema: &Value) {
     }
 }
 
-fn required(schema: &Object) -> Vec<String> {
+fn required_names(schema: &Object) -> Vec<String> {
     let names = schema
         .get("required")
         .and_then(Value::as_array)
@@ -182,7 +186,7 @@ fn required(schema: &Object) -> Vec<String> {
 }
 
 fn add_required(outer: &mut Object, names: impl IntoIterator<Item = String>) {
-    let mut all = required(outer);
+    let mut all = required_names(outer);
     for name in names {
         if !all.contains(&name) {
             all.push(name);
@@ -192,7 +196,7 @@ fn add_required(outer: &mut Object, names: impl IntoIterator<Item = String>) {
 }
 
 /// Returns the parameters that every alternative needs.
-fn common(needs: &[Vec<String>]) -> Vec<String> {
+fn common_names(needs: &[Vec<String>]) -> Vec<String> {
     let Some((first, others)) = needs.split_first() else {
         return Vec::new();
     };
@@ -202,7 +206,7 @@ fn common(needs: &[Vec<String>]) -> Vec<String> {
 }
 
 /// Returns a sentence such as `Needs path, or url and key.`
-fn sentence(needs: &[Vec<String>]) -> Option<String> {
+fn describe_needs(needs: &[Vec<String>]) -> Option<String> {
     let mut sets: Vec<String> = Vec::new();
     for set in needs.iter().filter(|set| !set.is_empty()) {
         let set = set.join(" and ");
@@ -215,7 +219,7 @@ fn sentence(needs: &[Vec<String>]) -> Option<String> {
 
 /// Some vendors look a required name up among the properties.
 fn keep_known_required(outer: &mut Object) {
-    let known: Vec<String> = required(outer)
+    let known: Vec<String> = required_names(outer)
         .into_iter()
         .filter(|name| outer["properties"].get(name).is_some())
         .collect();
@@ -226,32 +230,32 @@ fn keep_known_required(outer: &mut Object) {
 }
 
 /// At every level: schemas are objects, lists say what is in them, and types are those of JSON.
-fn mend(schema: &mut Value) {
+fn repair_schema(schema: &mut Value) {
     if schema.is_boolean() {
         *schema = json!({});
     }
     let Value::Object(object) = schema else {
         return;
     };
-    mend_type(object);
-    mend_items(object);
-    mend_inner(object);
+    repair_type(object);
+    repair_items(object);
+    repair_subschemas(object);
 }
 
-fn mend_inner(object: &mut Object) {
+fn repair_subschemas(object: &mut Object) {
     for key in ["properties", "$defs", "definitions", "patternProperties"] {
         if let Some(Value::Object(inner)) = object.get_mut(key) {
-            inner.values_mut().for_each(mend);
+            inner.values_mut().for_each(repair_schema);
         }
     }
     for key in ["anyOf", "oneOf", "allOf", "prefixItems"] {
         if let Some(Value::Array(inner)) = object.get_mut(key) {
-            inner.iter_mut().for_each(mend);
+            inner.iter_mut().for_each(repair_schema);
         }
     }
     for key in ["items", "not", "contains"] {
         if let Some(inner) = object.get_mut(key) {
-            mend(inner);
+            repair_schema(inner);
         }
     }
     // Here vendors accept true and false in place of a schema.
@@ -259,7 +263,7 @@ fn mend_inner(object: &mut Object) {
         .get_mut("additionalProperties")
         .filter(|it| it.is_object())
     {
-        mend(inner);
+        repair_schema(inner);
     }
 }
 
@@ -267,21 +271,21 @@ const TYPES: [&str; 7] = [
     "object", "array", "string", "number", "integer", "boolean", "null",
 ];
 
-fn is_known(kind: &Value) -> bool {
+fn is_json_type(kind: &Value) -> bool {
     kind.as_str().is_some_and(|kind| TYPES.contains(&kind))
 }
 
 /// Drops the types that JSON does not have.
-fn mend_type(object: &mut Object) {
+fn repair_type(object: &mut Object) {
     let Some(kind) = object.get_mut("type") else {
         return;
     };
     let keep = match kind {
         Value::Array(kinds) => {
-            kinds.retain(is_known);
+            kinds.retain(is_json_type);
             !kinds.is_empty()
         }
-        kind => is_known(kind),
+        kind => is_json_type(kind),
     };
     if !keep {
         object.remove("type");
@@ -297,7 +301,7 @@ fn is_list(schema: &Object) -> bool {
 }
 
 /// Gives every list a schema for its items.
-fn mend_items(object: &mut Object) {
+fn repair_items(object: &mut Object) {
     let is_list = is_list(object);
     match object.get_mut("items") {
         // One schema for each place, as drafts before 2020 write it. Any items may follow, unless

@@ -14,7 +14,7 @@ pub enum ModelApi {
 
 impl ModelApi {
     /// Returns the API at a path of a vendor; other paths offer no tools to a model.
-    pub fn at(vendor: Vendor, path: &str) -> Option<Self> {
+    pub fn from_path(vendor: Vendor, path: &str) -> Option<Self> {
         match (vendor, path) {
             (Vendor::Anthropic, "/v1/messages") => Some(Self::Messages),
             (Vendor::OpenAi, "/v1/chat/completions") => Some(Self::ChatCompletions),

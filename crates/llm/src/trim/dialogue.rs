@@ -14,14 +14,14 @@ pub struct Dialogue<'a> {
     /// The names of all tools that were called, in order.
     pub calls: Vec<String>,
     /// The number of calls before the latest text of the person.
-    calls_before_words: usize,
+    calls_before_user_text: usize,
     /// Everything that the model said and that tools answered, as JSON.
     pub texts: Vec<&'a str>,
 }
 
 impl<'a> Dialogue<'a> {
     /// `kept_by_vendor` is the name of the conversation, if the vendor keeps it.
-    pub(crate) fn of(said: Vec<Utterance<'a>>, kept_by_vendor: &VendorMemory) -> Self {
+    pub(crate) fn from_utterances(said: Vec<Utterance<'a>>, kept_by_vendor: &VendorMemory) -> Self {
         let mut dialogue = Self::default();
         let mut opening = DefaultHasher::new();
         let mut is_open = true;
@@ -33,7 +33,7 @@ impl<'a> Dialogue<'a> {
                     if std::mem::take(&mut is_open) {
                         text.hash(&mut opening);
                     }
-                    dialogue.calls_before_words = dialogue.calls.len();
+                    dialogue.calls_before_user_text = dialogue.calls.len();
                     dialogue.words = text;
                 }
                 Utterance::Call(name) => dialogue.calls.push(name),
@@ -42,15 +42,15 @@ impl<'a> Dialogue<'a> {
         }
         dialogue.conversation = match kept_by_vendor {
             VendorMemory::None => Some(opening.finish()),
-            VendorMemory::Named(name) => Some(hash(name)),
+            VendorMemory::Named(name) => Some(hash_text(name)),
             VendorMemory::Unnamed => None,
         };
         dialogue
     }
 
     /// The calls that the model made for the latest text of the person.
-    pub fn calls_for_words(&self) -> &[String] {
-        &self.calls[self.calls_before_words..]
+    pub fn calls_for_user_text(&self) -> &[String] {
+        &self.calls[self.calls_before_user_text..]
     }
 }
 
@@ -63,7 +63,7 @@ pub(crate) enum VendorMemory {
     Unnamed,
 }
 
-pub(crate) fn hash(text: &str) -> u64 {
+pub(crate) fn hash_text(text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     text.hash(&mut hasher);
     hasher.finish()

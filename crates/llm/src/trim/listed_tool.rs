@@ -21,7 +21,7 @@ pub struct ListedTool<'a> {
 }
 
 impl<'a> ListedTool<'a> {
-    pub(crate) fn read(api: ModelApi, definition: &'a RawValue) -> Self {
+    pub(crate) fn parse(api: ModelApi, definition: &'a RawValue) -> Self {
         let text = definition.get();
         let outline: DefinitionOutline<'a> = serde_json::from_str(text).unwrap_or_default();
         let is_function = match api {

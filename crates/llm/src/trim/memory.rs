@@ -6,25 +6,25 @@
 use std::collections::HashSet;
 
 use crate::trim::Dialogue;
-use crate::trim::dialogue::hash;
+use crate::trim::dialogue::hash_text;
 
 /// The memory of one conversation, from request to request.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationMemory {
     /// The latest text of the person, as a number.
-    words: Option<u64>,
+    user_text: Option<u64>,
     /// The number of calls for that text that were heard already.
-    heard_calls: usize,
+    seen_calls: usize,
     /// The number of texts that were heard already.
-    heard_texts: usize,
-    pub own: KeptTools,
+    seen_texts: usize,
+    pub own: SelectedTools,
     /// The tools that are not ours, where those are trimmed, too.
-    pub foreign: KeptTools,
+    pub foreign: SelectedTools,
 }
 
 /// The part of a request that the request before did not have.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NewlySaid<'d> {
+pub struct DialogueUpdate<'d> {
     pub are_words_new: bool,
     /// The calls for the person's latest text.
     pub calls: &'d [String],
@@ -34,7 +34,7 @@ pub struct NewlySaid<'d> {
 
 /// The tools that were kept in the request before, those that were needed last first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum KeptTools {
+pub enum SelectedTools {
     #[default]
     All,
     Some(Vec<String>),
@@ -58,31 +58,31 @@ pub struct ToolNeeds<'a> {
 
 impl ConversationMemory {
     /// Takes note of what was said, and returns the part that is new.
-    pub fn hear<'d>(&mut self, dialogue: &'d Dialogue<'_>) -> NewlySaid<'d> {
-        let words = Some(hash(&dialogue.words));
-        let are_words_new = std::mem::replace(&mut self.words, words) != words;
+    pub fn record_dialogue<'d>(&mut self, dialogue: &'d Dialogue<'_>) -> DialogueUpdate<'d> {
+        let words = Some(hash_text(&dialogue.words));
+        let are_words_new = std::mem::replace(&mut self.user_text, words) != words;
         if are_words_new {
-            self.heard_calls = 0;
+            self.seen_calls = 0;
         }
-        NewlySaid {
+        DialogueUpdate {
             are_words_new,
-            calls: since(dialogue.calls_for_words(), &mut self.heard_calls),
-            texts: since(&dialogue.texts, &mut self.heard_texts),
+            calls: take_new(dialogue.calls_for_user_text(), &mut self.seen_calls),
+            texts: take_new(&dialogue.texts, &mut self.seen_texts),
         }
     }
 }
 
 /// Returns what follows the part that was heard. A client that shortens a conversation begins anew.
-fn since<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
+fn take_new<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
     let before = std::mem::replace(heard, said.len());
     said.get(before..).unwrap_or(said)
 }
 
-impl KeptTools {
+impl SelectedTools {
     /// Chooses at most `room` tools, or as many as are demanded, and remembers them. As long as
     /// nothing is known of what the person wants, all tools stay. Where nothing is new, the same
     /// tools stay.
-    pub fn choose(
+    pub fn choose_tools(
         &mut self,
         needs: &ToolNeeds<'_>,
         room: usize,
@@ -94,14 +94,14 @@ impl KeptTools {
             (Self::Some(before), _) => before.clone(),
         };
         let mut chosen = ChosenTools::default();
-        chosen.add(needs.demanded.iter().copied(), usize::MAX);
+        chosen.add_names(needs.demanded.iter().copied(), usize::MAX);
         for wanted in [&needs.always_on, &needs.used, &needs.pinned] {
-            chosen.add(wanted.iter().copied(), room);
+            chosen.add_names(wanted.iter().copied(), room);
         }
-        chosen.add(needs.relevant.iter().flatten().copied(), room);
-        chosen.add(needs.mentioned.iter().copied(), room);
+        chosen.add_names(needs.relevant.iter().flatten().copied(), room);
+        chosen.add_names(needs.mentioned.iter().copied(), room);
         let before = before.iter().map(String::as_str);
-        chosen.add(before.filter(|name| is_offered(name)), room);
+        chosen.add_names(before.filter(|name| is_offered(name)), room);
         *self = Self::Some(chosen.names);
     }
 
@@ -120,7 +120,7 @@ struct ChosenTools<'a> {
 }
 
 impl<'a> ChosenTools<'a> {
-    fn add(&mut self, wanted: impl Iterator<Item = &'a str>, room: usize) {
+    fn add_names(&mut self, wanted: impl Iterator<Item = &'a str>, room: usize) {
         for name in wanted {
             if self.names.len() < room && self.seen.insert(name) {
                 self.names.push(name.to_owned());
@@ -138,9 +138,9 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(kept: &mut KeptTools, needs: &ToolNeeds<'_>, expect: &str) {
-        kept.choose(needs, 4, |_| true);
-        let KeptTools::Some(chosen) = &*kept else {
+    fn check(kept: &mut SelectedTools, needs: &ToolNeeds<'_>, expect: &str) {
+        kept.choose_tools(needs, 4, |_| true);
+        let SelectedTools::Some(chosen) = &*kept else {
             panic!("all tools stay")
         };
         assert_eq!(chosen.join(" "), expect);
@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn a_set_stays_until_something_new_needs_a_tool_and_the_oldest_gives_way() {
-        let mut kept = KeptTools::default();
+        let mut kept = SelectedTools::default();
         let nothing = ToolNeeds::default();
-        kept.choose(&nothing, 4, |_| true);
-        assert_eq!(kept, KeptTools::All);
+        kept.choose_tools(&nothing, 4, |_| true);
+        assert_eq!(kept, SelectedTools::All);
         let first = ToolNeeds {
             relevant: Some(names("a b")),
             ..ToolNeeds::default()
@@ -185,6 +185,6 @@ mod tests {
             relevant: Some(names("x")),
             ..ToolNeeds::default()
         };
-        check(&mut KeptTools::default(), &needs, "a b c d e");
+        check(&mut SelectedTools::default(), &needs, "a b c d e");
     }
 }

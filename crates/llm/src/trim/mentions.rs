@@ -10,7 +10,7 @@ pub struct Mentions<'a> {
 
 impl<'a> Mentions<'a> {
     /// Takes pairs of a name and the tool that the name means.
-    pub fn of(names: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn new(names: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self {
             names: names.into_iter().collect(),
         }
@@ -19,11 +19,11 @@ impl<'a> Mentions<'a> {
     /// Returns the tools that a text names, in order, once or more. The text is JSON as it was sent,
     /// so line breaks in it are escapes.
     pub fn in_text<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'a str> + 't {
-        words(text).filter_map(|word| self.meant(word))
+        split_words(text).filter_map(|word| self.find_tool(word))
     }
 
     /// A letter after a backslash belongs to an escape, which text inside of text has doubled.
-    fn meant(&self, (word, is_escaped): (&str, bool)) -> Option<&'a str> {
+    fn find_tool(&self, (word, is_escaped): (&str, bool)) -> Option<&'a str> {
         let whole = self.names.get(word);
         let without_escape = is_escaped.then(|| word.get(1..)).flatten();
         whole.or_else(|| self.names.get(without_escape?)).copied()
@@ -31,7 +31,7 @@ impl<'a> Mentions<'a> {
 }
 
 /// The longest words, each with whether a backslash stands before it.
-fn words(text: &str) -> impl Iterator<Item = (&str, bool)> {
+fn split_words(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut at = 0;
     std::iter::from_fn(move || {
         let bytes = text.as_bytes();
@@ -58,7 +58,7 @@ mod tests {
             ("git__log", "git__log"),
             ("mcp__kitbag__git__tag", "git__tag"),
         ];
-        let mentions = Mentions::of(names);
+        let mentions = Mentions::new(names);
         assert_eq!(mentions.in_text(text).collect::<Vec<_>>(), expect, "{text}");
     }
 

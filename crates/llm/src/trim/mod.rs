@@ -13,12 +13,12 @@
 //! - `splice`: the request with fewer tools; `shared_words`: tools that are not ours, by their words
 
 mod api;
+mod client_prefix;
 mod dialect;
 mod dialogue;
 mod listed_tool;
 mod memory;
 mod mentions;
-mod own_name;
 mod request;
 mod shared_words;
 mod splice;
@@ -26,10 +26,10 @@ mod splice;
 mod tests;
 
 pub use api::ModelApi;
+pub use client_prefix::strip_client_prefix;
 pub use dialogue::Dialogue;
 pub use listed_tool::ListedTool;
-pub use memory::{ConversationMemory, KeptTools, NewlySaid, ToolNeeds};
+pub use memory::{ConversationMemory, DialogueUpdate, SelectedTools, ToolNeeds};
 pub use mentions::Mentions;
-pub use own_name::own_name;
 pub use request::ModelRequest;
-pub use shared_words::by_shared_words;
+pub use shared_words::rank_by_shared_words;

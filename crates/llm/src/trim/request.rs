@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::trim::dialect::utterances;
+use crate::trim::dialect::parse_utterances;
 use crate::trim::dialogue::VendorMemory;
 use crate::trim::splice::with_tools;
 use crate::trim::{Dialogue, ListedTool, ModelApi};
@@ -26,13 +26,13 @@ pub struct ModelRequest<'a> {
 impl<'a> ModelRequest<'a> {
     /// Reads a request that offers tools. `None` if it offers none, or is not of the form that the
     /// API wants: then it is for the vendor to say so.
-    pub fn read(api: ModelApi, body: &'a str) -> Option<Self> {
+    pub fn parse(api: ModelApi, body: &'a str) -> Option<Self> {
         // A field that is written twice is an error here, so such a request is not touched.
         let outline: RequestOutline<'a> = serde_json::from_str(body).ok()?;
         let array = outline.tools?.get();
         let definitions: Vec<&'a RawValue> = serde_json::from_str(array).ok()?;
-        let said = utterances(api, &outline)?;
-        let dialogue = Dialogue::of(said, &outline.vendor_memory());
+        let said = parse_utterances(api, &outline)?;
+        let dialogue = Dialogue::from_utterances(said, &outline.vendor_memory());
         let speaks_of_tools =
             outline.tool_choice.is_some() || outline.parallel_tool_calls.is_some();
         Some(Self {
@@ -41,9 +41,9 @@ impl<'a> ModelRequest<'a> {
             array,
             tools: definitions
                 .into_iter()
-                .map(|it| ListedTool::read(api, it))
+                .map(|it| ListedTool::parse(api, it))
                 .collect(),
-            demanded: outline.demanded(),
+            demanded: outline.demanded_names(),
             may_lose_all_tools: !speaks_of_tools && dialogue.calls.is_empty(),
             dialogue,
         })
@@ -85,7 +85,7 @@ pub(crate) struct RequestOutline<'a> {
 
 impl RequestOutline<'_> {
     /// The vendors write one name at different depths, or a list of them.
-    fn demanded(&self) -> Vec<String> {
+    fn demanded_names(&self) -> Vec<String> {
         let choice = self.tool_choice.map(RawValue::get).unwrap_or("null");
         let mut names = Vec::new();
         collect_names(

@@ -10,23 +10,23 @@ const SHORTEST: usize = 3;
 
 /// Returns the names of the tools, those first that share most words with the text. Tools that share
 /// equally many stay in their order.
-pub fn by_shared_words<'a>(text: &str, tools: &[&'a ListedTool<'_>]) -> Vec<&'a str> {
-    let wanted = words(text);
+pub fn rank_by_shared_words<'a>(text: &str, tools: &[&'a ListedTool<'_>]) -> Vec<&'a str> {
+    let wanted = word_set(text);
     let mut ranked: Vec<(usize, &str)> = tools
         .iter()
-        .filter_map(|tool| Some((shared(&wanted, tool), tool.function.as_deref()?)))
+        .filter_map(|tool| Some((count_shared(&wanted, tool), tool.function.as_deref()?)))
         .collect();
     ranked.sort_by_key(|(shared, _)| std::cmp::Reverse(*shared));
     ranked.into_iter().map(|(_, name)| name).collect()
 }
 
-fn shared(wanted: &HashSet<String>, tool: &ListedTool<'_>) -> usize {
+fn count_shared(wanted: &HashSet<String>, tool: &ListedTool<'_>) -> usize {
     let name = tool.function.as_deref().unwrap_or_default();
-    let own = words(&format!("{name} {}", tool.description));
+    let own = word_set(&format!("{name} {}", tool.description));
     wanted.intersection(&own).count()
 }
 
-fn words(text: &str) -> HashSet<String> {
+fn word_set(text: &str) -> HashSet<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() >= SHORTEST)
         .map(str::to_lowercase)

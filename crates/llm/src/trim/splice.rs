@@ -21,7 +21,7 @@ pub(crate) fn with_tools(
     let mut trimmed = String::with_capacity(body.len());
     trimmed.push_str(before);
     trimmed.push('[');
-    trimmed.push_str(&kept_definitions(tools, is_kept).join(","));
+    trimmed.push_str(&join_kept(tools, is_kept).join(","));
     trimmed.push(']');
     trimmed.push_str(after);
     trimmed
@@ -42,7 +42,7 @@ fn without_tools(before: &str, after: &str) -> Option<String> {
 /// A mark for the vendor's cache says that everything up to its tool should be cached. The mark of a
 /// tool that goes moves to the last kept tool before it, so that it still stands behind all kept
 /// tools that it stood behind. There are never more marks than before, and their order stays.
-fn kept_definitions(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
+fn join_kept(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
     let mut kept: Vec<(&ListedTool<'_>, Option<&RawValue>)> = Vec::new();
     for (tool, is_kept) in tools.iter().zip(is_kept) {
         if *is_kept {
@@ -52,7 +52,7 @@ fn kept_definitions(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
         }
     }
     kept.into_iter()
-        .map(|(tool, mark)| marked(tool.text, mark))
+        .map(|(tool, mark)| add_cache_mark(tool.text, mark))
         .collect()
 }
 
@@ -67,7 +67,7 @@ fn move_mark<'a>(kept: &mut [(&ListedTool<'_>, Option<&'a RawValue>)], mark: &'a
 }
 
 /// Returns a definition with a mark as its last field.
-fn marked(definition: &str, mark: Option<&RawValue>) -> String {
+fn add_cache_mark(definition: &str, mark: Option<&RawValue>) -> String {
     let Some((mark, fields)) = mark.zip(definition.trim_end().strip_suffix('}')) else {
         return definition.to_owned();
     };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::trim::{ConversationMemory, ModelApi, ModelRequest};
 
 fn read(api: ModelApi, body: &str) -> ModelRequest<'_> {
-    ModelRequest::read(api, body).expect("the request is well-formed")
+    ModelRequest::parse(api, body).expect("the request is well-formed")
 }
 
 /// Says what a request holds, in one line.
@@ -22,7 +22,7 @@ fn check(api: ModelApi, body: &Value, expect: &str) {
         "{} | {} | {} of {} | {}",
         functions.collect::<Vec<_>>().join(" "),
         dialogue.words,
-        dialogue.calls_for_words().join(" "),
+        dialogue.calls_for_user_text().join(" "),
         dialogue.calls.join(" "),
         request.demanded.join(" "),
     );
@@ -123,7 +123,7 @@ fn what_the_vendor_would_refuse_is_left_to_the_vendor() {
         r#"{"tools":[],"messages":7}"#,
     ] {
         assert!(
-            ModelRequest::read(ModelApi::Messages, body).is_none(),
+            ModelRequest::parse(ModelApi::Messages, body).is_none(),
             "{body}"
         );
     }
@@ -152,13 +152,13 @@ fn a_conversation_is_known_by_its_beginning_and_never_told_twice() {
     assert_eq!(first.conversation, second.conversation);
     assert_ne!(first.conversation, other.conversation);
     let mut memory = ConversationMemory::default();
-    assert!(memory.hear(&first).are_words_new);
-    let said = memory.hear(&second);
+    assert!(memory.record_dialogue(&first).are_words_new);
+    let said = memory.record_dialogue(&second);
     assert_eq!(
         (said.are_words_new, said.calls),
         (false, &["a".to_owned()][..])
     );
-    assert!(memory.hear(&second).calls.is_empty());
+    assert!(memory.record_dialogue(&second).calls.is_empty());
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 pub(crate) mod advisory;
 pub(crate) mod postgres;
+pub(crate) mod query;
 pub(crate) mod sqlite;
 
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The checks of one file: hosts, arguments, examples, intents, secrets.
 
 use http::HeaderName;
-use kitbag_tool_spec::TextTemplate;
+use kitbag_tool_spec::TextPattern;
 use serde_json::Value;
 
 use super::{CheckFinding, CheckId, CheckInput, finding};
@@ -104,8 +104,8 @@ fn fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
 
 fn of_headers<'h>(
     table: &str,
-    headers: &'h [(HeaderName, TextTemplate)],
-) -> Vec<(String, String, &'h TextTemplate)> {
+    headers: &'h [(HeaderName, TextPattern)],
+) -> Vec<(String, String, &'h TextPattern)> {
     let headers = headers.iter();
     headers
         .map(|(name, value)| (format!("{table}.headers"), name.to_string(), value))

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use http::Method;
 use kitbag_tool_spec::{
-    ActionDeclaration, ActionName, ActionWrites, ApiDeclaration, BodyTemplate, JsonTemplate,
-    PageRule, PathTemplate, Placeholder, PlaceholderError, TextTemplate,
+    ActionName, ActionSpec, ActionWrites, ApiSpec, BodyPattern, JsonPattern, PageRule, PathPattern,
+    Placeholder, PlaceholderError, TextPattern,
 };
 use serde_json::{Map, Value};
 
@@ -28,7 +28,7 @@ const REQUEST_KEYS: [&str; 9] = [
 ];
 
 /// Reads all actions of a file, in its order.
-pub(super) fn read_all(file: &TableView<'_>, api: Option<&ApiDeclaration>) -> Vec<ToolAction> {
+pub(super) fn read_all(file: &TableView<'_>, api: Option<&ApiSpec>) -> Vec<ToolAction> {
     let tables = file.tables("actions");
     if tables.is_empty() {
         file.note(ToolFileMistake::NoActions);
@@ -60,7 +60,7 @@ struct ActionInput {
 }
 
 impl ActionReading<'_> {
-    fn read(&self, name: ActionName, api: Option<&ApiDeclaration>) -> Option<ToolAction> {
+    fn read(&self, name: ActionName, api: Option<&ApiSpec>) -> Option<ToolAction> {
         let view = &self.view;
         self.expect_keys();
         let description = view.needed_text("description");
@@ -177,8 +177,8 @@ impl ActionReading<'_> {
         name: ActionName,
         writes: Option<ActionWrites>,
         input: &ActionInput,
-        api: Option<&ApiDeclaration>,
-    ) -> Option<ActionDeclaration> {
+        api: Option<&ApiSpec>,
+    ) -> Option<ActionSpec> {
         let view = &self.view;
         let method = method(view);
         let path = self.path(input);
@@ -192,7 +192,7 @@ impl ActionReading<'_> {
             .table("answer")
             .map(|table| answer::answer(&table))
             .unwrap_or_default();
-        let action = ActionDeclaration {
+        let action = ActionSpec {
             name,
             writes: writes?,
             repeatable,
@@ -222,7 +222,7 @@ impl ActionReading<'_> {
         written.unwrap_or(writes == Some(ActionWrites::Read))
     }
 
-    fn path(&self, input: &ActionInput) -> Option<PathTemplate> {
+    fn path(&self, input: &ActionInput) -> Option<PathPattern> {
         if !self.view.has("path") {
             self.view.note(ToolFileMistake::MissingKey { key: "path" });
         }
@@ -232,25 +232,25 @@ impl ActionReading<'_> {
                 .source
                 .note_at(&text, ToolFileMistake::PathBeginning);
         }
-        let path: PathTemplate = self.read_template(&text)?;
+        let path: PathPattern = self.read_template(&text)?;
         self.expect_known(path.placeholders(), &text, input);
         Some(path)
     }
 
-    fn query(&self, input: &ActionInput) -> Vec<(String, TextTemplate)> {
+    fn query(&self, input: &ActionInput) -> Vec<(String, TextPattern)> {
         let pairs = self.view.pairs("query").into_iter();
         pairs
             .filter_map(|(name, text)| Some((name.value, self.template(&text, input)?)))
             .collect()
     }
 
-    fn template(&self, text: &Located<String>, input: &ActionInput) -> Option<TextTemplate> {
-        let template: TextTemplate = self.read_template(text)?;
+    fn template(&self, text: &Located<String>, input: &ActionInput) -> Option<TextPattern> {
+        let template: TextPattern = self.read_template(text)?;
         self.expect_known(template.placeholders(), text, input);
         Some(template)
     }
 
-    fn body(&self, input: &ActionInput) -> Option<BodyTemplate> {
+    fn body(&self, input: &ActionInput) -> Option<BodyPattern> {
         let kind = self.view.choice(
             self.view.text("body_type"),
             &BodyWord::ALL,
@@ -261,20 +261,20 @@ impl ActionReading<'_> {
         }
         let text = self.view.text("body")?;
         Some(match kind.unwrap_or(BodyWord::Json) {
-            BodyWord::Text => BodyTemplate::Text(self.template(&text, input)?),
-            BodyWord::Bytes => BodyTemplate::Bytes(self.template(&text, input)?),
-            BodyWord::Json => BodyTemplate::Json(self.json_template(&text, input)?),
-            BodyWord::Form => BodyTemplate::Form(self.json_template(&text, input)?),
-            BodyWord::Multipart => BodyTemplate::Multipart(self.json_template(&text, input)?),
+            BodyWord::Text => BodyPattern::Text(self.template(&text, input)?),
+            BodyWord::Bytes => BodyPattern::Bytes(self.template(&text, input)?),
+            BodyWord::Json => BodyPattern::Json(self.json_template(&text, input)?),
+            BodyWord::Form => BodyPattern::Form(self.json_template(&text, input)?),
+            BodyWord::Multipart => BodyPattern::Multipart(self.json_template(&text, input)?),
         })
     }
 
-    fn json_template(&self, text: &Located<String>, input: &ActionInput) -> Option<JsonTemplate> {
+    fn json_template(&self, text: &Located<String>, input: &ActionInput) -> Option<JsonPattern> {
         let value = match text.value.trim() {
             word if is_one_word(word) => Value::String(word.to_owned()),
             _ => self.view.json(text)?,
         };
-        match JsonTemplate::read(&value) {
+        match JsonPattern::from_value(&value) {
             Ok(template) => {
                 self.expect_known(template.placeholders(), text, input);
                 Some(template)
@@ -305,7 +305,7 @@ impl ActionReading<'_> {
         let names: Vec<&str> = schema::properties(&input.schema)
             .map(|(name, _)| name.as_str())
             .collect();
-        for word in words.into_iter().filter_map(Placeholder::argument) {
+        for word in words.into_iter().filter_map(Placeholder::argument_name) {
             if names.contains(&word) {
                 continue;
             }
@@ -320,7 +320,7 @@ impl ActionReading<'_> {
     }
 
     fn expect_page_argument(&self, pages: Option<&PageRule>, input: &ActionInput) {
-        let Some(word) = pages.and_then(PageRule::argument) else {
+        let Some(word) = pages.and_then(PageRule::page_argument) else {
             return;
         };
         let known: Vec<String> = schema::properties(&input.schema)
@@ -341,7 +341,7 @@ impl ActionReading<'_> {
 /// True for `{*}` and `{name}`, which need not be written with the quotes that JSON wants around them.
 fn is_one_word(text: &str) -> bool {
     let inside = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
-    inside.is_some_and(|inside| inside == "*" || Placeholder::read(inside).is_ok())
+    inside.is_some_and(|inside| inside == "*" || Placeholder::parse(inside).is_ok())
 }
 
 #[derive(Debug, Clone, Copy)]

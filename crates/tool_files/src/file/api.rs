@@ -4,8 +4,7 @@ use std::num::NonZeroU32;
 
 use http::HeaderName;
 use kitbag_tool_spec::{
-    ApiDeclaration, AuthScheme, CredentialName, HostPattern, OAuthGrant, StorageDeclaration,
-    TextTemplate,
+    ApiSpec, AuthScheme, CredentialName, HostPattern, OAuthGrant, StorageSpec, TextPattern,
 };
 use url::Url;
 
@@ -26,7 +25,7 @@ const KEYS: &[&str] = &[
     "storage",
 ];
 
-pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
+pub(super) fn read(view: &TableView<'_>) -> Option<ApiSpec> {
     view.expect_keys(KEYS);
     let url = view.needed_text("url");
     let credential: Option<CredentialName> = view.parsed(view.text("credential"));
@@ -38,23 +37,23 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
     let requests_per_minute = view.number("requests_per_minute", 1);
     let storage = view.table("storage").map(|it| read_storage(&it));
     let url = url.and_then(|url| base(view, &url));
-    let api = ApiDeclaration {
+    let api = ApiSpec {
         url: url?,
         hosts,
         credential,
         optional_fields: view.plain_texts("optional_fields"),
         auth: auth.unwrap_or(Some(AuthScheme::Nothing))?,
         headers,
-        timeout: timeout.unwrap_or(ApiDeclaration::DEFAULT_TIMEOUT),
+        timeout: timeout.unwrap_or(ApiSpec::DEFAULT_TIMEOUT),
         max_response_bytes: max_response_bytes
             .and_then(|bytes| usize::try_from(bytes).ok())
-            .unwrap_or(ApiDeclaration::DEFAULT_MAX_RESPONSE_BYTES),
+            .unwrap_or(ApiSpec::DEFAULT_MAX_RESPONSE_BYTES),
         requests_per_minute: requests_per_minute
             .and_then(|number| u32::try_from(number).ok())
             .and_then(NonZeroU32::new),
         storage: storage.unwrap_or(Some(None))?,
     };
-    if api.credential.is_none() && !api.fields().is_empty() && !view.has("credential") {
+    if api.credential.is_none() && !api.credential_fields().is_empty() && !view.has("credential") {
         view.note(ToolFileMistake::NoCredential);
     }
     Some(api)
@@ -63,8 +62,8 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiDeclaration> {
 /// Returns the headers of a table, each read by the function that fits its place.
 pub(super) fn headers(
     view: &TableView<'_>,
-    template: impl Fn(&TableView<'_>, &Located<String>) -> Option<TextTemplate>,
-) -> Vec<(HeaderName, TextTemplate)> {
+    template: impl Fn(&TableView<'_>, &Located<String>) -> Option<TextPattern>,
+) -> Vec<(HeaderName, TextPattern)> {
     let pairs = view.pairs("headers").into_iter();
     pairs
         .filter_map(|(name, value)| Some((header_name(view, &name)?, template(view, &value)?)))
@@ -86,8 +85,8 @@ fn header_name(view: &TableView<'_>, name: &Located<String>) -> Option<HeaderNam
 }
 
 /// Reads a template that belongs to all actions, so that it can only name fields of the credential.
-fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextTemplate> {
-    let template: TextTemplate = match text.value.parse() {
+fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
+    let template: TextPattern = match text.value.parse() {
         Ok(template) => template,
         Err(error) => {
             view.source
@@ -95,7 +94,9 @@ fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextT
             return None;
         }
     };
-    let argument = template.placeholders().find_map(|word| word.argument());
+    let argument = template
+        .placeholders()
+        .find_map(|word| word.argument_name());
     if let Some(word) = argument {
         let word = word.to_owned();
         view.source
@@ -105,7 +106,7 @@ fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextT
     Some(template)
 }
 
-fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextTemplate> {
+fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     let plain = text.with(text.value.trim_end_matches('/').to_owned());
     let template = common_template(view, &plain)?;
     match wrong_with(&template) {
@@ -119,7 +120,7 @@ fn base(view: &TableView<'_>, text: &Located<String>) -> Option<TextTemplate> {
     }
 }
 
-fn wrong_with(template: &TextTemplate) -> Option<&'static str> {
+fn wrong_with(template: &TextPattern) -> Option<&'static str> {
     let Some(url) = address(template) else {
         return Some("it cannot be read");
     };
@@ -136,7 +137,7 @@ fn wrong_with(template: &TextTemplate) -> Option<&'static str> {
 }
 
 /// Returns an example of the address, with a letter in the place of each word.
-fn address(template: &TextTemplate) -> Option<Url> {
+fn address(template: &TextPattern) -> Option<Url> {
     Url::parse(&template.with_stars().replace('*', "x")).ok()
 }
 
@@ -158,7 +159,7 @@ fn hosts(view: &TableView<'_>, url: Option<&Located<String>>) -> Vec<HostPattern
 }
 
 fn host_of(url: &str) -> Option<String> {
-    let template: TextTemplate = url.parse().ok()?;
+    let template: TextPattern = url.parse().ok()?;
     let stars = template.with_stars();
     let (_, rest) = stars.split_once("://")?;
     let host = rest.split(['/', '?', '#']).next()?;
@@ -166,12 +167,12 @@ fn host_of(url: &str) -> Option<String> {
     Some(host.split(':').next().unwrap_or(host).to_owned())
 }
 
-fn read_storage(view: &TableView<'_>) -> Option<Option<StorageDeclaration>> {
+fn read_storage(view: &TableView<'_>) -> Option<Option<StorageSpec>> {
     view.expect_keys(&["url", "auth", "unless"]);
     let url = view.needed_text("url");
     let auth = view.table("auth").map(|it| read_auth(&it));
     let unless = view.needed_text("unless");
-    Some(Some(StorageDeclaration {
+    Some(Some(StorageSpec {
         url: base(view, &url?)?,
         auth: auth.unwrap_or(Some(AuthScheme::Nothing))?,
         unless: unless?.value,
@@ -288,12 +289,12 @@ fn grant_name(grant: GrantWord) -> &'static str {
     }
 }
 
-fn common(view: &TableView<'_>, key: &'static str) -> Option<TextTemplate> {
+fn common(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
     common_template(view, &view.needed_text(key)?)
 }
 
 /// Reads an address to which a login is sent.
-fn web_template(view: &TableView<'_>, key: &'static str) -> Option<TextTemplate> {
+fn web_template(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
     let template = common(view, key)?;
     let reason = match address(&template) {
         None => "it cannot be read",

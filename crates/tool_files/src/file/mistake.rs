@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use kitbag_domain::Remedy;
-use kitbag_tool_spec::{DeclaredNameError, HostPatternError, NoJsonPointer, PlaceholderError};
+use kitbag_tool_spec::{HostPatternError, JsonPointerError, PlaceholderError, ToolNameError};
 
 /// A mistake and its place. The line counts from one, and is zero for a file or directory that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -51,11 +51,11 @@ pub enum ToolFileMistake {
     #[error("`{found}` is not a duration")]
     Duration { found: String },
     #[error(transparent)]
-    Name(#[from] DeclaredNameError),
+    Name(#[from] ToolNameError),
     #[error(transparent)]
     Placeholder(#[from] PlaceholderError),
     #[error(transparent)]
-    Pointer(#[from] NoJsonPointer),
+    Pointer(#[from] JsonPointerError),
     #[error(transparent)]
     Host(#[from] HostPatternError),
     #[error("not the address of an API: {reason}")]

@@ -20,8 +20,7 @@ use std::sync::Arc;
 
 use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_tool_spec::{
-    ActionDeclaration, ActionName, ActionWrites, ApiDeclaration, DeclaredWrites, PageRule, ToolId,
-    ToolKind, WireName,
+    ActionName, ActionSpec, ActionWrites, ApiSpec, PageRule, ToolId, ToolKind, ToolWrites, WireName,
 };
 use serde_json::{Map, Value, json};
 
@@ -38,7 +37,7 @@ pub struct ToolFile {
     pub description: String,
     pub owner: String,
     pub provider: String,
-    pub writes: DeclaredWrites,
+    pub writes: ToolWrites,
     pub tags: Vec<String>,
     pub scopes: Vec<String>,
     /// Requests by which it must be found.
@@ -47,7 +46,7 @@ pub struct ToolFile {
     pub not_tenancy: Vec<String>,
     pub cost: DeclaredCost,
     /// Absent for a tool that Kitbag carries out itself.
-    pub api: Option<Arc<ApiDeclaration>>,
+    pub api: Option<Arc<ApiSpec>>,
     /// Never empty; in the order of the file.
     pub actions: Vec<ToolAction>,
     /// The action that shows whether a credential works: one of `actions`, and one that only reads.
@@ -67,7 +66,7 @@ pub struct ToolAction {
     pub input: Map<String, Value>,
     pub examples: Vec<Map<String, Value>>,
     /// Absent exactly where [`ToolFile::api`] is.
-    pub request: Option<Arc<ActionDeclaration>>,
+    pub request: Option<Arc<ActionSpec>>,
     input_text: String,
     input_line: usize,
 }

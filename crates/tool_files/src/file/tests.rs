@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kitbag_domain::Remedy as _;
-use kitbag_tool_spec::{AuthScheme, BodyTemplate, PageRule};
+use kitbag_tool_spec::{AuthScheme, BodyPattern, PageRule};
 use serde_json::json;
 
 use super::*;
@@ -87,7 +87,7 @@ fn a_file_becomes_a_tool_with_everything_that_it_says() {
     );
     let request = open.request.as_ref().unwrap();
     assert!(!request.repeatable);
-    assert!(matches!(request.body, Some(BodyTemplate::Json(_))));
+    assert!(matches!(request.body, Some(BodyPattern::Json(_))));
     assert_eq!(
         request.defaults,
         *json!({ "priority": "low" }).as_object().unwrap()

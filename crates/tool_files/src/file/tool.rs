@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use kitbag_domain::NanoUsd;
-use kitbag_tool_spec::{ActionName, ActionWrites, DeclaredWrites, ToolId, ToolKind};
+use kitbag_tool_spec::{ActionName, ActionWrites, ToolId, ToolKind, ToolWrites};
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::{ToolFileError, ToolFileMistake};
@@ -69,7 +69,7 @@ fn read_tool(view: &TableView<'_>, lines: BTreeMap<String, usize>) -> Option<Too
     let description = view.needed_text("description");
     let owner = view.needed_text("owner");
     let writes = view.needed_text("writes");
-    let declared = view.choice(writes.clone(), &DeclaredWrites::ALL, DeclaredWrites::as_str);
+    let declared = view.choice(writes.clone(), &ToolWrites::ALL, ToolWrites::as_str);
     let api = view.table("api").and_then(|table| api::read(&table));
     let actions = action::read_all(view, api.as_ref());
     // Without an action that could not be read, the others would say something else.
@@ -156,14 +156,14 @@ fn cost(view: &TableView<'_>) -> DeclaredCost {
 fn expect_writes(
     view: &TableView<'_>,
     written: Option<&Located<String>>,
-    declared: Option<DeclaredWrites>,
+    declared: Option<ToolWrites>,
     actions: &[ToolAction],
 ) {
     let (Some(written), Some(declared)) = (written, declared) else {
         return;
     };
-    let found = DeclaredWrites::of(actions.iter().map(|action| action.writes));
-    if declared != DeclaredWrites::Any && declared != found {
+    let found = ToolWrites::from_actions(actions.iter().map(|action| action.writes));
+    if declared != ToolWrites::Any && declared != found {
         let mistake = ToolFileMistake::WritesDiffer {
             declared: declared.as_str(),
             found: found.as_str(),

@@ -3,7 +3,7 @@
 //! The suite starts this program with the address of a server it watches. The server is
 //! mounted like any other upstream, everything it offers is used once, and every question it
 //! asks on the way is answered, so that each message the crate can send is seen and judged.
-//! Where it asks for a login, a person who says yes to everything logs in, as with
+//! Where it requires a login, a person who says yes to everything logs in, as with
 //! `kitbag servers login`, and everything is used again.
 //!
 //! # Layout
@@ -123,7 +123,7 @@ async fn use_with_logins(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Resul
             .login(&mut person::Agreeable, &Scopes::default())
             .await?;
     }
-    bail!("it still asks for a login after {MAX_LOGINS} of them")
+    bail!("it still requires a login after {MAX_LOGINS} of them")
 }
 
 /// The document that the suite pretends to read about its clients.

@@ -34,7 +34,7 @@ impl<'a> LaunchedServer<'a> {
         match address {
             Some("Docker") => "start Docker".to_owned(),
             Some(address) => format!(
-                "start what should answer at {address}, or correct the address in `env` or `args` of {table}"
+                "start the service at {address}, or correct the address in `env` or `args` of {table}"
             ),
             None => format!(
                 "start the service it needs, or correct its address in `env` or `args` of {table}"
@@ -45,7 +45,7 @@ impl<'a> LaunchedServer<'a> {
     pub(super) fn port(&self, port: Option<u16>) -> String {
         let port = port.map_or("PORT".to_owned(), |port| port.to_string());
         format!(
-            "see who has it with `lsof -i :{port}`, and stop that or choose another port in {}",
+            "find the process that uses it with `lsof -i :{port}`, then stop it or choose another port in {}",
             self.table
         )
     }
@@ -53,7 +53,7 @@ impl<'a> LaunchedServer<'a> {
     pub(super) fn access(&self, path: Option<&str>) -> String {
         let path = path.map(|path| format!(" to {path}"));
         format!(
-            "give this user access{}, or name another place in `args` or `env` of {}",
+            "give this user access{}, or set another path in `args` or `env` of {}",
             path.unwrap_or_default(),
             self.table
         )
@@ -65,7 +65,7 @@ impl<'a> LaunchedServer<'a> {
             false => "SSL_CERT_FILE",
         };
         format!(
-            "if a proxy of yours signs anew, name its certificate: `env = {{ {variable} = \"/path/to/ca.pem\" }}` in {}",
+            "if a proxy of yours re-signs TLS traffic, set its certificate: `env = {{ {variable} = \"/path/to/ca.pem\" }}` in {}",
             self.table
         )
     }
@@ -74,11 +74,11 @@ impl<'a> LaunchedServer<'a> {
         let table = &self.table;
         if self.launch.sets_variable(variable) {
             return format!(
-                "check the value of `{variable}` in `env` of {table}: the server does not take it"
+                "check the value of `{variable}` in `env` of {table}: the server does not accept it"
             );
         }
         format!(
-            "set `{variable}` in {table}: `env = {{ {variable} = \"${{secret:{variable}}}\" }}`, and keep its value with \
+            "set `{variable}` in {table}: `env = {{ {variable} = \"${{secret:{variable}}}\" }}`, and store its value with \
              `kitbag secret set {variable}`"
         )
     }
@@ -95,7 +95,7 @@ impl<'a> LaunchedServer<'a> {
         let here =
             programs::on_path("node").map(|path| format!(" (`node` is {} now)", path.display()));
         format!(
-            "install Node.js {needs} or later{}, or write its path into `command` of {table}",
+            "install Node.js {needs} or later{}, or put its path in `command` of {table}",
             here.unwrap_or_default()
         )
     }
@@ -119,17 +119,15 @@ impl<'a> LaunchedServer<'a> {
 
     pub(super) fn installed_again(&self, module: Option<&str>) -> String {
         match (self.runner(), self.spec.package(), module) {
-            ("npx", ..) => {
-                "have it installed anew: run `rm -r ~/.npm/_npx`, and try again".to_owned()
-            }
+            ("npx", ..) => "reinstall it: run `rm -r ~/.npm/_npx`, and try again".to_owned(),
             ("uvx", Some(package), _) => {
-                format!("have it installed anew: run `uvx --refresh {package} --help`")
+                format!("reinstall it: run `uvx --refresh {package} --help`")
             }
             (_, _, Some(module)) if !self.is_node() => {
                 format!("run `{} -m pip install {module}`", self.python())
             }
             _ => format!(
-                "install its packages where it lies, with `npm install` or the like, and see {}",
+                "install its dependencies in its folder, for example with `npm install`, and check {}",
                 self.table
             ),
         }
@@ -142,14 +140,14 @@ impl<'a> LaunchedServer<'a> {
             && package != own
         {
             return format!(
-                "`{own}` depends on `{package}`, which is not there in the version it wants: name another version of \
-                 `{own}` in `args` of {table}, or tell its author"
+                "`{own}` depends on `{package}`, in a version that does not exist: set another version of \
+                 `{own}` in `args` of {table}, or report it to its author"
             );
         }
         let name = package.or(own.as_deref()).unwrap_or("its name");
         let look = match self.runner() {
-            "npx" | "bunx" | "pnpx" => format!("see whether it is there with `npm view {name}`"),
-            _ => format!("see whether it is there with `pip index versions {name}`"),
+            "npx" | "bunx" | "pnpx" => format!("check that it exists with `npm view {name}`"),
+            _ => format!("check that it exists with `pip index versions {name}`"),
         };
         format!("correct `{name}` in `args` of {table}; {look}")
     }
@@ -158,11 +156,13 @@ impl<'a> LaunchedServer<'a> {
         let (table, package) = (&self.table, self.spec.package().unwrap_or("PACKAGE"));
         match self.runner() {
             "uvx" => {
-                format!("name both: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}")
+                format!(
+                    "name both the package and the program: `args = [\"--from\", \"{package}\", \"PROGRAM\"]` in {table}"
+                )
             }
             _ => {
                 format!(
-                    "name both: `args = [\"-y\", \"--package\", \"{package}\", \"PROGRAM\"]` in {table}"
+                    "name both the package and the program: `args = [\"-y\", \"--package\", \"{package}\", \"PROGRAM\"]` in {table}"
                 )
             }
         }
@@ -183,7 +183,7 @@ impl<'a> LaunchedServer<'a> {
                 format!("it is at {}: {}", path.display(), self.with_path(folder))
             }
             None if programs::is_path(command) => {
-                format!("name the program as it is on this machine under `command` in {table}")
+                format!("name a program of this machine in `command` of {table}")
             }
             None => format!(
                 "check that `{command}` is installed and on the PATH of this process{}",
@@ -201,7 +201,7 @@ impl<'a> LaunchedServer<'a> {
             .find(|name| env::var_os(name).is_some());
         match proxy.filter(|name| !self.launch.sets_variable(name)) {
             Some(proxy) => format!(
-                "let it know the proxy: `env = {{ {proxy} = \"${{{proxy}}}\" }}` in {}; and check the connection",
+                "pass it the proxy: `env = {{ {proxy} = \"${{{proxy}}}\" }}` in {}; and check the connection",
                 self.table
             ),
             None => "check the connection of this machine to the network, or its proxy".to_owned(),
@@ -211,8 +211,8 @@ impl<'a> LaunchedServer<'a> {
     pub(super) fn address(&self, url: Option<&str>) -> String {
         let url = url.unwrap_or("http://127.0.0.1:PORT").trim_end_matches('/');
         format!(
-            "let it speak on stdin and stdout, often with \"--stdio\" or \"--transport\", \"stdio\" in `args` of {}; or \
-             start it by yourself and run `kitbag servers add {} --force {url}/mcp`",
+            "make it use stdin and stdout, often with \"--stdio\" or \"--transport\", \"stdio\" in `args` of {}; or \
+             start it yourself and run `kitbag servers add {} --force {url}/mcp`",
             self.table, self.spec.name
         )
     }

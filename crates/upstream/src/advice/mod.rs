@@ -37,7 +37,7 @@ impl Cause {
             Self::NotExecutable { path } => format!("run `chmod +x {}`", path.display()),
             Self::NoInterpreter { interpreter, .. } => {
                 format!(
-                    "install `{interpreter}`, or write the interpreter you have into `command` of {table}"
+                    "install `{interpreter}`, or put the interpreter you have in `command` of {table}"
                 )
             }
             Self::NoFolder { path } => {
@@ -48,7 +48,7 @@ impl Cause {
             }
             Self::WrongArguments { .. } => {
                 format!(
-                    "correct `args` of {table}; `{} --help` says what it takes",
+                    "correct `args` of {table}; `{} --help` lists the valid arguments",
                     case.by_hand()
                 )
             }
@@ -65,7 +65,7 @@ impl Cause {
             ),
             Self::ServesHttp { url } => case.address(url.as_deref()),
             Self::NotMcp => format!(
-                "check `command` and `args` of {table}: what they start does not speak MCP on stdin and stdout"
+                "check `command` and `args` of {table}: the program they start does not speak MCP on stdin and stdout"
             ),
             Self::Silent | Self::Unreachable => format!(
                 "see what it waits for: run `{}` by hand; if it is only slow, raise `start_timeout` of {table}",
@@ -73,7 +73,7 @@ impl Cause {
             ),
             Self::Retired => {
                 format!(
-                    "look for its successor; until then switch it off: `enabled = false` in {table}"
+                    "look for its replacement; until then disable it: `enabled = false` in {table}"
                 )
             }
         }
@@ -85,13 +85,13 @@ impl Cause {
         match self {
             Self::MissingVariable { variable } => format!("run `export {variable}=…`"),
             Self::LoginNeeded => login(server),
-            Self::BadCredentials => format!("check what `headers` of {table} send"),
+            Self::BadCredentials => format!("check the `headers` of {table} send"),
             Self::NotMcp => format!("check the `url` of {table}; many servers answer at /mcp"),
             Self::NoNetwork { .. } => {
                 format!("check the connection, and the host in the `url` of {table}")
             }
             Self::Untrusted => {
-                "if a proxy of yours signs anew, add its certificate to those of this machine"
+                "if a proxy of yours re-signs TLS traffic, add its certificate to this machine's trusted certificates"
                     .to_owned()
             }
             Self::Silent => format!("if it is only slow, raise `start_timeout` of {table}"),
@@ -170,7 +170,7 @@ mod tests {
         check(
             &path,
             &spec("C:\\tools\\notes.exe", &[], &[]),
-            "under `command` in [servers.notes]",
+            "in `command` of [servers.notes]",
         );
         assert_eq!(
             path.to_string(),

@@ -304,7 +304,7 @@ impl Credentials {
             return self.person(LoginReason::Withheld { scopes });
         }
         if let Err(error) = self.note(&scopes).await {
-            tracing::warn!(server = %self.server, %error, "the scopes for the next login could not be kept");
+            tracing::warn!(server = %self.server, %error, "could not store the scopes for the next login");
         }
         self.person(LoginReason::MoreScopes { scopes })
     }

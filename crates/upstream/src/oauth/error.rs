@@ -15,15 +15,15 @@ pub struct LoginNeeded {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginReason {
-    #[error("asks for a login")]
+    #[error("requires a login")]
     NotYet,
     #[error("no longer accepts our login")]
     Refused,
-    #[error("asks for a new login, the old one has ended ({reason})")]
+    #[error("requires a new login because the old one ended ({reason})")]
     Ended { reason: String },
-    #[error("asks for permissions our login does not have ({scopes})")]
+    #[error("requires permissions that our login does not have ({scopes})")]
     MoreScopes { scopes: Scopes },
-    #[error("asks for permissions ({scopes}) that our login asked for and was not given")]
+    #[error("asks for permissions ({scopes}) that our login requested but was not granted")]
     Withheld { scopes: Scopes },
 }
 
@@ -48,29 +48,27 @@ pub enum LoginError {
     Web(#[from] WebError),
     #[error(transparent)]
     Token(#[from] TokenError),
-    #[error("it describes itself as `{described}`, which is another server")]
+    #[error("it identifies itself as `{described}`, which is a different server")]
     OtherResource { described: String },
-    #[error("it asks for no login")]
+    #[error("it requires no login")]
     NotAsked,
     #[error("it names no authorization server")]
     NoAuthority,
-    #[error("the authorization server `{issuer}` is not described at any of its well-known places")]
+    #[error("the authorization server `{issuer}` has no metadata at any of its well-known URLs")]
     NoMetadata { issuer: String },
     #[error("`{found}` is not the address of an authorization server")]
     BadIssuer { found: String },
-    #[error(
-        "the description of the authorization server `{expected}` says it belongs to `{found}`"
-    )]
+    #[error("the metadata of the authorization server `{expected}` names the issuer `{found}`")]
     OtherIssuer { expected: String, found: String },
-    #[error("the server now trusts `{found}`, and our client belongs to `{expected}`")]
+    #[error("the server now uses `{found}`, but our client belongs to `{expected}`")]
     IssuerChanged { expected: String, found: String },
-    #[error("the authorization server `{issuer}` does not protect logins with PKCE (S256)")]
+    #[error("the authorization server `{issuer}` does not support PKCE (S256)")]
     NoPkce { issuer: String },
-    #[error("the authorization server `{issuer}` has no place to send a browser to")]
+    #[error("the authorization server `{issuer}` has no address to send a browser to")]
     NoBrowser { issuer: String },
-    #[error("the authorization server `{issuer}` takes only clients it knows")]
+    #[error("the authorization server `{issuer}` accepts only clients that it knows")]
     NoRegistration { issuer: String },
-    #[error("the authorization server `{issuer}` did not register us: {reason}")]
+    #[error("the authorization server `{issuer}` refused to register Kitbag: {reason}")]
     NotRegistered { issuer: String, reason: String },
     #[error("the answer does not belong to this login")]
     OtherState,
@@ -83,15 +81,15 @@ pub enum LoginError {
     Denied { reason: String },
     #[error("the answer has no code")]
     NoCode,
-    #[error("the authorization server gave no refresh token")]
+    #[error("the authorization server issued no refresh token")]
     NoRefreshToken,
     #[error("the code was not confirmed in time")]
     TooLate,
-    #[error("the server does not accept the token that was given out for it")]
+    #[error("the server does not accept the token that was issued for it")]
     NotAccepted,
     #[error(transparent)]
     Variable(#[from] MissingVariable),
-    #[error("logins cannot be kept: {0}")]
+    #[error("logins cannot be stored: {0}")]
     GrantStore(#[from] GrantStoreError),
     #[error("{reason}")]
     Person { reason: String },
@@ -106,7 +104,7 @@ pub enum WebError {
     Unreachable { url: String, reason: String },
     #[error("`{url}` answered HTTP {status}")]
     Status { url: String, status: u16 },
-    #[error("`{url}` answered something else than was expected: {reason}")]
+    #[error("`{url}` returned an unexpected answer: {reason}")]
     Unreadable { url: String, reason: String },
 }
 
@@ -119,7 +117,9 @@ pub enum TokenError {
         error: String,
         description: Option<String>,
     },
-    #[error("the authorization server gave a token of type `{found}`, and only `Bearer` is known")]
+    #[error(
+        "the authorization server issued a token of type `{found}`, but only `Bearer` is supported"
+    )]
     NotBearer { found: String },
     #[error(transparent)]
     Web(#[from] WebError),
@@ -130,7 +130,7 @@ impl Remedy for FailedLogin {
         let server = &self.server;
         Some(match &self.error {
             LoginError::NoAuthority | LoginError::NoMetadata { .. } => {
-                format!("if it takes a key instead, put it into `headers` of [servers.{server}]")
+                format!("if it takes a key instead, put the key in `headers` of [servers.{server}]")
             }
             LoginError::IssuerChanged { .. } => {
                 format!(
@@ -144,7 +144,7 @@ impl Remedy for FailedLogin {
                 format!("start again: kitbag servers login {server}")
             }
             LoginError::TooLate => format!(
-                "start again: kitbag servers login {server}; if the page did not know Kitbag, run `kitbag servers \
+                "start again: kitbag servers login {server}; if the page did not recognize Kitbag, run `kitbag servers \
                  logout {server}` first"
             ),
             LoginError::NotAsked => format!("see what it offers: kitbag servers test {server}"),

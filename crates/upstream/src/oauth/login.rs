@@ -128,7 +128,7 @@ impl Credentials {
             .unwrap_or(RedirectPort::Any)
     }
 
-    /// Returns true if the server asks for a login, and the challenge with which it does.
+    /// Returns true if the server requires a login, and the challenge with which it does.
     async fn current_challenge(&self) -> Result<(bool, Option<Challenge>), LoginError> {
         if let Some(challenge) = self.last_challenge() {
             return Ok((true, Some(challenge)));

@@ -201,8 +201,8 @@ mod tests {
     #[test]
     fn the_issuer_is_compared_letter_by_letter_and_before_anything_is_shown() {
         let other =
-            "the answer should come from `https://a.example` and is from `https://a.example/`";
-        let none = "the answer should come from `https://a.example` and does not name its sender";
+            "the answer should come from `https://a.example` but is from `https://a.example/`";
+        let none = "the answer should come from `https://a.example` but does not name its sender";
         check(true, "/callback?code=c1&state=s1", Err(none));
         check(
             true,
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_bare_code_is_taken_unless_the_authorization_server_promised_to_name_itself() {
         check(false, " c1-x_2 \n", Ok("c1-x_2"));
-        let none = "the answer should come from `https://a.example` and does not name its sender";
+        let none = "the answer should come from `https://a.example` but does not name its sender";
         check(true, "c1", Err(none));
     }
 }

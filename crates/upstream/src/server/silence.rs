@@ -39,7 +39,7 @@ impl Server {
             Some((connection, outcome)) if connection.ptr_eq(&this) => outcome.clone(),
             _ if live.connection.answers_ping().await => return timed_out,
             _ => {
-                tracing::warn!(server = %self.name(), "it answers neither calls nor a ping; restarting it");
+                tracing::warn!(server = %self.name(), "the server answers neither calls nor a ping; restarting it");
                 let outcome = self.restart_deaf(live.clone()).await;
                 *last = Some((this, outcome.clone()));
                 outcome

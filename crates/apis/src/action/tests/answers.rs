@@ -40,7 +40,7 @@ async fn answered(
     body: &'static [u8],
 ) -> ActionAnswer {
     let site = Site::open(move |_, _| reply(status, &[("content-type", kind)], body)).await;
-    let action = ActionDeclaration {
+    let action = ActionSpec {
         answer: rule,
         ..get("/x")
     };
@@ -183,7 +183,7 @@ async fn a_credential_that_comes_back_in_pieces_or_in_escapes_is_not_shown() {
             rule.pick = pick.parse().unwrap();
         });
         let bench = Bench::at(&site, |api| api.auth = AuthScheme::Bearer);
-        let action = ActionDeclaration {
+        let action = ActionSpec {
             answer,
             ..get("/x")
         };
@@ -247,11 +247,7 @@ async fn an_error_is_told_in_the_words_of_the_api() {
 }
 
 /// Sends the events and keeps the connection open.
-async fn stream(
-    events: &'static str,
-    edit: impl FnOnce(&mut ApiDeclaration),
-    pick: &str,
-) -> ActionAnswer {
+async fn stream(events: &'static str, edit: impl FnOnce(&mut ApiSpec), pick: &str) -> ActionAnswer {
     let site = Site::open(move |_, _| {
         let open = futures::stream::pending::<Result<Bytes, std::convert::Infallible>>();
         let bytes = futures::stream::iter([Ok(Bytes::from_static(events.as_bytes()))]).chain(open);
@@ -266,7 +262,7 @@ async fn stream(
         rule.kind = AnswerType::Events;
         rule.pick = pick.parse().unwrap();
     });
-    let action = ActionDeclaration {
+    let action = ActionSpec {
         answer,
         ..get("/x")
     };

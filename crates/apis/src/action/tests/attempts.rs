@@ -31,7 +31,7 @@ async fn only_a_repeatable_request_is_sent_again_and_at_most_twice() {
     ] {
         let site = turns(statuses, &[]).await;
         let bench = Bench::at(&site, |_| {});
-        let action = ActionDeclaration {
+        let action = ActionSpec {
             repeatable,
             ..get("/x")
         };
@@ -66,7 +66,7 @@ async fn the_wait_that_an_api_asks_for_is_kept_or_told() {
     let error = bench.call(&write("/x"), json!({})).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`desk` has no requests left for now; the next one is possible in 25 s"
+        "`desk` has reached its rate limit; the next request is possible in 25 s"
     );
     assert_eq!(
         (error.code(), error.culprit()),

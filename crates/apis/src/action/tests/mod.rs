@@ -15,8 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use http::Method;
 use kitbag_tool_spec::{
-    ActionDeclaration, ActionWrites, AnswerRule, ApiDeclaration, AuthScheme, BodyTemplate,
-    JsonTemplate,
+    ActionSpec, ActionWrites, AnswerRule, ApiSpec, AuthScheme, BodyPattern, JsonPattern,
 };
 use serde_json::{Map, Value, json};
 
@@ -75,7 +74,7 @@ impl TestTime {
 }
 
 impl Bench {
-    fn at(site: &Site, edit: impl FnOnce(&mut ApiDeclaration)) -> Self {
+    fn at(site: &Site, edit: impl FnOnce(&mut ApiSpec)) -> Self {
         let overrides = ApiOverrides {
             url: Some(site.url("/v1")),
             token_url: Some(site.url("/token")),
@@ -85,11 +84,11 @@ impl Bench {
     }
 
     /// Calls the address that the file declares.
-    fn declared(edit: impl FnOnce(&mut ApiDeclaration)) -> Self {
+    fn declared(edit: impl FnOnce(&mut ApiSpec)) -> Self {
         Self::with(ApiOverrides::default(), edit)
     }
 
-    fn with(overrides: ApiOverrides, edit: impl FnOnce(&mut ApiDeclaration)) -> Self {
+    fn with(overrides: ApiOverrides, edit: impl FnOnce(&mut ApiSpec)) -> Self {
         let mut declaration = declaration();
         edit(&mut declaration);
         let (time, rotated) = (TestTime::new(), Arc::new(Mutex::new(Vec::new())));
@@ -116,7 +115,7 @@ impl Bench {
 
     async fn call(
         &self,
-        action: &ActionDeclaration,
+        action: &ActionSpec,
         arguments: Value,
     ) -> Result<ActionAnswer, ActionError> {
         let arguments = members(arguments);
@@ -136,7 +135,7 @@ impl Bench {
     }
 
     /// The error that a call ends in.
-    async fn fails(&self, action: &ActionDeclaration, arguments: Value) -> String {
+    async fn fails(&self, action: &ActionSpec, arguments: Value) -> String {
         self.call(action, arguments).await.unwrap_err().to_string()
     }
 }
@@ -148,8 +147,8 @@ fn only_home(address: IpAddr) -> Result<(), String> {
     }
 }
 
-fn declaration() -> ApiDeclaration {
-    ApiDeclaration {
+fn declaration() -> ApiSpec {
+    ApiSpec {
         url: "https://desk.example/api".parse().unwrap(),
         hosts: vec!["desk.example".parse().unwrap()],
         credential: Some("desk".parse().unwrap()),
@@ -164,8 +163,8 @@ fn declaration() -> ApiDeclaration {
 }
 
 /// A read; with [`write`] it becomes one that must not be repeated.
-fn get(path: &str) -> ActionDeclaration {
-    ActionDeclaration {
+fn get(path: &str) -> ActionSpec {
+    ActionSpec {
         name: "look".parse().unwrap(),
         writes: ActionWrites::Read,
         repeatable: true,
@@ -180,16 +179,16 @@ fn get(path: &str) -> ActionDeclaration {
     }
 }
 
-fn post(path: &str, body: &Value) -> ActionDeclaration {
-    ActionDeclaration {
+fn post(path: &str, body: &Value) -> ActionSpec {
+    ActionSpec {
         method: Method::POST,
-        body: Some(BodyTemplate::Json(JsonTemplate::read(body).unwrap())),
+        body: Some(BodyPattern::Json(JsonPattern::from_value(body).unwrap())),
         ..write(path)
     }
 }
 
-fn write(path: &str) -> ActionDeclaration {
-    ActionDeclaration {
+fn write(path: &str) -> ActionSpec {
+    ActionSpec {
         writes: ActionWrites::Write,
         repeatable: false,
         ..get(path)

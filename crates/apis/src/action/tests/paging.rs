@@ -8,7 +8,7 @@ use serde_json::json;
 use super::site::{Seen, Site, json_reply, reply};
 use super::*;
 
-fn paged(rule: PageRule, parameter: &str) -> ActionDeclaration {
+fn paged(rule: PageRule, parameter: &str) -> ActionSpec {
     let mut action = get("/items");
     action.query = vec![(
         parameter.to_owned(),
@@ -18,7 +18,7 @@ fn paged(rule: PageRule, parameter: &str) -> ActionDeclaration {
     action
 }
 
-fn marks() -> ActionDeclaration {
+fn marks() -> ActionSpec {
     let rule = PageRule::Mark {
         next: "/next".parse().unwrap(),
         into: "after".to_owned(),
@@ -97,7 +97,7 @@ async fn a_link_leads_on_within_the_api_alone() {
         read(&answer),
         json!({
             "items": [{ "n": 0 }, { "n": 1 }, { "n": 2 }], "pages": 3, "more": true,
-            "incomplete": "the next page is at another address, to which the credential does not go",
+            "incomplete": "the next page has a different origin, to which the credential is not sent",
         })
     );
     assert_eq!(
@@ -150,7 +150,7 @@ async fn a_later_page_that_fails_ends_the_list_and_says_so() {
         (
             200,
             20_000,
-            "the next page has no list where the others have it",
+            "the next page has no list at the path where the other pages have it",
         ),
     ] {
         let site = Site::open(move |number, seen| match (number, second) {

@@ -1,13 +1,13 @@
 //! The request that an action becomes, and where it may go.
 
 use kitbag_domain::Remedy as _;
-use kitbag_tool_spec::{AuthScheme, BodyTemplate, JsonTemplate};
+use kitbag_tool_spec::{AuthScheme, BodyPattern, JsonPattern};
 use serde_json::json;
 
 use super::site::{Seen, Site, reply};
 use super::*;
 
-async fn sent(action: ActionDeclaration, arguments: Value) -> Seen {
+async fn sent(action: ActionSpec, arguments: Value) -> Seen {
     let site = Site::echo().await;
     let bench = Bench::at(&site, |api| {
         api.headers = vec![header("x-account", "{credential.account}")];
@@ -16,19 +16,19 @@ async fn sent(action: ActionDeclaration, arguments: Value) -> Seen {
     site.seen().remove(0)
 }
 
-fn header(name: &str, template: &str) -> (http::HeaderName, kitbag_tool_spec::TextTemplate) {
+fn header(name: &str, template: &str) -> (http::HeaderName, kitbag_tool_spec::TextPattern) {
     (name.parse().unwrap(), template.parse().unwrap())
 }
 
-fn with_body(body: BodyTemplate) -> ActionDeclaration {
-    ActionDeclaration {
+fn with_body(body: BodyPattern) -> ActionSpec {
+    ActionSpec {
         body: Some(body),
         ..post("/x", &json!({}))
     }
 }
 
-fn template(body: &Value) -> JsonTemplate {
-    JsonTemplate::read(body).unwrap()
+fn template(body: &Value) -> JsonPattern {
+    JsonPattern::from_value(body).unwrap()
 }
 
 #[tokio::test]
@@ -57,22 +57,22 @@ async fn a_body_takes_the_declared_form() {
     let arguments = json!({ "n": 1.5, "list": ["a&b", "c"], "text": "plain é", "bytes": "AAH/" });
     for (body, kind, expected) in [
         (
-            BodyTemplate::Json(template(&object)),
+            BodyPattern::Json(template(&object)),
             "application/json",
             r#"{"n":1.5,"list":["a&b","c"]}"#,
         ),
         (
-            BodyTemplate::Form(template(&object)),
+            BodyPattern::Form(template(&object)),
             "application/x-www-form-urlencoded",
             "n=1.5&list=a%26b&list=c",
         ),
         (
-            BodyTemplate::Text("<{text}>".parse().unwrap()),
+            BodyPattern::Text("<{text}>".parse().unwrap()),
             "text/plain; charset=utf-8",
             "<plain é>",
         ),
         (
-            BodyTemplate::Bytes("{bytes}".parse().unwrap()),
+            BodyPattern::Bytes("{bytes}".parse().unwrap()),
             "application/octet-stream",
             "\0\u{1}\u{fffd}",
         ),
@@ -81,7 +81,7 @@ async fn a_body_takes_the_declared_form() {
         assert_eq!(seen.header("content-type"), Some(kind));
         assert_eq!(seen.body, expected);
     }
-    let mut own_type = with_body(BodyTemplate::Json(template(&object)));
+    let mut own_type = with_body(BodyPattern::Json(template(&object)));
     own_type.headers = vec![header("content-type", "application/x-amz-json-1.1")];
     let seen = sent(own_type, arguments).await;
     assert_eq!(
@@ -95,7 +95,7 @@ async fn a_multipart_body_has_files_and_fields_and_no_header_of_the_callers_own(
     let parts = json!({ "purpose": "{why}", "file": "{file}" });
     let file =
         json!({ "base64": "aGVsbG8", "filename": "a\"b\r\nX: y.txt", "type": "text/x\r\nX: y" });
-    let action = with_body(BodyTemplate::Multipart(template(&parts)));
+    let action = with_body(BodyPattern::Multipart(template(&parts)));
     let seen = sent(action, json!({ "why": "batch", "file": file })).await;
     let kind = seen.header("content-type").unwrap();
     let boundary = kind.strip_prefix("multipart/form-data; boundary=").unwrap();
@@ -111,7 +111,7 @@ async fn a_multipart_body_has_files_and_fields_and_no_header_of_the_callers_own(
 async fn arguments_that_make_no_request_are_the_callers_fault() {
     let site = Site::echo().await;
     let bench = Bench::at(&site, |_| {});
-    let bytes = with_body(BodyTemplate::Bytes("{b}".parse().unwrap()));
+    let bytes = with_body(BodyPattern::Bytes("{b}".parse().unwrap()));
     let mut marked = get("/x");
     marked.headers = vec![header("x-mark", "{b}")];
     for (action, arguments, expected) in [
@@ -274,7 +274,7 @@ async fn redirects_stay_within_the_hosts_and_every_address_is_guarded() {
     let error = bench.call(&get("/x"), json!({})).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "`desk` was not called: `::1` leads where calls may not go: ::1 is not permitted"
+        "`desk` was not called: `::1` is not an allowed destination: ::1 is not permitted"
     );
     assert_eq!(error.code(), "ADDRESS_REFUSED");
 }

@@ -179,16 +179,16 @@ async fn a_refusal_is_told_in_its_words_without_the_secrets() {
         (
             400,
             r#"{"error":"invalid_grant","error_description":"s3cret-value was revoked"}"#,
-            "gave no token: ••• was revoked (invalid_grant)",
+            "issued no token: ••• was revoked (invalid_grant)",
             "CREDENTIAL_REFUSED",
         ),
         (
             503,
             "",
-            "answered the request for a token with HTTP 503",
+            "answered the token request with HTTP 503",
             "TOKEN_UNAVAILABLE",
         ),
-        (200, "<html>", "has no token in it", "TOKEN_UNAVAILABLE"),
+        (200, "<html>", "contains no token", "TOKEN_UNAVAILABLE"),
     ] {
         let site = Site::open(move |_, _| reply(status, &[], body)).await;
         let bench = bench(&site, OAuthGrant::RefreshToken);

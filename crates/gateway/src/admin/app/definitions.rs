@@ -96,7 +96,7 @@ impl App {
         if let Some(held) = catalog.held.tool(name)
             && let Some(reason) = catalog.held.reason(held)
         {
-            return Err(Failure::Held {
+            return Err(Failure::Unapproved {
                 kind: Kind::Tool,
                 name: name.to_owned(),
                 reason: reason.clone(),

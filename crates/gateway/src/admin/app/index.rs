@@ -55,7 +55,7 @@ impl App {
         self.host.gateway().services.index.ready().await?;
         let failed = self.ask_all().await;
         self.index_all(progress).await?;
-        background::mention_unknown_tools(&self.host.gateway());
+        background::warn_about_unknown_tools(&self.host.gateway());
         Ok(failed)
     }
 
@@ -66,9 +66,9 @@ impl App {
         let namespace = index.namespace().await?;
         let _alone = gateway.services.store.lock_priors(&namespace).await?;
         let summary = priors_schedule::run(&gateway, &namespace).await?;
-        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted_servers());
         index
-            .take_over_priors(&gateway.contents(&catalog, &unlisted))
+            .take_over_priors(&gateway.index_contents(&catalog, &unlisted))
             .await?;
         index.priors_are_updated(summary.counted_at).await?;
         Ok(summary)
@@ -110,11 +110,15 @@ impl App {
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {
         let gateway = self.host.gateway();
-        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted());
+        let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted_servers());
         gateway
             .services
             .index
-            .rebuild(&gateway.contents(&catalog, &unlisted), || false, progress)
+            .rebuild(
+                &gateway.index_contents(&catalog, &unlisted),
+                || false,
+                progress,
+            )
             .await
     }
 }

@@ -36,7 +36,7 @@ pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::admin::offers::{self, PromptRow, ResourceRow, SkillRow, ToolRow};
 use crate::call::failure::Failure;
 use crate::call::pipeline;
-use crate::call::{Call, McpCall, params_of};
+use crate::call::{Call, McpCall, call_params};
 use crate::catalog::list_servers;
 use crate::front::announce::Changes;
 use crate::front::flights::HeldMessage;
@@ -46,12 +46,12 @@ use crate::state::background;
 use crate::state::clock::now;
 use crate::state::follow_notices::follow_notices;
 use crate::state::host::GatewayHost;
-use crate::state::secret::request_id;
+use crate::state::random_ids::random_request_id;
 use crate::surface;
-use crate::surface::answer::{as_meant, with_taken};
-use crate::surface::find::USUAL_LIMIT;
+use crate::surface::answer::{add_correction_note, correct_arguments};
+use crate::surface::find::DEFAULT_LIMIT;
 use crate::surface::kept;
-use crate::surface::tokens::{SurfaceTokens, report};
+use crate::surface::tokens::{SurfaceTokens, count_surface_tokens};
 use crate::telemetry::audit::inquiries::Inquirer;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::View;
@@ -89,7 +89,7 @@ impl App {
         let (host, notices) = GatewayHost::open(config).await?;
         let background = vec![
             tokio::spawn(follow_notices(host.clone(), notices)).abort_handle(),
-            tokio::spawn(background::tidy(host.clone())).abort_handle(),
+            tokio::spawn(background::run_housekeeping(host.clone())).abort_handle(),
         ];
         Ok(Self {
             host,
@@ -137,7 +137,7 @@ impl App {
         gateway.services.meter.clone().close().await;
         gateway.services.learner.flush().await;
         gateway.services.audit.shutdown().await;
-        background::keep_key_uses_now(&gateway).await;
+        background::record_key_uses_now(&gateway).await;
         gateway.services.store.close().await;
     }
 
@@ -192,13 +192,13 @@ impl App {
     ) -> anyhow::Result<Value> {
         // Any token will do: the server is given another one.
         let meta = RawObject::new().with("progressToken", name);
-        let mut params = params_of(name, &arguments).with("_meta", &meta);
+        let mut params = call_params(name, &arguments).with("_meta", &meta);
         let (turn, messages) = self.turn("kitbag call", Surface::Search);
-        let taken = as_meant(&turn, name, &mut params);
-        let call = McpCall::tool(name.to_owned(), params);
+        let taken = correct_arguments(&turn, name, &mut params);
+        let call = McpCall::for_tool(name.to_owned(), params);
         let result = self.run((turn, messages), call, meanwhile).await?;
         Ok(serde_json::from_str(
-            with_taken(result, taken.as_ref()).get(),
+            add_correction_note(result, taken.as_ref()).get(),
         )?)
     }
 
@@ -210,7 +210,7 @@ impl App {
         arguments: &BTreeMap<String, String>,
         meanwhile: Meanwhile<'_>,
     ) -> anyhow::Result<Value> {
-        let call = McpCall::prompt(params_of(name, arguments))?;
+        let call = McpCall::for_prompt(call_params(name, arguments))?;
         let turn = self.turn("kitbag prompts", Surface::Search);
         let result = self.run(turn, call, meanwhile).await?;
         Ok(serde_json::from_str(result.get())?)
@@ -220,10 +220,10 @@ impl App {
     pub async fn read(&self, uri: &str, meanwhile: Meanwhile<'_>) -> anyhow::Result<Value> {
         let params = RawObject::new().with("uri", uri);
         let (turn, _unheard) = self.turn("kitbag resources", Surface::Search);
-        if let Some(kept) = kept::read(&turn, &params) {
+        if let Some(kept) = kept::read_remainder(&turn, &params) {
             return Ok(serde_json::from_str(kept?.get())?);
         }
-        let call = McpCall::resource(params)?;
+        let call = McpCall::for_resource(params)?;
         let turn = self.turn("kitbag resources", Surface::All);
         let result = self.run(turn, call, meanwhile).await?;
         Ok(serde_json::from_str(result.get())?)
@@ -260,13 +260,13 @@ impl App {
     /// known.
     pub async fn tokens(&self, surface: Surface) -> SurfaceTokens {
         let (turn, _unheard) = self.turn("kitbag tokens", surface);
-        report(&turn, surface).await
+        count_surface_tokens(&turn, surface).await
     }
 
     /// Returns what the meter has counted for every tenant since the gateway was started.
     pub fn figures(&self) -> Value {
         let gateway = self.host.gateway();
-        for_people(&gateway.figures(&gateway.catalog(), &Caller::local()))
+        for_people(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
     }
 
     /// Hears what the person said to an agent, and returns the tools worth knowing for it.
@@ -281,7 +281,7 @@ impl App {
         let words = SpokenWords {
             text: words,
             way: "kitbag hook",
-            places: USUAL_LIMIT,
+            places: DEFAULT_LIMIT,
         };
         hear(by, words).await
     }
@@ -298,7 +298,7 @@ impl App {
             cancelled: meanwhile.cancelled,
             ..turn
         };
-        let result = surface::call::call(&turn, params_of(tool, &arguments)).await?;
+        let result = surface::call::call_tool(&turn, call_params(tool, &arguments)).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
@@ -341,7 +341,7 @@ impl App {
         let (catalog, client) = (gateway.catalog(), person(name));
         let turn = Turn {
             origin: Origin {
-                request: Some(ShortText::cut(&request_id())),
+                request: Some(ShortText::cut(&random_request_id())),
                 ..Origin::default()
             },
             ..Turn::new(gateway, catalog, client, View::Merged(surface), back)

@@ -6,20 +6,23 @@ use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
-use super::{MOST_QUESTIONS, is_input_required, next, pass_on, presented, refuse_further, send};
+use super::{
+    MAX_QUESTIONS, forward_event, input_requests, next_event, prepare_question, refuse_question,
+    send_call,
+};
 use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
-use crate::state::secret::random_token;
+use crate::state::random_ids::random_token;
 use crate::turn::{BackChannel, Turn};
 
 /// A modern server that asks again and again is stopped here.
 const MAX_ROUNDS: usize = 10;
 
-pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     for _ in 0..MAX_ROUNDS {
-        let (in_flight, first) = send(target).await?;
-        let result = follow(turn, target, in_flight, first).await?;
-        let Some(questions) = is_input_required(&result) else {
+        let (in_flight, first) = send_call(target).await?;
+        let result = follow_call(turn, target, in_flight, first).await?;
+        let Some(questions) = input_requests(&result) else {
             return Ok(result);
         };
         if is_too_deep(result.get().as_bytes()) {
@@ -28,7 +31,7 @@ pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Fa
             }
             .into());
         }
-        let answers = ask_all(turn, target, &questions).await?;
+        let answers = ask_questions(turn, target, &questions).await?;
         target.outbound.params.put("inputResponses", &answers);
         match questions.get("requestState") {
             Some(state) => target.outbound.params.set("requestState", state.to_owned()),
@@ -42,7 +45,7 @@ pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Fa
 }
 
 /// Follows the call to its end; questions are put while it goes on.
-async fn follow(
+async fn follow_call(
     turn: &Turn,
     target: &McpTarget,
     mut in_flight: InFlight,
@@ -58,28 +61,29 @@ async fn follow(
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
-            CallEvent::Ask(ask) if questions.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
             CallEvent::Ask(ask)
                 if turn
                     .client
                     .capabilities
                     .can_answer(&ask.method, ask.params.as_ref()) =>
             {
-                let params = presented(turn, &target.server, &ask.method, ask.params.as_ref());
-                questions.push(put(turn.back.clone(), params, ask));
+                let params =
+                    prepare_question(turn, &target.server, &ask.method, ask.params.as_ref());
+                questions.push(put_question(turn.back.clone(), params, ask));
             }
-            other => pass_on(turn, &target.server, other),
+            other => forward_event(turn, &target.server, other),
         }
         event = loop {
             tokio::select! {
-                event = next(&mut in_flight) => break event,
+                event = next_event(&mut in_flight) => break event,
                 Some(()) = questions.next() => {}
             }
         };
     }
 }
 
-async fn put(back: BackChannel, params: Raw, ask: ClientQuestion) {
+async fn put_question(back: BackChannel, params: Raw, ask: ClientQuestion) {
     let withdrawn = ask.withdrawn.clone();
     tokio::select! {
         answer = back.ask(&ask.method, Some(params)) => ask.answer(answer),
@@ -88,7 +92,7 @@ async fn put(back: BackChannel, params: Raw, ask: ClientQuestion) {
 }
 
 /// Puts all questions of a modern server at once and gathers the answers under their keys.
-async fn ask_all(
+async fn ask_questions(
     turn: &Turn,
     target: &McpTarget,
     questions: &RawObject,
@@ -96,11 +100,11 @@ async fn ask_all(
     let questions = questions.object("inputRequests").unwrap_or_default();
     let asked = questions.iter().map(|(key, question)| async move {
         let question = RawObject::open(question).map_err(|error| {
-            Failure::params(format!("the server's question is malformed: {error}"))
+            Failure::bad_params(format!("the server's question is malformed: {error}"))
         })?;
         let method: String = question.read("method").unwrap_or_default();
         let params = question.get("params").map(ToOwned::to_owned);
-        let params = presented(turn, &target.server, &method, params.as_ref());
+        let params = prepare_question(turn, &target.server, &method, params.as_ref());
         let params = with_elicitation_id(&method, params);
         let answer = turn
             .back

@@ -22,7 +22,7 @@ use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
 
-pub(crate) use self::modern_client::{SAME_BREATH, complete, input_required};
+pub(crate) use self::modern_client::{QUESTION_GAP, input_required_result, mark_complete};
 use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
 use crate::catalog::resources::ORIGIN_SERVER;
@@ -32,25 +32,25 @@ use crate::turn::view::View;
 
 /// Questions a server may put in one call before the first is answered; a person could not answer
 /// that many.
-const MOST_QUESTIONS: usize = 32;
+const MAX_QUESTIONS: usize = 32;
 
-pub(crate) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(crate) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     match turn.client.era {
-        Era::Legacy => legacy_client::carry(turn, target).await,
-        Era::Modern => modern_client::carry(turn, target).await,
+        Era::Legacy => legacy_client::carry_call(turn, target).await,
+        Era::Modern => modern_client::carry_call(turn, target).await,
     }
 }
 
 /// A call under way, with the first thing the server said.
 ///
 /// A server that has forgotten our session has not looked at the call, so it is sent again.
-async fn send(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
+async fn send_call(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
     match target.server.send(&target.outbound).await {
         // The session had ended when the server was asked for its lists.
         Err(CallError::SessionExpired { .. }) => {}
         sent => {
             let mut in_flight = sent?;
-            let first = next(&mut in_flight).await;
+            let first = next_event(&mut in_flight).await;
             if !matches!(
                 first,
                 CallEvent::Done(Err(CallError::SessionExpired { .. }))
@@ -60,13 +60,13 @@ async fn send(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
         }
     }
     let mut in_flight = target.server.send(&target.outbound).await?;
-    let first = next(&mut in_flight).await;
+    let first = next_event(&mut in_flight).await;
     Ok((in_flight, first))
 }
 
 /// The next thing the server says that a client can be told. What is nested too deep is dropped on
 /// the way; an answer is for the pipeline to judge.
-async fn next(in_flight: &mut InFlight) -> CallEvent {
+async fn next_event(in_flight: &mut InFlight) -> CallEvent {
     loop {
         match in_flight.next().await {
             CallEvent::Progress(params) | CallEvent::Log(params) if is_deep(&params) => {}
@@ -89,23 +89,23 @@ fn is_deep(text: &Raw) -> bool {
 }
 
 /// Hands on what a server says along the way, as far as the client wants to hear it.
-fn pass_on(turn: &Turn, server: &Server, event: CallEvent) {
+fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     match event {
-        CallEvent::Progress(params) => tell(turn, server, method::PROGRESS, Some(params)),
+        CallEvent::Progress(params) => notify_client(turn, server, method::PROGRESS, Some(params)),
         CallEvent::Log(params) if turn.client.wants_log(&params) => {
-            tell(turn, server, method::LOG, Some(params));
+            notify_client(turn, server, method::LOG, Some(params));
         }
         CallEvent::Log(_) => {}
-        CallEvent::Other { method, params } => tell(turn, server, &method, params),
-        CallEvent::Ask(ask) => decline(turn, ask),
+        CallEvent::Other { method, params } => notify_client(turn, server, &method, params),
+        CallEvent::Ask(ask) => decline_question(turn, ask),
         CallEvent::Done(_) => {}
     }
 }
 
 /// Tells the client what a server said, in the form that the surface gives to text of servers.
-fn tell(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
+fn notify_client(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
     let shown = match turn.view.is_frugal() {
-        true => params.map(|params| authored::shown(params, &server.secrets())),
+        true => params.map(|params| authored::sanitize_json(params, &server.secrets())),
         false => params,
     };
     turn.back.notify(method, shown);
@@ -113,7 +113,7 @@ fn tell(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
 
 /// Tells a server that this client cannot answer such a question, in the words of the
 /// client's era, since many servers pass them on.
-fn decline(turn: &Turn, ask: ClientQuestion) {
+fn decline_question(turn: &Turn, ask: ClientQuestion) {
     let capability = match ask.method.as_str() {
         method::LIST_ROOTS => "roots",
         method::CREATE_MESSAGE => "sampling",
@@ -129,21 +129,21 @@ fn decline(turn: &Turn, ask: ClientQuestion) {
 }
 
 /// Tells a server that it has asked enough for now.
-fn refuse_further(ask: ClientQuestion) {
-    let message = format!("{MOST_QUESTIONS} questions of this call are open already");
+fn refuse_question(ask: ClientQuestion) {
+    let message = format!("{MAX_QUESTIONS} questions of this call are open already");
     ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }
 
 /// A result as clients of an era want it.
-pub(crate) fn in_era(era: Era, result: Raw) -> Raw {
+pub(crate) fn for_era(era: Era, result: Raw) -> Raw {
     match era {
-        Era::Modern => complete(result),
+        Era::Modern => mark_complete(result),
         Era::Legacy => result,
     }
 }
 
 /// The questions a result consists of, if it is none yet.
-pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
+pub(crate) fn input_requests(result: &Raw) -> Option<RawObject> {
     if !result.get().contains(result_type::INPUT_REQUIRED) {
         return None;
     }
@@ -154,21 +154,23 @@ pub(crate) fn is_input_required(result: &Raw) -> Option<RawObject> {
 /// A question for a client that is asked in the middle of its call. Where servers are merged its
 /// text names the server that asks, and on the frugal surfaces the text is data like all text of
 /// servers.
-fn presented(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
+fn prepare_question(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
     let name = server.name();
-    let signed = signed(params, name);
+    let signed = add_origin(params, name);
     match turn.view {
         View::One(_) => signed,
-        View::Merged(_) if !turn.view.is_frugal() => authored::introduced(method, signed, name),
-        View::Merged(_) => authored::shown(
-            authored::introduced(method, signed, name),
+        View::Merged(_) if !turn.view.is_frugal() => {
+            authored::name_server_in_params(method, signed, name)
+        }
+        View::Merged(_) => authored::sanitize_json(
+            authored::name_server_in_params(method, signed, name),
             &server.secrets(),
         ),
     }
 }
 
 /// Adds to a question the name of the server that asks it, for programs.
-fn signed(params: Option<&Raw>, server: &ServerName) -> Raw {
+fn add_origin(params: Option<&Raw>, server: &ServerName) -> Raw {
     let mut params = params
         .and_then(|params| RawObject::open(params).ok())
         .unwrap_or_default();

@@ -8,76 +8,78 @@ use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use tokio::time::{Instant, timeout_at};
 
-use super::{MOST_QUESTIONS, next, pass_on, refuse_further, send, signed};
+use super::{MAX_QUESTIONS, add_origin, forward_event, next_event, refuse_question, send_call};
 use crate::call::failure::Failure;
-use crate::call::parking::{Parked, Ticket, TicketUse};
+use crate::call::parking::{ParkedCall, Ticket, TicketUse};
 use crate::call::resolve::McpTarget;
 use crate::turn::Turn;
 
 /// A person is about to be asked, so the wait for further questions goes unnoticed.
-pub(crate) const SAME_BREATH: Duration = Duration::from_millis(50);
+pub(crate) const QUESTION_GAP: Duration = Duration::from_millis(50);
 /// A server that does not stop talking is not listened to for ever before the person is asked.
-const LONGEST_BREATH: Duration = Duration::from_secs(1);
+const MAX_GATHER_TIME: Duration = Duration::from_secs(1);
 
 /// The error code with which a legacy server says that the person must first open a URL.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
-pub(super) async fn carry(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
+pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     let params = &mut target.outbound.params;
     let state: Option<String> = params.read("requestState");
     let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
         // The state of a modern server, or none: both go on as they are.
-        return Carrying { turn, target }.begin().await;
+        return ParkableCall { turn, target }.begin_call().await;
     };
     let answers = params.object("inputResponses").unwrap_or_default();
     params.remove("inputResponses");
     params.remove("requestState");
-    let call = Carrying { turn, target };
+    let call = ParkableCall { turn, target };
     match turn
         .gateway
         .services
         .parking
-        .claim(&ticket, &call.purpose())?
+        .claim(&ticket, &call.ticket_use())?
     {
-        Parked::Waiting { in_flight, asks } => call.resume(in_flight, asks, &answers).await,
-        Parked::CallAgain => call.begin().await,
+        ParkedCall::Waiting { in_flight, asks } => {
+            call.resume_call(in_flight, asks, &answers).await
+        }
+        ParkedCall::CallAgain => call.begin_call().await,
         // The ticket of a run names another request than this one, so it is refused before.
-        Parked::Run(_) => call.begin().await,
+        ParkedCall::Run(_) => call.begin_call().await,
     }
 }
 
 /// A call and everything around it.
-struct Carrying<'a> {
+struct ParkableCall<'a> {
     turn: &'a Turn,
     target: &'a McpTarget,
 }
 
-impl Carrying<'_> {
-    async fn begin(&self) -> Result<Raw, Failure> {
-        let (in_flight, first) = send(self.target).await?;
-        self.follow(in_flight, first).await
+impl ParkableCall<'_> {
+    async fn begin_call(&self) -> Result<Raw, Failure> {
+        let (in_flight, first) = send_call(self.target).await?;
+        self.follow_call(in_flight, first).await
     }
 
     /// Follows the call until it ends or wants to know something.
-    async fn follow(&self, mut in_flight: InFlight, first: CallEvent) -> Result<Raw, Failure> {
+    async fn follow_call(&self, mut in_flight: InFlight, first: CallEvent) -> Result<Raw, Failure> {
         let mut event = first;
         loop {
             match event {
-                CallEvent::Done(done) => return self.finish(done),
+                CallEvent::Done(done) => return self.finish_call(done),
                 CallEvent::Ask(ask) if can_answer(self.turn, &ask) => {
-                    return match gather(self, &mut in_flight, ask).await {
-                        Gathered::Asks(asks) => Ok(self.park(in_flight, asks)),
-                        Gathered::Done(done) => self.finish(done),
+                    return match gather_questions(self, &mut in_flight, ask).await {
+                        GatherOutcome::Asks(asks) => Ok(self.park_call(in_flight, asks)),
+                        GatherOutcome::Done(done) => self.finish_call(done),
                     };
                 }
-                other => pass_on(self.turn, &self.target.server, other),
+                other => forward_event(self.turn, &self.target.server, other),
             }
-            event = next(&mut in_flight).await;
+            event = next_event(&mut in_flight).await;
         }
     }
 
     /// Gives the answers to the server that waits for them. What is still missing is asked again.
-    async fn resume(
+    async fn resume_call(
         &self,
         mut in_flight: InFlight,
         asks: Vec<(String, ClientQuestion)>,
@@ -95,15 +97,15 @@ impl Carrying<'_> {
             }
         }
         if !missing.is_empty() {
-            return Ok(self.park(in_flight, missing));
+            return Ok(self.park_call(in_flight, missing));
         }
-        let first = next(&mut in_flight).await;
-        self.follow(in_flight, first).await
+        let first = next_event(&mut in_flight).await;
+        self.follow_call(in_flight, first).await
     }
 
-    fn park(&self, mut in_flight: InFlight, asks: Vec<(String, ClientQuestion)>) -> Raw {
+    fn park_call(&self, mut in_flight: InFlight, asks: Vec<(String, ClientQuestion)>) -> Raw {
         let questions = asks.iter().map(|(key, ask)| {
-            let params = signed(ask.params.as_ref(), self.target.server.name());
+            let params = add_origin(ask.params.as_ref(), self.target.server.name());
             let question = RawObject::new()
                 .with("method", &ask.method)
                 .with("params", &params);
@@ -116,13 +118,13 @@ impl Carrying<'_> {
             .gateway
             .services
             .parking
-            .park(self.purpose(), Parked::Waiting { in_flight, asks });
-        input_required(&questions, &ticket)
+            .park(self.ticket_use(), ParkedCall::Waiting { in_flight, asks });
+        input_required_result(&questions, &ticket)
     }
 
-    fn finish(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
+    fn finish_call(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
         match done {
-            Ok(result) => Ok(complete(result)),
+            Ok(result) => Ok(mark_complete(result)),
             Err(CallError::Refused { server, error }) => match url_questions(&error, &server) {
                 Some(_) if !self.turn.client.capabilities.can_visit() => {
                     Err(Failure::CannotVisit { server })
@@ -133,12 +135,12 @@ impl Carrying<'_> {
                         .gateway
                         .services
                         .parking
-                        .park(self.purpose(), Parked::CallAgain);
-                    Ok(input_required(&questions, &ticket))
+                        .park(self.ticket_use(), ParkedCall::CallAgain);
+                    Ok(input_required_result(&questions, &ticket))
                 }
                 None => Err(CallError::Refused {
                     server,
-                    error: modern_code(error),
+                    error: to_modern_code(error),
                 }
                 .into()),
             },
@@ -146,12 +148,12 @@ impl Carrying<'_> {
         }
     }
 
-    fn purpose(&self) -> TicketUse {
-        purpose(self.turn, self.target)
+    fn ticket_use(&self) -> TicketUse {
+        ticket_use(self.turn, self.target)
     }
 }
 
-enum Gathered {
+enum GatherOutcome {
     Asks(Vec<(String, ClientQuestion)>),
     /// The server did not wait for the answers.
     Done(Result<Raw, CallError>),
@@ -159,27 +161,36 @@ enum Gathered {
 
 /// Collects the questions that the server asks right after the first, so that the client is asked
 /// once.
-async fn gather(call: &Carrying<'_>, in_flight: &mut InFlight, first: ClientQuestion) -> Gathered {
+async fn gather_questions(
+    call: &ParkableCall<'_>,
+    in_flight: &mut InFlight,
+    first: ClientQuestion,
+) -> GatherOutcome {
     let turn = call.turn;
     let mut asks = vec![first];
-    let end = Instant::now() + LONGEST_BREATH;
-    while let Ok(event) = timeout_at(end.min(Instant::now() + SAME_BREATH), next(in_flight)).await {
+    let end = Instant::now() + MAX_GATHER_TIME;
+    while let Ok(event) = timeout_at(
+        end.min(Instant::now() + QUESTION_GAP),
+        next_event(in_flight),
+    )
+    .await
+    {
         match event {
-            CallEvent::Ask(ask) if asks.len() >= MOST_QUESTIONS => refuse_further(ask),
+            CallEvent::Ask(ask) if asks.len() >= MAX_QUESTIONS => refuse_question(ask),
             CallEvent::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
-            CallEvent::Done(done) => return Gathered::Done(done),
-            other => pass_on(turn, &call.target.server, other),
+            CallEvent::Done(done) => return GatherOutcome::Done(done),
+            other => forward_event(turn, &call.target.server, other),
         }
     }
     let keyed = asks
         .into_iter()
         .enumerate()
         .map(|(number, ask)| (format!("question-{}", number + 1), ask));
-    Gathered::Asks(keyed.collect())
+    GatherOutcome::Asks(keyed.collect())
 }
 
 /// The request as the server saw it, without the parts that belong to a single attempt.
-fn purpose(turn: &Turn, target: &McpTarget) -> TicketUse {
+fn ticket_use(turn: &Turn, target: &McpTarget) -> TicketUse {
     let outbound = &target.outbound;
     let mut hash = blake3::Hasher::new();
     hash.update(target.server.name().as_str().as_bytes())
@@ -197,7 +208,7 @@ fn purpose(turn: &Turn, target: &McpTarget) -> TicketUse {
     }
 }
 
-pub(crate) fn input_required(questions: &RawObject, ticket: &Ticket) -> Raw {
+pub(crate) fn input_required_result(questions: &RawObject, ticket: &Ticket) -> Raw {
     RawObject::new()
         .with("resultType", result_type::INPUT_REQUIRED)
         .with("inputRequests", questions)
@@ -217,7 +228,7 @@ fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> 
         .into_iter()
         .enumerate()
         .map(|(number, params)| {
-            let params = signed(Some(&params), server);
+            let params = add_origin(Some(&params), server);
             let question = RawObject::new()
                 .with("method", method::ELICIT)
                 .with("params", &params);
@@ -227,7 +238,7 @@ fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> 
 }
 
 /// Codes the modern revision has withdrawn.
-fn modern_code(mut error: ErrorObject) -> ErrorObject {
+fn to_modern_code(mut error: ErrorObject) -> ErrorObject {
     if error.code == code::LEGACY_RESOURCE_NOT_FOUND {
         error.code = code::INVALID_PARAMS;
     }
@@ -235,7 +246,7 @@ fn modern_code(mut error: ErrorObject) -> ErrorObject {
 }
 
 /// Modern clients insist on `resultType`; a legacy server does not know it.
-pub(crate) fn complete(result: Raw) -> Raw {
+pub(crate) fn mark_complete(result: Raw) -> Raw {
     if RawObject::peek(&result, "resultType").is_some() {
         return result;
     }

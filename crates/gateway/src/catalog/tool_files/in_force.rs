@@ -6,7 +6,7 @@ use std::sync::Arc;
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
 use kitbag_config::{CatalogSettings, DeclaredTool, ToolEndpoint};
 use kitbag_domain::NanoUsd;
-use kitbag_llm::route::{ModelTool, providers_of};
+use kitbag_llm::route::{ModelTool, tool_providers};
 use kitbag_platform::carries_out;
 use kitbag_policy::AddressRules;
 use kitbag_tool_files::{ToolAction, ToolFile, definition};
@@ -144,7 +144,7 @@ fn is_offered(
     }
     let has_credential = match models {
         Some(_) => {
-            let mut providers = providers_of(file).into_iter();
+            let mut providers = tool_providers(file).into_iter();
             providers.any(|provider| is_among(credentials, provider))
         }
         None => is_among(credentials, file),
@@ -154,7 +154,7 @@ fn is_offered(
 }
 
 fn model_tool(file: &ToolFile) -> Option<ModelTool> {
-    ModelTool::of(&file.id).filter(|_| file.api.is_none())
+    ModelTool::from_id(&file.id).filter(|_| file.api.is_none())
 }
 
 fn is_among(credentials: &BTreeSet<CredentialName>, file: &ToolFile) -> bool {

@@ -6,7 +6,7 @@ use kitbag_apis::DeclaredApi;
 use kitbag_config::{CatalogSettings, ToolEndpoint};
 use kitbag_domain::Capability;
 use kitbag_tool_files::ToolFile;
-use kitbag_tool_spec::{ActionDeclaration, CredentialName};
+use kitbag_tool_spec::{ActionSpec, CredentialName};
 
 use super::in_force::ApiClients;
 use super::server;
@@ -57,7 +57,7 @@ impl ModelProvider {
         self.file.api.as_ref()?.credential.as_ref()
     }
 
-    pub(crate) fn request(&self, action: &str) -> Option<&ActionDeclaration> {
+    pub(crate) fn request(&self, action: &str) -> Option<&ActionSpec> {
         self.file.action(action)?.request.as_deref()
     }
 }

@@ -88,7 +88,7 @@ async fn admit(
 fn api_of(vendor: Vendor, request: &HttpRequest) -> Option<ModelApi> {
     let is_readable = !request.headers().contains_key(CONTENT_ENCODING);
     let path = below(vendor, request.uri().path());
-    ModelApi::at(vendor, path).filter(|_| is_readable && *request.method() == Method::POST)
+    ModelApi::from_path(vendor, path).filter(|_| is_readable && *request.method() == Method::POST)
 }
 
 /// One request of an admitted caller.
@@ -148,7 +148,7 @@ impl ModelVisit {
         let most = self.gateway.models.max_body_bytes();
         let (body, held) = read_body(body, most, incoming).await?;
         let text = std::str::from_utf8(&body).unwrap_or_default();
-        let (shorter, figures) = match ModelRequest::read(api, text) {
+        let (shorter, figures) = match ModelRequest::parse(api, text) {
             Some(request) => {
                 let catalog = self.gateway.catalog();
                 let trimmed = trim(&self.gateway, &catalog, &self.caller, &request).await;

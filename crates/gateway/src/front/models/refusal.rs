@@ -8,7 +8,7 @@ use kitbag_llm::tool_schema::Vendor;
 use serde_json::{Value, json};
 
 use crate::call::failure::Failure;
-use crate::call::reply::door_status;
+use crate::call::reply::rejection_status;
 use crate::front::response::json as json_response;
 use crate::models::model_vendors::VendorError;
 use crate::telemetry::refusals::Refused;
@@ -62,7 +62,7 @@ impl ModelRefusal {
             | Self::UnknownTenant { .. } => StatusCode::FORBIDDEN,
             Self::NotAdmitted(Refused::Store(_)) => StatusCode::SERVICE_UNAVAILABLE,
             Self::NotAdmitted(_) => StatusCode::UNAUTHORIZED,
-            Self::Unreadable(failure) => door_status(failure),
+            Self::Unreadable(failure) => rejection_status(failure),
             Self::OddTarget | Self::Vendor(VendorError::OutsidePath) => StatusCode::BAD_REQUEST,
             Self::Vendor(_) => StatusCode::INTERNAL_SERVER_ERROR,
             Self::Unreached { .. } => StatusCode::BAD_GATEWAY,

@@ -1,8 +1,8 @@
 //! The tools that go into the context of the asking program, and those that do not fit there.
 
-use kitbag_budget::estimate;
+use kitbag_budget::estimate_tokens;
 use kitbag_fetch::Secrets;
-use kitbag_llm::tool_schema::{Unfit, Vendor};
+use kitbag_llm::tool_schema::{UnsupportedTool, Vendor};
 use kitbag_relevance::{Candidate, Parts};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::request::DefinitionFormat;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
 use crate::surface::authored;
-use crate::surface::signature::request;
+use crate::surface::signature::api_signature;
 use kitbag_schema::{LineDetail, signature};
 
 /// The tools that go into the asking program's context, and those that are left out of it.
@@ -75,7 +75,7 @@ impl RetrievedContext {
                     context.leave_out(name, &format!("{unfit}, which this vendor does not accept"));
                 }
                 Ok(tool) => {
-                    let tokens = tool.as_ref().map_or(0, |tool| estimate(tool.get()));
+                    let tokens = tool.as_ref().map_or(0, |tool| estimate_tokens(tool.get()));
                     spent += tokens;
                     if budget.is_some_and(|budget| spent > budget) {
                         context.leave_out(name, "the token budget is spent");
@@ -122,24 +122,29 @@ impl RetrievedTool {
 
 impl ToolWriter<'_> {
     /// The tool of this name. An HTTP API is no tool, so only a line can say how it is called.
-    fn write(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, Unfit> {
+    fn write(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, UnsupportedTool> {
         let Some(entry) = self.catalog.tool(name) else {
             return Ok(self.api_line(name));
         };
         // The definition may come from any author, and a model will read it.
-        let definition = authored::shown(entry.definition.clone(), &Secrets::default());
+        let definition = authored::sanitize_json(entry.definition.clone(), &Secrets::default());
         let written = self.format.write(&entry.exposed, &definition, detail);
         written.map(Some)
     }
 
     fn api_line(&self, name: &str) -> Option<Raw> {
         let provider = self.gateway.providers.get(&name.parse().ok()?)?;
-        (self.format == DefinitionFormat::Compact).then(|| raw(&request(provider.spec())))
+        (self.format == DefinitionFormat::Compact).then(|| raw(&api_signature(provider.spec())))
     }
 }
 
 impl DefinitionFormat {
-    fn write(self, name: &str, definition: &Raw, detail: LineDetail) -> Result<Raw, Unfit> {
+    fn write(
+        self,
+        name: &str,
+        definition: &Raw,
+        detail: LineDetail,
+    ) -> Result<Raw, UnsupportedTool> {
         let object = RawObject::open(definition).unwrap_or_default();
         match self {
             Self::Compact => Ok(raw(&signature(name, &object, detail))),
@@ -150,7 +155,7 @@ impl DefinitionFormat {
     }
 }
 
-fn for_vendor(vendor: Vendor, name: &str, definition: &RawObject) -> Result<Raw, Unfit> {
+fn for_vendor(vendor: Vendor, name: &str, definition: &RawObject) -> Result<Raw, UnsupportedTool> {
     let description: String = definition.read("description").unwrap_or_default();
     let schema: Value = definition.read("inputSchema").unwrap_or_default();
     vendor

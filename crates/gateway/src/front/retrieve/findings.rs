@@ -10,8 +10,8 @@ use serde::Serialize;
 use crate::catalog::Catalog;
 use crate::catalog::unfinished::Unfinished;
 use crate::state::gateway::Gateway;
-use crate::surface::find::{Findings, find_settled};
-use crate::surface::withheld::Withheld;
+use crate::surface::find::{Findings, find_when_indexed};
+use crate::surface::withheld::WithheldTools;
 
 /// The search that is made for each intent.
 pub(super) struct AskedSearch<'a> {
@@ -22,7 +22,7 @@ pub(super) struct AskedSearch<'a> {
 
 impl AskedSearch<'_> {
     async fn find(&self, gateway: &Gateway, caller: &Caller, intent: &str) -> Findings {
-        let mut found = find_settled(gateway, caller, intent, self.options).await;
+        let mut found = find_when_indexed(gateway, caller, intent, self.options).await;
         if found
             .confidence
             .is_some_and(|it| it.any < self.min_confidence)
@@ -44,7 +44,7 @@ pub(super) struct RetrieveFindings {
     /// The intent with its misspelt words corrected, if there is one intent and it had any.
     pub(super) corrected: Option<String>,
     pub(super) unfinished: Unfinished,
-    pub(super) withheld: Withheld,
+    pub(super) withheld: WithheldTools,
     /// One row for each intent, if there were several.
     pub(super) intents: Option<Vec<IntentRow>>,
     pub(super) catalog: Arc<Catalog>,
@@ -129,7 +129,7 @@ impl RetrieveFindings {
                 .map_or_else(Unfinished::default, |it| it.unfinished.clone()),
             withheld: each
                 .iter()
-                .fold(Withheld::default(), |all, it| all.and(&it.withheld)),
+                .fold(WithheldTools::default(), |all, it| all.merge(&it.withheld)),
             catalog: latest_catalog(&each),
             candidates,
         }
@@ -145,7 +145,7 @@ impl IntentRow {
                 .filter(|name| kept.contains(name.as_str()))
                 .cloned()
                 .collect(),
-            confident: found.confident(),
+            confident: found.is_confident(),
             confidence: found.confidence,
         }
     }

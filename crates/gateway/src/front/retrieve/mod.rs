@@ -21,7 +21,7 @@ use super::response::json;
 use crate::call::observe;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
-use crate::surface::find::doubt;
+use crate::surface::find::doubt_note;
 use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
 use context::{RetrievedContext, ToolWriter};
 use findings::{AskedSearch, RetrieveFindings};
@@ -62,7 +62,7 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
         .chain(gateway.providers.names())
-        .filter(|name| gateway.server_visible(catalog, caller, name));
+        .filter(|name| gateway.is_server_visible(catalog, caller, name));
     visible.map(ToString::to_string).collect()
 }
 
@@ -90,7 +90,7 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
         format: asked.format,
     };
     let context = RetrievedContext::of(&writer, candidates, asked.token_budget);
-    let (indexed, embedded) = gateway.indexed(&found.catalog, caller);
+    let (indexed, embedded) = gateway.index_counts(&found.catalog, caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
         .with("candidates", &context.shown)
@@ -101,7 +101,7 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
         answer.put("left_out", &context.left_out);
     }
     let withheld = found.withheld.counts();
-    if !withheld.is_nothing() {
+    if !withheld.is_empty() {
         answer.put("withheld", &withheld);
     }
     put_verdict(&mut answer, &found);
@@ -122,7 +122,7 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
 fn learn(gateway: &Gateway, caller: &Caller, intents: &RequestedIntents, found: &RetrieveFindings) {
     if let RequestedIntents::One(intent) = intents {
         let names = found.candidates.iter().map(|it| it.entry.tool_name.clone());
-        observe::said_by(gateway, caller, intent, names.collect());
+        observe::report_prompt(gateway, caller, intent, names.collect());
     }
 }
 
@@ -166,7 +166,7 @@ fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(confidence) = found.confidence {
         answer.put("confident", &confidence.is_likely());
         answer.put("confidence", &confidence);
-        if let Some(doubt) = doubt(confidence) {
+        if let Some(doubt) = doubt_note(confidence) {
             answer.put("note", &found.unfinished.note().unwrap_or(doubt));
         }
     } else if found.candidates.is_empty()

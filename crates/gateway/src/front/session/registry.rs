@@ -12,7 +12,7 @@ use super::Session;
 use super::announcements::Subscriber;
 use super::holders::has_ended_key;
 use crate::call::failure::Failure;
-use crate::state::secret::random_token;
+use crate::state::random_ids::random_token;
 use crate::turn::view::McpEndpoint;
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
@@ -70,7 +70,7 @@ impl SessionRegistry {
             > LARGEST_GREETING
         {
             let most = LARGEST_GREETING / 1024;
-            return Err(Failure::params(format!(
+            return Err(Failure::bad_params(format!(
                 "what a client says of itself must fit {most} KB"
             )));
         }

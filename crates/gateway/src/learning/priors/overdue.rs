@@ -33,15 +33,15 @@ pub fn stale(age: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_config::{Overrides, Surroundings, parse};
+    use kitbag_config::{Environment, Overrides, parse};
 
     use super::*;
 
     #[test]
     fn priors_are_overdue_after_26_hours_and_those_of_a_new_gateway_as_well() {
-        let around = Surroundings {
+        let around = Environment {
             home: Some("/home/ann".into()),
-            ..Surroundings::default()
+            ..Environment::default()
         };
         let schedule = |text: &str| {
             let text = format!("[priors]\nschedule = '{text}'");

@@ -10,17 +10,17 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::call::bridge::{SAME_BREATH, input_required};
+use crate::call::bridge::{QUESTION_GAP, input_required_result};
 use crate::call::failure::Failure;
-use crate::call::parking::{Parked, Ticket, TicketUse};
+use crate::call::parking::{ParkedCall, Ticket, TicketUse};
 use crate::turn::Turn;
 use crate::turn::run::{RunQuestion, RunningProgram, SuspendedRun};
 
 /// Questions that may wait to be put: more than a person answers.
-const MOST_OPEN: usize = 32;
+const MAX_OPEN_QUESTIONS: usize = 32;
 
 /// Does the work, or goes on with it if the request brings answers.
-pub(in crate::surface) async fn carried<F, W>(
+pub(in crate::surface) async fn run_with_questions<F, W>(
     turn: &Turn,
     params: &RawObject,
     work: W,
@@ -38,25 +38,25 @@ where
     let ticket_use = ticket_use(turn, params);
     let state: Option<String> = params.read("requestState");
     let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
-        return follow(turn, ticket_use, begin(turn, work)).await;
+        return wait_for_work(turn, ticket_use, start_work(turn, work)).await;
     };
     match turn.gateway.services.parking.claim(&ticket, &ticket_use)? {
-        Parked::Run(suspended) => {
+        ParkedCall::Run(suspended) => {
             let answers = params.object("inputResponses").unwrap_or_default();
-            resume(turn, ticket_use, suspended, &answers).await
+            resume_work(turn, ticket_use, suspended, &answers).await
         }
-        Parked::Waiting { .. } | Parked::CallAgain => {
-            follow(turn, ticket_use, begin(turn, work)).await
+        ParkedCall::Waiting { .. } | ParkedCall::CallAgain => {
+            wait_for_work(turn, ticket_use, start_work(turn, work)).await
         }
     }
 }
 
-fn begin<F, W>(turn: &Turn, work: W) -> RunningProgram
+fn start_work<F, W>(turn: &Turn, work: W) -> RunningProgram
 where
     W: FnOnce(Turn) -> F,
     F: Future<Output = Result<Raw, Failure>> + Send + 'static,
 {
-    let (ask, questions) = mpsc::channel(MOST_OPEN);
+    let (ask, questions) = mpsc::channel(MAX_OPEN_QUESTIONS);
     let mut own = turn.clone();
     own.back = turn.back.of_run(ask);
     // Questions come up in the middle of the work, as they do for legacy clients.
@@ -66,7 +66,7 @@ where
 }
 
 /// Waits for the end of the work or for its first questions.
-async fn follow(
+async fn wait_for_work(
     turn: &Turn,
     ticket_use: TicketUse,
     mut running: RunningProgram,
@@ -77,17 +77,17 @@ async fn follow(
         () = turn.cancelled.cancelled() => return Err(Failure::Cancelled),
     };
     let mut asked = vec![first];
-    while let Ok(Some(further)) = timeout(SAME_BREATH, running.questions.recv()).await {
+    while let Ok(Some(further)) = timeout(QUESTION_GAP, running.questions.recv()).await {
         asked.push(further);
     }
     let numbered = (1..).zip(asked);
     let asked = numbered.map(|(number, question)| (format!("question-{number}"), question));
     let asked = asked.collect();
-    Ok(park(turn, ticket_use, SuspendedRun { running, asked }))
+    Ok(park_work(turn, ticket_use, SuspendedRun { running, asked }))
 }
 
 /// Hands the answers over. A question without an answer is put again.
-async fn resume(
+async fn resume_work(
     turn: &Turn,
     ticket_use: TicketUse,
     suspended: SuspendedRun,
@@ -105,23 +105,23 @@ async fn resume(
         }
     }
     if missing.is_empty() {
-        return follow(turn, ticket_use, running).await;
+        return wait_for_work(turn, ticket_use, running).await;
     }
     let asked = missing;
-    Ok(park(turn, ticket_use, SuspendedRun { running, asked }))
+    Ok(park_work(turn, ticket_use, SuspendedRun { running, asked }))
 }
 
-fn park(turn: &Turn, ticket_use: TicketUse, suspended: SuspendedRun) -> Raw {
+fn park_work(turn: &Turn, ticket_use: TicketUse, suspended: SuspendedRun) -> Raw {
     let asked = suspended.asked.iter();
     let questions: RawObject = asked
-        .map(|(key, question)| (key.clone(), written(question)))
+        .map(|(key, question)| (key.clone(), question_to_raw(question)))
         .collect();
     let parking = &turn.gateway.services.parking;
-    let ticket = parking.park(ticket_use, Parked::Run(suspended));
-    input_required(&questions, &ticket)
+    let ticket = parking.park(ticket_use, ParkedCall::Run(suspended));
+    input_required_result(&questions, &ticket)
 }
 
-fn written(question: &RunQuestion) -> Raw {
+fn question_to_raw(question: &RunQuestion) -> Raw {
     let written = RawObject::new().with("method", &question.method);
     match &question.params {
         Some(params) => written.with("params", params).to_raw(),

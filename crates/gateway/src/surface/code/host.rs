@@ -20,12 +20,12 @@ use crate::call::observe;
 use crate::call::pipeline;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
-use crate::surface::answer::as_meant;
-use crate::surface::find::{USUAL_LIMIT, find_for};
+use crate::surface::answer::correct_arguments;
+use crate::surface::find::{DEFAULT_LIMIT, find_audited};
 use crate::surface::request::ApiRequest;
 use crate::surface::shown;
-use crate::surface::signature::request;
-use crate::surface::tools::AlwaysOn;
+use crate::surface::signature::api_signature;
+use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
 use crate::turn::run::{CodeRun, MadeCall};
 use crate::turn::view::View;
@@ -40,16 +40,17 @@ pub(super) struct ProgramHost {
 impl Host for ProgramHost {
     async fn answer(&self, request: HostRequest) -> Result<Raw, HostError> {
         match request {
-            HostRequest::Search { text, limit } => Ok(self.search(&text, limit).await),
+            HostRequest::Search { text, limit } => Ok(self.search_tools(&text, limit).await),
             HostRequest::Describe { tool } => {
-                let tool = self.meant(tool);
-                self.describe(&tool).map_err(|failure| told(&failure))
+                let tool = self.resolve_alias(tool);
+                self.describe_tool(&tool)
+                    .map_err(|failure| to_host_error(&failure))
             }
             HostRequest::Call { tool, arguments } => {
-                let tool = self.meant(tool);
-                let called =
-                    path::find(&self.turn, &tool, arguments).map_err(|failure| told(&failure))?;
-                self.call(called).await
+                let tool = self.resolve_alias(tool);
+                let called = path::resolve_path(&self.turn, &tool, arguments)
+                    .map_err(|failure| to_host_error(&failure))?;
+                self.dispatch_call(called).await
             }
         }
     }
@@ -62,7 +63,7 @@ impl Host for ProgramHost {
 impl ProgramHost {
     /// The world of a program that begins now. Its calls take a turn of their own: on every surface
     /// the arguments are checked, and text of servers is data. `words` are the request that it carries out.
-    pub(super) fn begin(
+    pub(super) fn start(
         mut turn: Turn,
         aliases: BTreeMap<ServerName, ServerName>,
         words: Option<&str>,
@@ -72,13 +73,13 @@ impl ProgramHost {
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
         if let Some(words) = words {
-            observe::said(&turn, words);
+            observe::report_run_purpose(&turn, words);
         }
         Self { turn, run, aliases }
     }
 
     /// The path with the server for which its name stands.
-    fn meant(&self, path: ToolPath) -> ToolPath {
+    fn resolve_alias(&self, path: ToolPath) -> ToolPath {
         let ToolPath::Member { server, tool } = path else {
             return path;
         };
@@ -90,45 +91,47 @@ impl ProgramHost {
         ToolPath::Member { server, tool }
     }
 
-    async fn search(&self, text: &str, limit: Option<usize>) -> Raw {
-        let limit = limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_TOP_K);
-        let found = find_for(&self.turn, AlwaysOn::RunCode.name(), text, limit).await;
+    async fn search_tools(&self, text: &str, limit: Option<usize>) -> Raw {
+        let limit = limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
+        let found = find_audited(&self.turn, AlwaysOnTool::RunCode.name(), text, limit).await;
         let names: Vec<_> = found
             .candidates
             .iter()
             .map(|it| it.entry.tool_name.as_str())
             .collect();
-        observe::searched(&self.turn, text, names.iter().copied());
-        shown::found(&self.turn, names.iter().copied());
+        observe::report_search(&self.turn, text, names.iter().copied());
+        shown::add_found_tools(&self.turn, names.iter().copied());
         // A model usually takes the first.
         let sizes = once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
         let found = names.iter().zip(sizes);
-        let found = found.filter_map(|(name, size)| self.listed(name, size));
+        let found = found.filter_map(|(name, size)| self.describe_found_tool(name, size));
         raw(&found.collect::<Vec<Value>>())
     }
 
     /// A tool or an HTTP API as a program is told of it.
-    fn listed(&self, name: &str, size: DeclarationSize) -> Option<Value> {
+    fn describe_found_tool(&self, name: &str, size: DeclarationSize) -> Option<Value> {
         if let Some(entry) = self.turn.catalog.tool(name) {
-            let class = self.effect(entry);
-            let signature = declared(entry, size);
+            let class = self.effect_text(entry);
+            let signature = tool_declaration(entry, size);
             return Some(json!({ "name": name, "signature": signature, "effect": class }));
         }
         let provider = self.turn.gateway.providers.get(&name.parse().ok()?)?;
-        Some(json!({ "name": name, "signature": request(provider.spec()) }))
+        Some(json!({ "name": name, "signature": api_signature(provider.spec()) }))
     }
 
-    fn describe(&self, tool: &ToolPath) -> Result<Raw, Failure> {
+    fn describe_tool(&self, tool: &ToolPath) -> Result<Raw, Failure> {
         let entry = path::visible_entry(&self.turn, tool)?;
-        let declared = declared(entry, DeclarationSize::Full);
-        Ok(raw(&format!("// {}\n{declared}", self.effect(entry))))
+        let declared = tool_declaration(entry, DeclarationSize::Full);
+        Ok(raw(&format!("// {}\n{declared}", self.effect_text(entry))))
     }
 
     /// The effect of a tool, and where that is known from unless its server says it.
-    fn effect(&self, entry: &CatalogEntry) -> &'static str {
+    fn effect_text(&self, entry: &CatalogEntry) -> &'static str {
         let gateway = &self.turn.gateway;
         match gateway.write_class(entry) {
-            WriteClass::Read if gateway.derives_read(entry) => "read-only (derived from its name)",
+            WriteClass::Read if gateway.is_read_by_name(entry) => {
+                "read-only (derived from its name)"
+            }
             WriteClass::Read => "read-only",
             WriteClass::Write => "writes",
             WriteClass::Destructive => "destructive",
@@ -136,7 +139,7 @@ impl ProgramHost {
         }
     }
 
-    async fn call(&self, called: CalledTool) -> Result<Raw, HostError> {
+    async fn dispatch_call(&self, called: CalledTool) -> Result<Raw, HostError> {
         match called {
             CalledTool::Tool { name, arguments } => self.call_tool(name, arguments).await,
             CalledTool::Request(ApiRequest::Tool { name, arguments }) => {
@@ -144,54 +147,59 @@ impl ProgramHost {
             }
             CalledTool::Request(ApiRequest::Provider { provider, call }) => {
                 let subject = format!("{provider} {} {}", call.method, call.path);
-                let noted = NotedCall {
+                let noted = PendingCall {
                     tool: subject,
                     server: provider.parse().ok(),
                     writes: !call.method.is_safe(),
                 };
                 let request = call;
                 let call = Call::Api(ApiCall { provider, request });
-                let answer = self.made(call, noted).await?;
+                let answer = self.run_call(call, noted).await?;
                 value::of_api(&answer)
             }
             CalledTool::Request(ApiRequest::Rest { result, offset }) => {
-                path::rest(&self.turn, result, offset).map_err(|failure| told(&failure))
+                path::remainder_value(&self.turn, result, offset)
+                    .map_err(|failure| to_host_error(&failure))
             }
         }
     }
 
     async fn call_tool(&self, name: String, arguments: Raw) -> Result<Raw, HostError> {
-        let answer = self.tool_result(name, arguments).await?;
+        let answer = self.call_for_result(name, arguments).await?;
         value::of_result(&answer)
     }
 
     /// Calls a tool by its name, and returns its result as it is.
-    pub(super) async fn tool_result(&self, name: String, arguments: Raw) -> Result<Raw, HostError> {
+    pub(super) async fn call_for_result(
+        &self,
+        name: String,
+        arguments: Raw,
+    ) -> Result<Raw, HostError> {
         let mut params = RawObject::new().with("name", &name);
         params.set("arguments", arguments);
-        as_meant(&self.turn, &name, &mut params);
-        shown::used(&self.turn, &name);
+        correct_arguments(&self.turn, &name, &mut params);
+        shown::add_used_tool(&self.turn, &name);
         let entry = self.turn.catalog.tool(&name);
         let class = entry.map(|entry| self.turn.gateway.write_class(entry));
-        let noted = NotedCall {
+        let noted = PendingCall {
             server: entry.map(|entry| entry.capability.server.clone()),
             tool: name.clone(),
             writes: class != Some(WriteClass::Read),
         };
-        let call = Call::Mcp(McpCall::tool(name, params));
-        self.made(call, noted).await
+        let call = Call::Mcp(McpCall::for_tool(name, params));
+        self.run_call(call, noted).await
     }
 
     /// Makes a call, and notes it for the report.
-    async fn made(&self, call: Call, noted: NotedCall) -> Result<Raw, HostError> {
+    async fn run_call(&self, call: Call, noted: PendingCall) -> Result<Raw, HostError> {
         let started = Instant::now();
         let answer = Box::pin(pipeline::run(&self.turn, call)).await;
         let outcome = match &answer {
             Ok(result) if value::is_error(result) => Outcome::ToolError,
             Ok(_) => Outcome::Ok,
-            Err(failure) => failure.told().outcome(),
+            Err(failure) => failure.visible_failure().audit_outcome(),
         };
-        let NotedCall {
+        let PendingCall {
             tool,
             server,
             writes,
@@ -203,19 +211,19 @@ impl ProgramHost {
             latency: started.elapsed(),
             writes,
         });
-        answer.map_err(|failure| told(&failure))
+        answer.map_err(|failure| to_host_error(&failure))
     }
 }
 
 /// A call that is about to be made, as the report names it.
-struct NotedCall {
+struct PendingCall {
     tool: String,
     server: Option<ServerName>,
     writes: bool,
 }
 
 /// The declaration of a tool, by which a model writes correct calls of it.
-pub(in crate::surface) fn declared(entry: &CatalogEntry, size: DeclarationSize) -> String {
+pub(in crate::surface) fn tool_declaration(entry: &CatalogEntry, size: DeclarationSize) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let capability = &entry.capability;
     let call = member_call(capability.server.as_str(), &capability.name);
@@ -223,9 +231,13 @@ pub(in crate::surface) fn declared(entry: &CatalogEntry, size: DeclarationSize) 
 }
 
 /// A failure as the exception that the program gets.
-fn told(failure: &Failure) -> HostError {
+fn to_host_error(failure: &Failure) -> HostError {
     HostError {
-        kind: failure.told().outcome().as_str().to_owned(),
+        kind: failure
+            .visible_failure()
+            .audit_outcome()
+            .as_str()
+            .to_owned(),
         message: failure.to_string(),
         result: None,
     }

@@ -24,7 +24,7 @@ use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
 
 use self::host::ProgramHost;
-pub(super) use self::host::declared;
+pub(super) use self::host::tool_declaration;
 use super::intent::learn;
 use crate::call::failure::Failure;
 use crate::catalog::CatalogEntry;
@@ -32,7 +32,7 @@ use crate::turn::Turn;
 use crate::turn::run::CodeRun;
 
 /// Programs of models have some dozens of lines; a longer text is data in the wrong place.
-const LONGEST_PROGRAM: usize = 64 * 1024;
+const MAX_PROGRAM_LENGTH: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -45,9 +45,9 @@ pub(super) async fn run_code(
     asked: RunCodeArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    if asked.code.len() > LONGEST_PROGRAM {
-        return Err(Failure::params(format!(
-            "the program has {} bytes, and may have {LONGEST_PROGRAM}; let it read data with a tool",
+    if asked.code.len() > MAX_PROGRAM_LENGTH {
+        return Err(Failure::bad_params(format!(
+            "the program has {} bytes, and may have {MAX_PROGRAM_LENGTH}; let it read data with a tool",
             asked.code.len()
         )));
     }
@@ -56,10 +56,10 @@ pub(super) async fn run_code(
         params: None,
         wants_shape: turn.gateway.code.route.enable_template_learning,
     };
-    asking::carried(turn, params, |turn| async move {
+    asking::run_with_questions(turn, params, |turn| async move {
         let (source, started) = (program.source.clone(), Instant::now());
-        let ran = run(turn.clone(), program, BTreeMap::new(), None).await;
-        counted(&turn, &ran, started, &source);
+        let ran = run_program(turn.clone(), program, BTreeMap::new(), None).await;
+        record_operation(&turn, &ran, started, &source);
         learn::program_ran(&turn, &ran).await;
         Ok(ran.answer)
     })
@@ -67,7 +67,7 @@ pub(super) async fn run_code(
 }
 
 /// A program that has come to its end.
-pub(super) struct RanProgram {
+pub(super) struct ProgramResult {
     /// The result of the tool that ran it.
     pub(super) answer: Raw,
     outcome: Outcome,
@@ -75,7 +75,7 @@ pub(super) struct RanProgram {
     pub(super) shape: Option<ProgramShape>,
 }
 
-impl RanProgram {
+impl ProgramResult {
     pub(super) fn outcome(&self) -> Outcome {
         self.outcome
     }
@@ -87,18 +87,18 @@ impl RanProgram {
 
 /// Runs a program to its end. `aliases` are the servers that names in it stand for, and `words` the request
 /// that it carries out.
-pub(super) async fn run(
+pub(super) async fn run_program(
     turn: Turn,
     program: Program,
     aliases: BTreeMap<ServerName, ServerName>,
     words: Option<&str>,
-) -> RanProgram {
+) -> ProgramResult {
     let source = program.source.clone();
-    let host = ProgramHost::begin(turn, aliases, words);
+    let host = ProgramHost::start(turn, aliases, words);
     let sandbox = host.turn.gateway.sandbox.clone();
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;
-    RanProgram {
+    ProgramResult {
         answer: report::report(&host.turn, &host.run, &source, &outcome),
         outcome: report::outcome(&outcome),
         run: host.run,
@@ -108,16 +108,16 @@ pub(super) async fn run(
 
 /// Makes the one call that a program would consist of, under the rules for programs. `words` are the request
 /// that it carries out.
-pub(super) async fn call_alone(
+pub(super) async fn run_single_call(
     turn: Turn,
     words: &str,
     tool: String,
     arguments: Raw,
-) -> RanProgram {
-    let host = ProgramHost::begin(turn, BTreeMap::new(), Some(words));
-    let answer = host.tool_result(tool, arguments).await;
+) -> ProgramResult {
+    let host = ProgramHost::start(turn, BTreeMap::new(), Some(words));
+    let answer = host.call_for_result(tool, arguments).await;
     let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
-    RanProgram {
+    ProgramResult {
         answer,
         outcome: if failed {
             Outcome::ToolError
@@ -130,11 +130,11 @@ pub(super) async fn call_alone(
 }
 
 /// The tool that a program names so, if the caller may use it.
-pub(super) fn entry_at<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
+pub(super) fn find_entry<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
     path::visible_entry(turn, path).ok()
 }
 
-fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
+fn record_operation(turn: &Turn, ran: &ProgramResult, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
     if !ran.has_failed() {
         meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
@@ -143,8 +143,8 @@ fn counted(turn: &Turn, ran: &RanProgram, started: Instant, source: &str) {
         path: OperationPath::Code,
         outcome: ran.outcome,
         latency: started.elapsed(),
-        asked: kitbag_budget::estimate(source),
-        answered: kitbag_budget::price(ran.answer.get()),
+        asked: kitbag_budget::estimate_tokens(source),
+        answered: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
     meter.operated(&turn.client, &ended);
 }

@@ -8,9 +8,9 @@ use crate::call::failure::Failure;
 use crate::call::resolve;
 use crate::catalog::CatalogEntry;
 use crate::surface::groups;
-use crate::surface::own::arguments as own_arguments;
-use crate::surface::request::{ApiRequest, rest as rest_of_result};
-use crate::surface::tools::AlwaysOn;
+use crate::surface::own::parse_arguments as own_arguments;
+use crate::surface::request::{ApiRequest, remainder_page as rest_of_result};
+use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
 
 /// The thing that a program calls.
@@ -23,30 +23,34 @@ pub(super) enum CalledTool {
     Request(ApiRequest),
 }
 
-pub(super) fn find(turn: &Turn, path: &ToolPath, arguments: Raw) -> Result<CalledTool, Failure> {
+pub(super) fn resolve_path(
+    turn: &Turn,
+    path: &ToolPath,
+    arguments: Raw,
+) -> Result<CalledTool, Failure> {
     if let ToolPath::Exposed(name) = path
-        && name == AlwaysOn::Call.name()
+        && name == AlwaysOnTool::Call.name()
     {
-        return request(turn, &arguments);
+        return api_request(turn, &arguments);
     }
     if let ToolPath::Member { server, tool } = path
-        && let Some(provider) = provider(turn, server)
+        && let Some(provider) = find_provider(turn, server)
     {
-        return request(turn, &with_provider(&arguments, &provider, tool)?);
+        return api_request(turn, &add_provider(&arguments, &provider, tool)?);
     }
     // A name that leads nowhere takes the same way as one that is hidden from the caller, who must
     // not be able to tell them apart.
-    let name = exposed(turn, path).unwrap_or_else(|_| written(path));
+    let name = exposed_name(turn, path).unwrap_or_else(|_| name_as_written(path));
     Ok(CalledTool::Tool { name, arguments })
 }
 
 /// Returns the name under which clients know the tool.
-pub(super) fn exposed(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
-    let written = written(path);
+pub(super) fn exposed_name(turn: &Turn, path: &ToolPath) -> Result<String, Failure> {
+    let written = name_as_written(path);
     if turn.catalog.tool(&written).is_some() {
         return Ok(written);
     }
-    let mut meant = groups::visible(turn).filter(|entry| is_meant(entry, path));
+    let mut meant = groups::visible_tools(turn).filter(|entry| matches_path(entry, path));
     match (meant.next(), meant.next()) {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
@@ -58,14 +62,14 @@ pub(super) fn visible_entry<'a>(
     turn: &'a Turn,
     path: &ToolPath,
 ) -> Result<&'a CatalogEntry, Failure> {
-    let name = exposed(turn, path)?;
+    let name = exposed_name(turn, path)?;
     let entry = turn.catalog.tool(&name);
     let visible = entry.filter(|entry| turn.sees(&entry.capability));
     visible.ok_or_else(|| resolve::unknown_tool(turn, &name))
 }
 
 /// The name by which clients would know the tool, if the program has spelt it as the server does.
-fn written(path: &ToolPath) -> String {
+fn name_as_written(path: &ToolPath) -> String {
     let (server, tool) = match path {
         ToolPath::Exposed(name) => return name.clone(),
         ToolPath::Member { server, tool } => (server, tool),
@@ -77,38 +81,40 @@ fn written(path: &ToolPath) -> String {
 }
 
 /// Names of servers and tools contain characters that identifiers of JavaScript may not.
-fn is_meant(entry: &CatalogEntry, path: &ToolPath) -> bool {
+fn matches_path(entry: &CatalogEntry, path: &ToolPath) -> bool {
     let capability = &entry.capability;
     match path {
         ToolPath::Exposed(name) => {
             let dotted = format!("{}.{}", capability.server, capability.name);
-            folded(&entry.exposed) == folded(name) || folded(&dotted) == folded(name)
+            fold_identifier(&entry.exposed) == fold_identifier(name)
+                || fold_identifier(&dotted) == fold_identifier(name)
         }
         ToolPath::Member { server, tool } => {
-            folded(capability.server.as_str()) == folded(server)
-                && folded(&capability.name) == folded(tool)
+            fold_identifier(capability.server.as_str()) == fold_identifier(server)
+                && fold_identifier(&capability.name) == fold_identifier(tool)
         }
     }
 }
 
 /// A name as an identifier would have it.
-fn folded(name: &str) -> String {
+fn fold_identifier(name: &str) -> String {
     let letters = name
         .chars()
         .map(|it| if it.is_alphanumeric() { it } else { '_' });
     letters.flat_map(char::to_lowercase).collect()
 }
 
-fn provider(turn: &Turn, name: &str) -> Option<String> {
+fn find_provider(turn: &Turn, name: &str) -> Option<String> {
     let mut providers = resolve::visible_providers(turn).into_iter();
-    providers.find(|provider| folded(provider) == folded(name))
+    providers.find(|provider| fold_identifier(provider) == fold_identifier(name))
 }
 
 /// `tools.crm.get({ path })` is a request with that method, and `tools.crm.request({ … })` one that
 /// names its method itself.
-fn with_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Failure> {
-    let object = RawObject::open(arguments)
-        .map_err(|_| Failure::params("a request is an object with method, path, query and body"))?;
+fn add_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Failure> {
+    let object = RawObject::open(arguments).map_err(|_| {
+        Failure::bad_params("a request is an object with method, path, query and body")
+    })?;
     let object = object.with("provider", provider);
     Ok(match method {
         "request" => object.to_raw(),
@@ -116,14 +122,14 @@ fn with_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, F
     })
 }
 
-fn request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
+fn api_request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
     let checker = &turn.gateway.services.checker;
-    let (asked, _) = own_arguments(checker, AlwaysOn::Call, Some(arguments))?;
-    Ok(CalledTool::Request(ApiRequest::read(asked)?))
+    let (asked, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
+    Ok(CalledTool::Request(ApiRequest::from_arguments(asked)?))
 }
 
 /// A page of a long result of an earlier run.
-pub(super) fn rest(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
+pub(super) fn remainder_value(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
     let tokens = turn.gateway.surfaces.result_tokens;
     let page = rest_of_result(turn, result, offset, tokens)?;
     Ok(raw(&page))
@@ -135,10 +141,13 @@ mod tests {
 
     #[test]
     fn a_name_is_compared_as_the_identifier_that_a_program_can_write() {
-        assert_eq!(folded("my-server.Get User"), folded("my_server_get_user"));
+        assert_eq!(
+            fold_identifier("my-server.Get User"),
+            fold_identifier("my_server_get_user")
+        );
         assert_ne!(
-            folded("getUser"),
-            folded("get_user"),
+            fold_identifier("getUser"),
+            fold_identifier("get_user"),
             "these can be two tools of one server"
         );
     }

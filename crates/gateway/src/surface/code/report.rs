@@ -8,7 +8,7 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
 use super::value;
-use crate::surface::answer::{fitted, text};
+use crate::surface::answer::{text_result, truncate_to_budget};
 use crate::turn::Turn;
 use crate::turn::run::{CodeRun, MadeCall};
 
@@ -25,9 +25,9 @@ pub(super) fn report(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutc
     };
     let parts = [Some(told), console(&outcome.console), calls(&run.calls())];
     let told: Vec<String> = parts.into_iter().flatten().collect();
-    let result = fitted(
+    let result = truncate_to_budget(
         turn,
-        text(&visible(&told.join("\n"))),
+        text_result(&visible(&told.join("\n"))),
         turn.gateway.surfaces.result_tokens,
     );
     marked(&result, run, failed)
@@ -40,9 +40,9 @@ pub(super) fn of_call(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>
             let failed = value::is_error(&result);
             (result, failed)
         }
-        Err(error) => (text(&visible(&error.message)), true),
+        Err(error) => (text_result(&visible(&error.message)), true),
     };
-    let result = fitted(turn, result, turn.gateway.surfaces.result_tokens);
+    let result = truncate_to_budget(turn, result, turn.gateway.surfaces.result_tokens);
     (marked(&result, run, failed), failed)
 }
 

@@ -9,11 +9,11 @@ use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
 use crate::call::observe;
-use crate::surface::code::declared;
-use crate::surface::find::{Findings, USUAL_LIMIT, find_for};
+use crate::surface::code::tool_declaration;
+use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
 use crate::surface::shown;
-use crate::surface::signature::request as api_request;
-use crate::surface::tools::AlwaysOn;
+use crate::surface::signature::api_signature as api_request;
+use crate::surface::tools::AlwaysOnTool;
 
 /// Further ones that `describe` declares, for a request that the best do not meet.
 const MENTIONED: usize = 5;
@@ -32,9 +32,9 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
 /// The tools as lines, if any may do.
 pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let turn = &request.turn;
-    let most = USUAL_LIMIT + MENTIONED;
-    let found = find_for(turn, AlwaysOn::RunIntent.name(), &request.words, most).await;
-    let best = found.candidates.iter().take(USUAL_LIMIT);
+    let most = DEFAULT_LIMIT + MENTIONED;
+    let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.words, most).await;
+    let best = found.candidates.iter().take(DEFAULT_LIMIT);
     // A model usually takes the first.
     let sizes = std::iter::once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
     let lines = best.zip(sizes);
@@ -44,15 +44,15 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     if lines.is_empty() {
         return None;
     }
-    let names = found.candidates.iter().take(USUAL_LIMIT);
+    let names = found.candidates.iter().take(DEFAULT_LIMIT);
     let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
-    observe::searched(turn, &request.words, names.iter().copied());
-    shown::found(turn, names.into_iter());
+    observe::report_search(turn, &request.words, names.iter().copied());
+    shown::add_found_tools(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     let told = found.candidates.iter();
     let told = told.map(|it| it.entry.tool_name.clone()).collect();
     intents.heard(&turn.client.id, &request.words, told);
-    let head = match found.doubt() {
+    let head = match found.doubt_note() {
         Some(doubt) => format!("{doubt} For run_code:"),
         None => "Tools for this, for run_code:".to_owned(),
     };
@@ -74,7 +74,7 @@ fn line(
 ) -> Option<String> {
     let name = &candidate.entry.tool_name;
     if let Some(entry) = found.catalog.tool(name) {
-        return Some(visible_line(&declared(entry, size)));
+        return Some(visible_line(&tool_declaration(entry, size)));
     }
     let provider = request.turn.gateway.providers.get(&name.parse().ok()?)?;
     Some(api_request(provider.spec()))
@@ -83,7 +83,7 @@ fn line(
 /// The next ones in one line: `Also: sentry.list_issues query/simple list_errors, …`.
 fn mentioned(request: &IntentRequest, found: &Findings) -> Option<String> {
     let gateway = &request.turn.gateway;
-    let further = found.candidates.iter().skip(USUAL_LIMIT);
+    let further = found.candidates.iter().skip(DEFAULT_LIMIT);
     let further = further.map(|it| {
         let template = gateway.code_template(&found.catalog, &it.entry.tool_name);
         it.entry.light_line(template)

@@ -14,8 +14,8 @@ use serde_json::{Map, Value};
 use super::{Attempt, IntentRequest, learn};
 use crate::catalog::CatalogEntry;
 use crate::surface::code;
-use crate::surface::find::{Findings, USUAL_LIMIT, find_for};
-use crate::surface::tools::AlwaysOn;
+use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
+use crate::surface::tools::AlwaysOnTool;
 
 /// A simple reading tool whose name the words are.
 pub(super) async fn simple(request: &IntentRequest) -> Attempt {
@@ -43,11 +43,11 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
     if let Some((entry, arguments)) = instead(request) {
         return call(request, entry, arguments).await;
     }
-    let found = find_for(
+    let found = find_audited(
         turn,
-        AlwaysOn::RunIntent.name(),
+        AlwaysOnTool::RunIntent.name(),
         &request.words,
-        USUAL_LIMIT,
+        DEFAULT_LIMIT,
     )
     .await;
     match choose(request, &found) {
@@ -109,7 +109,7 @@ fn is_sure(request: &IntentRequest, found: &Findings, bound: &BoundTool<'_>) -> 
     if !reads {
         return unexplained == 0 && named > 0;
     }
-    let near = found.confident() != Some(false);
+    let near = found.is_confident() != Some(false);
     unexplained == 0 && (named > 0 || near)
 }
 
@@ -192,7 +192,7 @@ async fn call(
     let turn = &request.turn;
     // `fits` has seen that every zone can be settled.
     let _ = zones::settle(&entry.input_schema(), &mut arguments, zone_names());
-    let ran = code::call_alone(
+    let ran = code::run_single_call(
         turn.clone(),
         &request.words,
         entry.exposed.clone(),

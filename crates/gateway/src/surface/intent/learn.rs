@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::catalog::CatalogEntry;
 use crate::learning::learned_templates;
 use crate::state::clock::now;
-use crate::surface::code::{self, RanProgram};
+use crate::surface::code::{self, ProgramResult};
 use crate::turn::Turn;
 
 /// The learned templates of the caller's tenant that answer requests. One whose tool has changed
@@ -47,12 +47,12 @@ async fn demote(turn: &Turn, template: &LearnedTemplate, used: &LearnedUse) {
 }
 
 /// Takes note of a program of the model.
-pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &RanProgram) {
+pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &ProgramResult) {
     let Some(shape) = &ran.shape else { return };
     let used = shape
         .tools
         .iter()
-        .filter_map(|path| code::entry_at(turn, path));
+        .filter_map(|path| code::find_entry(turn, path));
     let used: Vec<&str> = used.map(|entry| entry.exposed.as_str()).collect();
     let intents = &turn.gateway.services.intents;
     let words = intents.words_behind(&turn.client.id, &used);
@@ -109,7 +109,7 @@ pub(super) async fn template_ran(
     template: &IntentTemplate,
     learned: &[LearnedTemplate],
     params: &Map<String, Value>,
-    ran: &RanProgram,
+    ran: &ProgramResult,
 ) {
     let mut learned = learned.iter();
     let Some(known) = learned.find(|it| it.template().name() == template.name()) else {
@@ -184,7 +184,7 @@ fn uses_of(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
     let entries: Option<Vec<&CatalogEntry>> = shape
         .tools
         .iter()
-        .map(|path| code::entry_at(turn, path))
+        .map(|path| code::find_entry(turn, path))
         .collect();
     entries
         .unwrap_or_default()
@@ -198,7 +198,7 @@ fn entry_of<'a>(turn: &'a Turn, server: &ServerName, tool: &str) -> Option<&'a C
         server: server.to_string(),
         tool: tool.to_owned(),
     };
-    code::entry_at(turn, &path)
+    code::find_entry(turn, &path)
 }
 
 fn use_of(entry: &CatalogEntry) -> LearnedUse {

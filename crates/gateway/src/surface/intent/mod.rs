@@ -27,8 +27,8 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::with_text;
-use super::code::{RanProgram, asking};
+use super::answer::append_text;
+use super::code::{ProgramResult, asking};
 use crate::call::failure::Failure;
 use crate::call::reply;
 use crate::learning::intents::KeptAnswer;
@@ -87,10 +87,10 @@ pub(super) async fn run_intent(
     asked: RunIntentArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    asking::carried(turn, params, |turn| async move {
+    asking::run_with_questions(turn, params, |turn| async move {
         let started = Instant::now();
-        let asked_tokens = kitbag_budget::estimate(&asked.intent)
-            + kitbag_budget::estimate(&Value::Object(asked.params.clone()).to_string());
+        let asked_tokens = kitbag_budget::estimate_tokens(&asked.intent)
+            + kitbag_budget::estimate_tokens(&Value::Object(asked.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
         let words = CacheSubject::Words(&asked.intent);
         let key = CacheKey::new(&turn.caller().tenant, words, &asked.params);
@@ -176,7 +176,7 @@ impl IntentRequest {
             return failed;
         }
         match candidates::listed(self).await {
-            Some(tools) => with_text(failed, &tools),
+            Some(tools) => append_text(failed, &tools),
             None => failed,
         }
     }
@@ -268,10 +268,10 @@ impl IntentRequest {
         if let Some(failed) = &self.failed {
             return failed.clone();
         }
-        let failure = Failure::params(
+        let failure = Failure::bad_params(
             "nothing was run, because nothing here is known to do this; say it in other words, or write a program for run_code",
         );
-        reply::tool_result(&failure, self.turn.client.era)
+        reply::to_tool_result(&failure, self.turn.client.era)
     }
 
     fn counted(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
@@ -285,7 +285,7 @@ impl IntentRequest {
             },
             latency: started.elapsed(),
             asked,
-            answered: kitbag_budget::price(answer.get()),
+            answered: kitbag_budget::estimate_result_tokens(answer.get()),
         };
         let meter = &self.turn.gateway.services.meter;
         meter.operated(&self.turn.client, &ended);
@@ -295,9 +295,9 @@ impl IntentRequest {
 impl Attempt {
     /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
     /// result may be used again if the program only read.
-    fn ended(ran: RanProgram, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
+    fn ended(ran: ProgramResult, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
         let (calls, failed) = (ran.run.calls(), ran.has_failed());
-        let RanProgram { answer, run, .. } = ran;
+        let ProgramResult { answer, run, .. } = ran;
         if failed {
             return Self::Failed {
                 answer,

@@ -94,13 +94,13 @@ async fn run(
     };
     let aliases = offers.bound(template).unwrap_or_default();
     let started = Instant::now();
-    let ran = code::run(turn.clone(), program, aliases, Some(&request.words)).await;
+    let ran = code::run_program(turn.clone(), program, aliases, Some(&request.words)).await;
     let ended = EndedOperation {
         path: OperationPath::Template,
         outcome: ran.outcome(),
         latency: started.elapsed(),
         asked: 0,
-        answered: kitbag_budget::price(ran.answer.get()),
+        answered: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
     let meter = &turn.gateway.services.meter;
     meter.template_ran(&turn.client, template.name().as_str(), &ended);
@@ -162,7 +162,7 @@ pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 impl<'a> ServerOffers<'a> {
     fn of(turn: &'a Turn) -> Self {
         let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
-        for entry in groups::visible(turn) {
+        for entry in groups::visible_tools(turn) {
             let tools = offers.entry(&entry.capability.server).or_default();
             tools.insert(&entry.capability.name);
         }

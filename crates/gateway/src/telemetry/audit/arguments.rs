@@ -1,7 +1,7 @@
 //! The part of the arguments of a call, or of the words of a search, that goes on record.
 
 use kitbag_clients::without_secrets;
-use kitbag_config::ArgumentsKept;
+use kitbag_config::ArgumentRecording;
 use kitbag_domain::RecordedArguments;
 use kitbag_store::Store;
 use kitbag_upstream::mask::masked;
@@ -12,14 +12,14 @@ const LONGEST: usize = 64 * 1024;
 
 /// Returns what the operator wants to be kept of arguments, which are JSON.
 pub(crate) fn recorded(
-    kept: ArgumentsKept,
+    kept: ArgumentRecording,
     store: &Store,
     arguments: &str,
 ) -> Option<RecordedArguments> {
     let text = match kept {
-        ArgumentsKept::None => return None,
-        ArgumentsKept::Hash => store.hash_arguments(&canonical(arguments)),
-        ArgumentsKept::Redacted => redacted(arguments),
+        ArgumentRecording::None => return None,
+        ArgumentRecording::Hash => store.hash_arguments(&canonical(arguments)),
+        ArgumentRecording::Redacted => redacted(arguments),
     };
     Some(RecordedArguments::cut(&text))
 }

@@ -81,7 +81,7 @@ impl Meter {
 
     /// A list of tools was shown to a client.
     pub(crate) fn listed(&self, list: &ShownList<'_>) {
-        let shown = kitbag_budget::price(list.text);
+        let shown = kitbag_budget::estimate_result_tokens(list.text);
         let (surface, whole) = match list.view {
             View::Merged(surface) if surface.is_frugal() => {
                 let caller = &list.client.caller;
@@ -107,10 +107,10 @@ impl Meter {
         answer: &Result<Raw, Failure>,
     ) {
         let tokens = match answer {
-            Ok(result) => kitbag_budget::price(result.get()),
+            Ok(result) => kitbag_budget::estimate_result_tokens(result.get()),
             // The client does not read what comes then.
             Err(Failure::Cancelled) => return,
-            Err(failure) => kitbag_budget::estimate(&failure.to_string()),
+            Err(failure) => kitbag_budget::estimate_tokens(&failure.to_string()),
         };
         lock(&self.tables).answered(&metered(client), name.unwrap_or(UNKNOWN), tokens);
     }

@@ -85,7 +85,7 @@ impl Priced {
             .tools
             .iter()
             .filter(|entry| entry.capability.server == *server);
-        let price = |definition: &str| kitbag_budget::estimate(definition);
+        let price = |definition: &str| kitbag_budget::estimate_tokens(definition);
         let tools = own
             .map(|entry| (entry.exposed.clone(), price(entry.definition.get())))
             .collect();

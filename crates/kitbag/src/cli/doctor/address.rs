@@ -4,7 +4,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use kitbag_config::{Config, OpenDoor};
+use kitbag_config::{Config, UnprotectedBind};
 use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
@@ -21,12 +21,12 @@ const AREA: Area = Area::Address;
 pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
     let bind = config.serve.bind;
     let subject = bind.to_string();
-    let guarded = config.serve.guarded();
+    let guarded = config.serve.check_exposure();
     let open = guarded.err().map(|open| {
         AREA.problem(&subject, open.to_string())
-            .mend(OpenDoor::REMEDY)
+            .mend(UnprotectedBind::REMEDY)
     });
-    let walled = !config.serve.keyless() && !has_keys && open.is_none();
+    let walled = !config.serve.allows_keyless() && !has_keys && open.is_none();
     let walled = walled.then(|| {
         AREA.problem(&subject, NoKeys.to_string())
             .mend(NoKeys::REMEDY)

@@ -20,7 +20,7 @@ use crate::import::{of_this_project, places};
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = places(&invocation.at.around) else {
+    let Ok(places) = places(&invocation.at.environment) else {
         return Vec::new();
     };
     let (found, _) = of_this_project(find(&places, None), &places);

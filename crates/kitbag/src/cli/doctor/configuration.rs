@@ -107,7 +107,7 @@ fn project(project: &Project) -> Vec<Finding> {
     };
     let subject = path.display().to_string();
     let mut findings = Vec::new();
-    if let Project::InForce { servers, .. } = project {
+    if let Project::Active { servers, .. } = project {
         let servers = count(servers.len(), "server");
         let what = format!("is trusted, and adds {servers} in this folder");
         findings.push(AREA.ok(&subject, what));

@@ -2,7 +2,7 @@
 
 use kitbag_config::Config;
 use kitbag_gateway::state::web_pages::{BrowserError, browser_program};
-use kitbag_gateway::state::workers::sandbox_of;
+use kitbag_gateway::state::workers::build_sandbox;
 use kitbag_sandbox::LayerReport;
 
 use super::finding::{Area, Finding};
@@ -19,7 +19,7 @@ async fn sandbox(config: &Config) -> Finding {
     if config.code.surfaces.is_empty() {
         return AREA.ok(SANDBOX, "not used: `surfaces` in [code] is empty");
     }
-    let layers = sandbox_of(&config.code).layers().await;
+    let layers = build_sandbox(&config.code).layers().await;
     let missing = layers.iter().filter(|layer| layer.missing.is_some());
     let missing: Vec<String> = missing.map(LayerReport::to_string).collect();
     if missing.is_empty() {

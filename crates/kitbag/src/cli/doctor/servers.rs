@@ -38,7 +38,7 @@ pub(super) async fn check(
         findings.push(AREA.note("all", "were not started, because the store cannot be used"));
         return findings;
     };
-    for spec in config.running() {
+    for spec in config.running_servers() {
         let missing = spec.missing_variables(lookup);
         findings.extend(missing.iter().map(|source| lacks(spec, source)));
         if missing.is_empty() {
@@ -269,7 +269,7 @@ fn misfit((tool, problem): (String, String)) -> Finding {
 /// True unless the server of the tool gave no list: then it may well have the tool.
 fn could_be_known(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> bool {
     match ExposedName::server_in(name) {
-        Some(server) => config.server(&server).is_none() || listed.contains(&server),
+        Some(server) => config.find_server(&server).is_none() || listed.contains(&server),
         None => true,
     }
 }

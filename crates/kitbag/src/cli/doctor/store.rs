@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use kitbag_config::{Config, StorePlace};
+use kitbag_config::{Config, StoreLocation};
 use kitbag_domain::{Lookup, Remedy as _};
 use kitbag_store::{Error, Store};
 
@@ -15,7 +15,7 @@ use kitbag_gateway::admin::priors_report::stale_since;
 use kitbag_gateway::learning::priors::overdue::stale;
 use kitbag_gateway::secrets::vault;
 use kitbag_gateway::state::clock::now;
-use kitbag_gateway::state::store_place::{StorePlaceError, store_address, store_may_exist};
+use kitbag_gateway::state::store_address::{StoreConfigError, store_address, store_may_exist};
 
 const AREA: Area = Area::Store;
 
@@ -55,7 +55,7 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> Store
 
 async fn open(config: &Config, findings: &mut Vec<Finding>) -> Result<Store, Finding> {
     let address = store_address(config).map_err(without_address)?;
-    if let StorePlace::File(path) = &config.store {
+    if let StoreLocation::File(path) = &config.store {
         findings.extend(around(path));
         not_writable(path).map_or(Ok(()), Err)?;
     }
@@ -64,7 +64,7 @@ async fn open(config: &Config, findings: &mut Vec<Finding>) -> Result<Store, Fin
     opened.map_err(|error| unusable(&place, error))
 }
 
-fn without_address(error: StorePlaceError) -> Finding {
+fn without_address(error: StoreConfigError) -> Finding {
     let remedy = error.remedy();
     let finding = AREA.error("address", error);
     remedy.into_iter().fold(finding, Finding::mend)

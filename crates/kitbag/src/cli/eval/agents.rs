@@ -8,21 +8,21 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use kitbag_budget::count;
-use kitbag_eval::page::page;
-use kitbag_eval::rehearsal::play_all;
-use kitbag_eval::report::Setting;
+use kitbag_eval::page::render_page;
+use kitbag_eval::rehearsal::play_scenarios;
+use kitbag_eval::report::ReportContext;
 use kitbag_eval::{
-    Exam, ExamCandidate, ExamJournal, ExamProgress, ExamReport, ExamSurface, ModelEndpoint, Sat,
-    ShownSurface, Stopped, Suite, ToolObstacles,
+    EvalCandidate, EvalError, EvalJournal, EvalProgress, EvalReport, EvalResults, EvalRun,
+    EvalSurface, ModelEndpoint, ShownSurface, Suite, ToolObstacles,
 };
 use serde_json::{Map, Value};
 
 use super::candidates::Models;
+use super::environments::{AttemptFolders, GatewayEnvironments};
 use super::figures;
-use super::places::{ExamFolders, ExamPlaces};
-use super::plan::Planning;
-use super::server::{Examined, ServerChoice};
-use super::surfaces::ExamSurfaces;
+use super::plan::EvalPlanner;
+use super::server::{EvalGateway, ServerChoice};
+use super::surfaces::SurfaceChoice;
 use crate::cli::failure::advised;
 use crate::cli::output::Output;
 use crate::cli::{Invocation, exit_code};
@@ -58,7 +58,7 @@ pub(super) struct Arguments {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    surfaces: ExamSurfaces,
+    surfaces: SurfaceChoice,
     #[command(flatten)]
     models: Models,
     #[command(flatten)]
@@ -94,27 +94,27 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let mut suite = Suite::load(&arguments.suite)?;
-    arguments.surfaces.check(&suite)?;
+    arguments.surfaces.check_suite(&suite)?;
     let limit = arguments.limit.unwrap_or(usize::MAX);
     suite.prompts.truncate(limit);
     suite.tasks.truncate(limit);
-    let baseline = baseline(&arguments.baseline)?;
+    let baseline = count_baseline(&arguments.baseline)?;
     // The person should read what is missing before a server is started.
     let candidates = match arguments.dry_run {
         true => Vec::new(),
-        false => arguments.models.candidates(invocation.output)?,
+        false => arguments.models.open_candidates(invocation.output)?,
     };
     let config = arguments.which.config(invocation)?;
-    let folders = ExamFolders::new(config.clone())?;
+    let folders = AttemptFolders::new(config.clone())?;
     let config = match suite.tasks.is_empty() {
         true => config,
-        false => folders.config_in(&folders.take()?),
+        false => folders.config_for(&folders.take_folder()?),
     };
-    let examined = arguments.which.open(&config, invocation).await?;
-    let room = ExamRoom {
+    let examined = arguments.which.open_gateway(&config, invocation).await?;
+    let room = AgentEval {
         arguments,
         examined: &examined,
-        places: ExamPlaces {
+        places: GatewayEnvironments {
             folders: &folders,
             examined: &examined,
         },
@@ -128,31 +128,31 @@ pub(super) async fn run(
 }
 
 /// Everything that an exam needs besides its suite.
-struct ExamRoom<'a> {
+struct AgentEval<'a> {
     arguments: &'a Arguments,
-    examined: &'a Examined,
-    places: ExamPlaces<'a>,
-    candidates: &'a [ExamCandidate],
+    examined: &'a EvalGateway,
+    places: GatewayEnvironments<'a>,
+    candidates: &'a [EvalCandidate],
     baseline: Option<usize>,
     invocation: &'a Invocation,
 }
 
-impl ExamRoom<'_> {
+impl AgentEval<'_> {
     async fn put(&self, suite: Suite) -> anyhow::Result<ExitCode> {
         let (arguments, output) = (self.arguments, self.invocation.output);
         if arguments.surfaces.has_search() && !arguments.dry_run {
-            let indexing = self.examined.index();
+            let indexing = self.examined.index_tools();
             output.during("Indexing the tools", indexing).await?;
         }
-        let endpoints = &arguments.models.limited();
-        let listed = arguments.surfaces.listed(self.examined).await?;
-        let surfaces = arguments.surfaces.shown(&listed);
+        let endpoints = &arguments.models.endpoints_with_limits();
+        let listed = arguments.surfaces.list_surfaces(self.examined).await?;
+        let surfaces = arguments.surfaces.shown_surfaces(&listed);
         warn_of_obstacles(endpoints, &surfaces, output);
-        let spelt = self.examined.tools.spell(suite);
+        let spelt = self.examined.tools.resolve_names(suite);
         let suite =
             &spelt.with_context(|| format!("{} does not fit", arguments.suite.display()))?;
         if arguments.dry_run {
-            let planning = Planning {
+            let planning = EvalPlanner {
                 suite,
                 examined: self.examined,
                 places: &self.places,
@@ -160,18 +160,18 @@ impl ExamRoom<'_> {
                 endpoints,
                 runs: arguments.runs,
             };
-            return planning.rehearsed(output).await;
+            return planning.rehearse(output).await;
         }
-        self.examine(suite, &surfaces).await
+        self.ask_models(suite, &surfaces).await
     }
 
-    async fn examine(
+    async fn ask_models(
         &self,
         suite: &Suite,
         surfaces: &[ShownSurface<'_>],
     ) -> anyhow::Result<ExitCode> {
         let parameters = self.arguments.models.parameters();
-        let exam = Exam {
+        let exam = EvalRun {
             suite,
             tools: &self.examined.tools,
             surfaces,
@@ -182,24 +182,28 @@ impl ExamRoom<'_> {
             count,
         };
         let resume = self.arguments.resume.as_deref();
-        let journal = resume.map_or_else(|| Ok(ExamJournal::none()), ExamJournal::open)?;
-        let scenarios = play_all(suite, &self.examined.server()).await;
-        let sat = self.sit(&exam, journal).await;
-        let sat = sat.map_err(|stopped| explained(stopped, resume))?;
-        let setting = Setting {
+        let journal = resume.map_or_else(|| Ok(EvalJournal::in_memory()), EvalJournal::open)?;
+        let scenarios = play_scenarios(suite, &self.examined.tool_caller()).await;
+        let sat = self.run_models(&exam, journal).await;
+        let sat = sat.map_err(|stopped| explain_error(stopped, resume))?;
+        let setting = ReportContext {
             at: jiff::Zoned::now().strftime("%Y-%m-%d %H:%M %Z").to_string(),
             counted_with: TOKENIZER,
             baseline_tokens: self.baseline,
             scenarios,
         };
-        self.tell(&ExamReport::new(&exam, &sat, setting), &sat)?;
+        self.report_results(&EvalReport::new(&exam, &sat, setting), &sat)?;
         Ok(exit_code(sat.unanswered.is_empty()))
     }
 
-    async fn sit(&self, exam: &Exam<'_>, mut journal: ExamJournal) -> Result<Sat, Stopped> {
+    async fn run_models(
+        &self,
+        exam: &EvalRun<'_>,
+        mut journal: EvalJournal,
+    ) -> Result<EvalResults, EvalError> {
         let line = self.invocation.output.progress("Asking models");
-        exam.sit(
-            &async |on: ExamSurface, tool: String, given: Map<String, Value>| {
+        exam.run(
+            &async |on: EvalSurface, tool: String, given: Map<String, Value>| {
                 self.examined.carry(on, tool, given).await
             },
             &self.places,
@@ -209,19 +213,19 @@ impl ExamRoom<'_> {
         .await
     }
 
-    fn tell(&self, report: &ExamReport, sat: &Sat) -> anyhow::Result<()> {
+    fn report_results(&self, report: &EvalReport, sat: &EvalResults) -> anyhow::Result<()> {
         let output = self.invocation.output;
         if let Some(path) = &self.arguments.html {
-            fs::write(path, page(report))
+            fs::write(path, render_page(report))
                 .with_context(|| format!("{} cannot be written", path.display()))?;
             output.note(&format!("The page is in {}", path.display()));
         }
-        output.show(report, figures::for_people)?;
+        output.show(report, figures::format_report)?;
         for warning in figures::warnings(report) {
             output.warn(&warning);
         }
         for missing in &sat.unanswered {
-            let model = report.long(&missing.model, missing.surface);
+            let model = report.long_name(&missing.model, missing.surface);
             let (prompt, why) = (&missing.prompt, &missing.why);
             output.warn(&format!("{model}, {prompt}: no answer: {why}"));
         }
@@ -236,7 +240,7 @@ fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>],
         .iter()
         .flat_map(|endpoint| surfaces.iter().map(move |shown| (endpoint, shown)));
     for (endpoint, shown) in pairs {
-        let ToolObstacles { most, unfit } = endpoint.obstacles(shown.tools);
+        let ToolObstacles { most, unfit } = endpoint.find_obstacles(shown.tools);
         if let Some(most) = most {
             let (surface, tools) = (shown.surface, shown.tools.len());
             output.warn(&format!(
@@ -251,8 +255,8 @@ fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>],
 
 pub(super) const TOKENIZER: &str = "o200k";
 
-fn told(standing: ExamProgress) -> String {
-    let ExamProgress {
+fn told(standing: EvalProgress) -> String {
+    let EvalProgress {
         total,
         done,
         unanswered,
@@ -269,10 +273,10 @@ fn told(standing: ExamProgress) -> String {
     told
 }
 
-fn explained(stopped: Stopped, resume: Option<&Path>) -> anyhow::Error {
+fn explain_error(stopped: EvalError, resume: Option<&Path>) -> anyhow::Error {
     let remedy = match &stopped {
-        Stopped::Endpoint { source, .. } => source.remedy(),
-        Stopped::Journal(_) => "choose another file with --resume",
+        EvalError::Endpoint { source, .. } => source.remedy(),
+        EvalError::Journal(_) => "choose another file with --resume",
     };
     let after = match resume {
         Some(path) => format!("; then the same command goes on from {}", path.display()),
@@ -282,7 +286,7 @@ fn explained(stopped: Stopped, resume: Option<&Path>) -> anyhow::Error {
 }
 
 /// The tokens of the JSON files there, as they are.
-fn baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
+fn count_baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
     let mut tokens = None;
     for path in paths {
         *tokens.get_or_insert(0) += tokens_below(path)?;
@@ -292,12 +296,12 @@ fn baseline(paths: &[PathBuf]) -> anyhow::Result<Option<usize>> {
 
 fn tokens_below(path: &Path) -> anyhow::Result<usize> {
     if !path.is_dir() {
-        let text = fs::read_to_string(path).with_context(|| unreadable(path))?;
+        let text = fs::read_to_string(path).with_context(|| unreadable_message(path))?;
         return Ok(count(&text));
     }
     let mut tokens = 0;
-    for entry in fs::read_dir(path).with_context(|| unreadable(path))? {
-        let path = entry.with_context(|| unreadable(path))?.path();
+    for entry in fs::read_dir(path).with_context(|| unreadable_message(path))? {
+        let path = entry.with_context(|| unreadable_message(path))?.path();
         if path.is_dir() || path.extension().is_some_and(|it| it == "json") {
             tokens += tokens_below(&path)?;
         }
@@ -305,6 +309,6 @@ fn tokens_below(path: &Path) -> anyhow::Result<usize> {
     Ok(tokens)
 }
 
-fn unreadable(path: &Path) -> String {
+fn unreadable_message(path: &Path) -> String {
     format!("{} cannot be read", path.display())
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_eval::{Access, ExamCandidate, ModelClient, ModelEndpoint, Price, RequestLimits};
+use kitbag_eval::{Access, EvalCandidate, ModelClient, ModelEndpoint, Price, RequestLimits};
 use serde_json::{Map, Value};
 
 use crate::cli::failure::Advise as _;
@@ -20,26 +20,26 @@ pub(super) struct Models {
     #[arg(long = "model", value_name = "ENDPOINT")]
     endpoints: Vec<ModelEndpoint>,
     /// The variable that holds the key for models at a URL, or for those at one host.
-    #[arg(long, value_name = "[HOST=]NAME", value_parser = at_host::<String>)]
-    key_env: Vec<AtHost<String>>,
+    #[arg(long, value_name = "[HOST=]NAME", value_parser = parse_host_value::<String>)]
+    key_env: Vec<HostValue<String>>,
     /// The header in which they want it, such as api-key.
-    #[arg(long, value_name = "[HOST=]HEADER", value_parser = at_host::<HeaderName>)]
-    key_header: Vec<AtHost<HeaderName>>,
+    #[arg(long, value_name = "[HOST=]HEADER", value_parser = parse_host_value::<HeaderName>)]
+    key_header: Vec<HostValue<HeaderName>>,
     /// Another header for models at a URL; keys belong into --key-env.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    #[arg(long, value_name = "NAME=VALUE", value_parser = parse_header)]
     header: Vec<(HeaderName, HeaderValue)>,
     /// Something else to say in every request, such as temperature=0.
-    #[arg(long, value_name = "NAME=JSON", value_parser = parameter)]
+    #[arg(long, value_name = "NAME=JSON", value_parser = parse_parameter)]
     param: Vec<(String, Value)>,
     /// USD for a million tokens read; once for each --model, in their order.
-    #[arg(long, value_name = "USD", value_parser = price, requires = "price_out")]
+    #[arg(long, value_name = "USD", value_parser = parse_price, requires = "price_out")]
     price_in: Vec<f64>,
     /// USD for a million tokens written.
-    #[arg(long, value_name = "USD", value_parser = price, requires = "price_in")]
+    #[arg(long, value_name = "USD", value_parser = parse_price, requires = "price_in")]
     price_out: Vec<f64>,
     /// The most tools that a request may name; 128 at OpenAI unless given. Of a longer list, models
     /// are shown the first.
-    #[arg(long, value_name = "N", value_parser = most_tools)]
+    #[arg(long, value_name = "N", value_parser = parse_most_tools)]
     max_tools: Option<usize>,
     /// Requests a minute to each model, at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -52,14 +52,14 @@ pub(super) struct Models {
     retries: u32,
 }
 
-fn most_tools(text: &str) -> Result<usize, String> {
+fn parse_most_tools(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|it| *it > 0);
     number.ok_or_else(|| "it is a number above zero".to_owned())
 }
 
 /// A value for the models at one host, or at every URL.
 #[derive(Debug, Clone)]
-struct AtHost<T> {
+struct HostValue<T> {
     host: Option<String>,
     value: T,
 }
@@ -70,14 +70,14 @@ impl Models {
     }
 
     /// Returns the models in their order, with the limit on their tools.
-    pub(super) fn limited(&self) -> Vec<ModelEndpoint> {
+    pub(super) fn endpoints_with_limits(&self) -> Vec<ModelEndpoint> {
         let endpoints = self.endpoints.iter().cloned();
         endpoints
             .map(|it| it.with_most_tools(self.max_tools))
             .collect()
     }
 
-    pub(super) fn candidates(&self, output: Output) -> anyhow::Result<Vec<ExamCandidate>> {
+    pub(super) fn open_candidates(&self, output: Output) -> anyhow::Result<Vec<EvalCandidate>> {
         if self.endpoints.is_empty() {
             return Err(anyhow!(
                 "no model is named, and a figure can only come from one"
@@ -85,25 +85,25 @@ impl Models {
             .context("nothing was measured")
             .advise(|| NO_MODEL.to_owned());
         }
-        self.check()?;
-        let prices = self.prices()?;
-        self.limited()
+        self.check_options()?;
+        let prices = self.parse_prices()?;
+        self.endpoints_with_limits()
             .into_iter()
             .zip(prices)
             .map(|(endpoint, price)| {
-                let access = self.access(&endpoint)?;
-                if access.key.is_some() && endpoint.is_readable_on_the_way() {
+                let access = self.endpoint_access(&endpoint)?;
+                if access.key.is_some() && endpoint.is_unencrypted() {
                     output.warn(&format!(
                         "the key for {endpoint} is sent without encryption"
                     ));
                 }
-                let client = ModelClient::new(endpoint, access, self.patience())?;
-                Ok(ExamCandidate { client, price })
+                let client = ModelClient::new(endpoint, access, self.request_limits())?;
+                Ok(EvalCandidate { client, price })
             })
             .collect()
     }
 
-    fn check(&self) -> anyhow::Result<()> {
+    fn check_options(&self) -> anyhow::Result<()> {
         let mut names: Vec<_> = self.endpoints.iter().map(ToString::to_string).collect();
         names.sort();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
@@ -139,7 +139,7 @@ impl Models {
         Ok(())
     }
 
-    fn patience(&self) -> RequestLimits {
+    fn request_limits(&self) -> RequestLimits {
         RequestLimits {
             timeout: Duration::from_secs(self.timeout),
             retries: self.retries,
@@ -149,24 +149,24 @@ impl Models {
     }
 
     /// A vendor's key goes to the vendor alone; another host gets the key that was named for it.
-    fn access(&self, endpoint: &ModelEndpoint) -> anyhow::Result<Access> {
+    fn endpoint_access(&self, endpoint: &ModelEndpoint) -> anyhow::Result<Access> {
         if let Some(variable) = endpoint.key_variable() {
             return Ok(Access {
-                key: Some(key(endpoint, variable)?),
+                key: Some(read_key(endpoint, variable)?),
                 ..Access::default()
             });
         }
-        let variable = AtHost::find(&self.key_env, endpoint.host());
+        let variable = HostValue::find_for_host(&self.key_env, endpoint.host());
         Ok(Access {
             key: variable
-                .map(|variable| key(endpoint, variable))
+                .map(|variable| read_key(endpoint, variable))
                 .transpose()?,
-            key_header: AtHost::find(&self.key_header, endpoint.host()).cloned(),
+            key_header: HostValue::find_for_host(&self.key_header, endpoint.host()).cloned(),
             headers: HeaderMap::from_iter(self.header.iter().cloned()),
         })
     }
 
-    fn prices(&self) -> anyhow::Result<Vec<Option<Price>>> {
+    fn parse_prices(&self) -> anyhow::Result<Vec<Option<Price>>> {
         let (input, output) = (&self.price_in, &self.price_out);
         if input.is_empty() && output.is_empty() {
             return Ok(vec![None; self.endpoints.len()]);
@@ -190,17 +190,17 @@ const NO_MODEL: &str = "\
 name one: --model anthropic:MODEL with ANTHROPIC_API_KEY set, --model openai:MODEL with OPENAI_API_KEY set, \
 or --model http://localhost:11434/v1#MODEL; or see what would be sent with --dry-run";
 
-impl<T> AtHost<T> {
+impl<T> HostValue<T> {
     /// Returns the value that was given for the host, or else the value that was given for all
     /// hosts.
-    fn find<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
+    fn find_for_host<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
         let own = said.iter().find(|it| it.host.as_deref() == Some(host));
         let found = own.or_else(|| said.iter().find(|it| it.host.is_none()));
         found.map(|it| &it.value)
     }
 }
 
-fn key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
+fn read_key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     let key = env::var(variable).ok().filter(|key| !key.is_empty());
     key.with_context(|| {
         format!("the environment variable `{variable}`, which holds its key, is not set")
@@ -209,7 +209,7 @@ fn key(endpoint: &ModelEndpoint, variable: &str) -> anyhow::Result<String> {
     .advise(|| format!("set it: export {variable}=…"))
 }
 
-fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {
+fn parse_host_value<T: FromStr>(text: &str) -> Result<HostValue<T>, String> {
     let (host, value) = match text.split_once('=') {
         Some((host, value)) => (Some(host.to_ascii_lowercase()), value),
         None => (None, text),
@@ -218,13 +218,13 @@ fn at_host<T: FromStr>(text: &str) -> Result<AtHost<T>, String> {
         .parse()
         .ok()
         .filter(|_| !value.is_empty() && host.as_deref() != Some(""));
-    Ok(AtHost {
+    Ok(HostValue {
         host,
         value: value.ok_or("write NAME, or HOST=NAME for the models at one host")?,
     })
 }
 
-fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
+fn parse_header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
     let parsed = text.split_once('=').and_then(|(name, value)| {
         let mut value = HeaderValue::try_from(value.trim()).ok()?;
         value.set_sensitive(true);
@@ -234,11 +234,11 @@ fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
 }
 
 /// A value that is no JSON is a text, as in `reasoning_effort=low`.
-fn parameter(text: &str) -> Result<(String, Value), String> {
+fn parse_parameter(text: &str) -> Result<(String, Value), String> {
     let (name, value) = text
         .split_once('=')
         .ok_or("a parameter is NAME=JSON, such as temperature=0")?;
-    if OURS.contains(&name) {
+    if RESERVED_PARAMETERS.contains(&name) {
         return Err(format!("`{name}` is said by Kitbag itself"));
     }
     Ok((
@@ -247,9 +247,9 @@ fn parameter(text: &str) -> Result<(String, Value), String> {
     ))
 }
 
-const OURS: [&str; 5] = ["model", "messages", "tools", "stream", "n"];
+const RESERVED_PARAMETERS: [&str; 5] = ["model", "messages", "tools", "stream", "n"];
 
-fn price(text: &str) -> Result<f64, String> {
+fn parse_price(text: &str) -> Result<f64, String> {
     let price = text
         .parse()
         .ok()

@@ -1,37 +1,42 @@
 //! The texts that a person reads after an exam, and before one.
 
 use kitbag_eval::Record;
-use kitbag_eval::page::{interval, luck, percent, surfaces};
-use kitbag_eval::rehearsal::{Played, Rehearsal, RehearsalShare};
+use kitbag_eval::page::{describe_chance, describe_surfaces, format_interval, format_percent};
+use kitbag_eval::rehearsal::{Rehearsal, RehearsalShare, ScenarioResult};
 use kitbag_eval::report::{Comparison, Group, ModelReport, Rate, ToolCut};
-use kitbag_eval::{ChoiceOutcome, ExamReport, ExamSurface, Stop};
+use kitbag_eval::{ChoiceOutcome, EvalReport, EvalSurface, StopReason};
 
-use super::plan::{ExamPlan, Planned};
+use super::plan::{EvalPlan, PlannedRequests};
 use super::task_figures;
 use crate::cli::output::{count, printable, table};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
 
-pub(super) fn for_people(report: &ExamReport) -> String {
+pub(super) fn format_report(report: &EvalReport) -> String {
     let asked = report.models.iter().filter(|it| it.asked > 0);
-    let mut parts: Vec<String> = asked.map(figures).collect();
-    parts.extend(task_figures::for_people(report));
-    parts.extend(groups(report, "TOOL", |it| &it.by_tool));
-    parts.extend(groups(report, "CATEGORY", |it| &it.by_category));
-    parts.extend(report.comparisons.iter().map(|it| comparison(report, it)));
+    let mut parts: Vec<String> = asked.map(model_table).collect();
+    parts.extend(task_figures::format_tasks(report));
+    parts.extend(group_table(report, "TOOL", |it| &it.by_tool));
+    parts.extend(group_table(report, "CATEGORY", |it| &it.by_category));
+    parts.extend(
+        report
+            .comparisons
+            .iter()
+            .map(|it| comparison_table(report, it)),
+    );
     if !report.scenarios.is_empty() {
-        parts.push(scenarios(&report.scenarios));
+        parts.push(scenario_table(&report.scenarios));
     }
     let wrong = wrong_answers(report);
     if !wrong.is_empty() {
         parts.push(wrong);
     }
-    parts.extend(surfaces(report));
+    parts.extend(describe_surfaces(report));
     parts.push(format!(
         "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
          Tokens are counted with {}; usage is what the endpoint said.",
-        entries(report.prompts.len(), report.tasks.len()),
+        count_entries(report.prompts.len(), report.tasks.len()),
         count(report.tools, "tool"),
         if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
         report.counted_with,
@@ -39,7 +44,7 @@ pub(super) fn for_people(report: &ExamReport) -> String {
     parts.join("\n")
 }
 
-fn entries(prompts: usize, tasks: usize) -> String {
+fn count_entries(prompts: usize, tasks: usize) -> String {
     match (prompts, tasks) {
         (_, 0) => count(prompts, "prompt"),
         (0, _) => count(tasks, "task"),
@@ -47,12 +52,12 @@ fn entries(prompts: usize, tasks: usize) -> String {
     }
 }
 
-pub(super) fn of_plan(plan: &ExamPlan) -> String {
+pub(super) fn format_plan(plan: &EvalPlan) -> String {
     let mut rows = suite_rows(plan);
-    rows.extend(plan.models.iter().flat_map(planned_rows));
+    rows.extend(plan.models.iter().flat_map(request_rows));
     let mut parts = vec![table(["SUITE", &plan.suite], rows)];
     if !plan.rehearsal.scenarios.is_empty() {
-        parts.push(scenarios(&plan.rehearsal.scenarios));
+        parts.push(scenario_table(&plan.rehearsal.scenarios));
     }
     if !plan.rehearsal.misses.is_empty() {
         parts.push(printable(&plan.rehearsal.misses.join("\n")));
@@ -64,7 +69,7 @@ pub(super) fn of_plan(plan: &ExamPlan) -> String {
     parts.join("\n")
 }
 
-fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
+fn suite_rows(plan: &EvalPlan) -> Vec<[String; 2]> {
     let Rehearsal {
         expected,
         paraphrases,
@@ -79,18 +84,24 @@ fn suite_rows(plan: &ExamPlan) -> Vec<[String; 2]> {
         ("tasks", (plan.tasks > 0).then(|| plan.tasks.to_string())),
         ("runs of each", Some(plan.runs.to_string())),
         ("tools", Some(plan.tools.to_string())),
-        ("expected calls that come out right", share(*expected)),
-        ("paraphrased calls that come out right", share(*paraphrases)),
-        ("tasks that their solutions do", share(*tasks)),
+        (
+            "expected calls that come out right",
+            format_share(*expected),
+        ),
+        (
+            "paraphrased calls that come out right",
+            format_share(*paraphrases),
+        ),
+        ("tasks that their solutions do", format_share(*tasks)),
     ];
     let rows = rows.into_iter();
     rows.filter_map(|(name, value)| Some([name.to_owned(), value?]))
         .collect()
 }
 
-fn planned_rows(it: &Planned) -> [[String; 2]; 3] {
+fn request_rows(it: &PlannedRequests) -> [[String; 2]; 3] {
     let name = match it.surface {
-        ExamSurface::All => it.model.clone(),
+        EvalSurface::All => it.model.clone(),
         surface => format!("{}, {surface}", it.model),
     };
     // The number of searches and of calls that a model makes is not known before the exam.
@@ -112,18 +123,18 @@ fn planned_rows(it: &Planned) -> [[String; 2]; 3] {
     ]
 }
 
-fn figures(it: &ModelReport) -> String {
+fn model_table(it: &ModelReport) -> String {
     let answered = format!("{} of {}", it.answered, it.asked);
-    let mut rows = vec![plain("answered", answered)];
-    rows.extend(rates(it));
+    let mut rows = vec![figure_row("answered", answered)];
+    rows.extend(rate_rows(it));
     let definitions = it.tokens.definitions.to_string();
-    rows.push(plain("tokens of the definitions", definitions));
-    rows.extend(measured(it));
+    rows.push(figure_row("tokens of the definitions", definitions));
+    rows.extend(measurement_rows(it));
     let model = printable(&it.short);
     table(["FIGURE", &model, "OF ANSWERS", "95 % INTERVAL"], rows)
 }
 
-fn rates(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
+fn rate_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     let rates = [
         ("right tool", "", it.invocation_accuracy),
         ("right arguments", "", it.argument_accuracy),
@@ -139,15 +150,15 @@ fn rates(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
         let counted = format!("{} of {}{of}", rate.count, rate.of);
         Some([
             name.to_owned(),
-            percent(rate.mean),
+            format_percent(rate.mean),
             counted,
-            interval(&rate),
+            format_interval(&rate),
         ])
     })
 }
 
 /// Returns the figures that not every endpoint and every suite has.
-fn measured(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
+fn measurement_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     let (tokens, latency) = (&it.tokens, it.latency_ms.as_ref());
     let figures = [
         ("turns a prompt", it.turns.map(|it| format!("{it:.1}"))),
@@ -161,7 +172,7 @@ fn measured(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
         ),
         (
             "part of the raw JSON",
-            tokens.share_of_baseline.map(percent),
+            tokens.share_of_baseline.map(format_percent),
         ),
         (
             "usage, read and written",
@@ -175,16 +186,16 @@ fn measured(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
     ];
     figures
         .into_iter()
-        .filter_map(|(name, value)| Some(plain(name, value?)))
+        .filter_map(|(name, value)| Some(figure_row(name, value?)))
 }
 
-fn plain(name: &str, value: String) -> [String; 4] {
+fn figure_row(name: &str, value: String) -> [String; 4] {
     [name.to_owned(), value, String::new(), String::new()]
 }
 
 /// Returns nothing if there is a single group, which has the figures of the whole.
-fn groups(
-    report: &ExamReport,
+fn group_table(
+    report: &EvalReport,
     heading: &str,
     groups: fn(&ModelReport) -> &[Group],
 ) -> Option<String> {
@@ -200,56 +211,61 @@ fn group_row(model: &ModelReport, group: &Group) -> [String; 4] {
     [
         group.name.clone(),
         model.short.clone(),
-        counted(group.right_tool),
-        counted(group.right_arguments),
+        count_of(group.right_tool),
+        count_of(group.right_arguments),
     ]
 }
 
-fn counted(rate: Option<Rate>) -> String {
+fn count_of(rate: Option<Rate>) -> String {
     rate.map_or_else(|| "–".to_owned(), |it| format!("{} of {}", it.count, it.of))
 }
 
-fn comparison(report: &ExamReport, it: &Comparison) -> String {
-    let first = report.short(&it.first, it.first_surface);
-    let second = report.short(&it.second, it.second_surface);
+fn comparison_table(report: &EvalReport, it: &Comparison) -> String {
+    let first = report.short_name(&it.first, it.first_surface);
+    let second = report.short_name(&it.second, it.second_surface);
     let rows = [
-        compared(first, &it.first_better),
-        compared(second, &it.second_better),
+        comparison_row(first, &it.first_better),
+        comparison_row(second, &it.second_better),
         [
             "both equally often".to_owned(),
             it.alike.to_string(),
             String::new(),
         ],
     ];
-    table(["RIGHT", "PROMPTS", "WHICH"], rows) + &luck(it).unwrap_or_default() + "\n"
+    table(["RIGHT", "PROMPTS", "WHICH"], rows) + &describe_chance(it).unwrap_or_default() + "\n"
 }
 
-fn compared(model: &str, prompts: &[String]) -> [String; 3] {
+fn comparison_row(model: &str, prompts: &[String]) -> [String; 3] {
     let name = format!("{model} more often");
     [name, prompts.len().to_string(), prompts.join(", ")]
 }
 
 /// Returns the reasons for which the figures may be worse than the model.
-pub(super) fn warnings(report: &ExamReport) -> Vec<String> {
-    let kinds: [fn(&ModelReport) -> Option<String>; 4] = [cut_list, cut_off, out_of_turns, untold];
+pub(super) fn warnings(report: &EvalReport) -> Vec<String> {
+    let kinds: [fn(&ModelReport) -> Option<String>; 4] = [
+        warn_of_cut_list,
+        warn_of_cut_off,
+        warn_of_turn_limit,
+        warn_of_unsent_errors,
+    ];
     let mut warnings = Vec::new();
     for kind in kinds {
         for model in &report.models {
-            let name = report.long(&model.model, model.surface);
+            let name = report.long_name(&model.model, model.surface);
             warnings.extend(kind(model).map(|warning| format!("{name}: {warning}")));
         }
     }
     warnings
 }
 
-fn cut_list(it: &ModelReport) -> Option<String> {
+fn warn_of_cut_list(it: &ModelReport) -> Option<String> {
     let ToolCut { listed, shown } = it.cut?;
     Some(format!(
         "a request may name {shown} tools, so it was shown the first {shown} of {listed}"
     ))
 }
 
-fn cut_off(it: &ModelReport) -> Option<String> {
+fn warn_of_cut_off(it: &ModelReport) -> Option<String> {
     let answers = count(it.cut_off, "answer");
     (it.cut_off > 0).then(|| {
         format!(
@@ -258,7 +274,7 @@ fn cut_off(it: &ModelReport) -> Option<String> {
     })
 }
 
-fn out_of_turns(it: &ModelReport) -> Option<String> {
+fn warn_of_turn_limit(it: &ModelReport) -> Option<String> {
     let records = it.records.iter();
     let ended = records.filter(|it| it.outcome() == ChoiceOutcome::OutOfTurns);
     let tasks = it.tasks.as_ref().map_or(0, |it| it.out_of_turns);
@@ -271,23 +287,25 @@ fn out_of_turns(it: &ModelReport) -> Option<String> {
     }
 }
 
-fn untold(it: &ModelReport) -> Option<String> {
+fn warn_of_unsent_errors(it: &ModelReport) -> Option<String> {
     let records = it.records.iter();
-    let untold: Vec<_> = records.filter_map(|it| it.untold.as_deref()).collect();
+    let untold: Vec<_> = records
+        .filter_map(|it| it.unsent_error.as_deref())
+        .collect();
     let (first, times) = (untold.first()?, count(untold.len(), "error"));
     Some(format!(
         "{times} of calls could not be shown to it, so it could not try again: {first}"
     ))
 }
 
-fn scenarios(played: &[Played]) -> String {
+fn scenario_table(played: &[ScenarioResult]) -> String {
     table(
         ["SCENARIO", "TITLE", "CALLS", "RESULT"],
         played.iter().map(scenario_row),
     )
 }
 
-fn scenario_row(it: &Played) -> [String; 4] {
+fn scenario_row(it: &ScenarioResult) -> [String; 4] {
     let result = it.problem.as_deref().unwrap_or("reached");
     [
         it.id.clone(),
@@ -297,7 +315,7 @@ fn scenario_row(it: &Played) -> [String; 4] {
     ]
 }
 
-fn wrong_answers(report: &ExamReport) -> String {
+fn wrong_answers(report: &EvalReport) -> String {
     let records = report.models.iter().flat_map(|it| &it.records);
     let wrong: Vec<&Record> = records
         .filter(|it| it.outcome() != ChoiceOutcome::Right)
@@ -316,10 +334,10 @@ fn wrong_answers(report: &ExamReport) -> String {
     }
 }
 
-fn wrong_row(report: &ExamReport, it: &Record) -> [String; 4] {
+fn wrong_row(report: &EvalReport, it: &Record) -> [String; 4] {
     [
         it.prompt.clone(),
-        report.short(&it.model, it.surface).to_owned(),
+        report.short_name(&it.model, it.surface).to_owned(),
         it.outcome().as_str().to_owned(),
         called_or_said(it),
     ]
@@ -329,18 +347,18 @@ fn called_or_said(it: &Record) -> String {
     let first = it.calls.first();
     let why = first
         .and_then(|it| it.why.as_deref())
-        .or(it.stop.map(Stop::as_str));
-    let looked = it.looked.last().filter(|_| first.is_none());
+        .or(it.stop.map(StopReason::as_str));
+    let looked = it.discovery_calls.last().filter(|_| first.is_none());
     let said = [
         first.map(ToString::to_string),
         looked.map(|it| format!("last: {it}")),
-        it.words.clone(),
+        it.text.clone(),
         why.map(str::to_owned),
     ];
     said.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// Returns nothing if the suite has nothing of the kind.
-fn share(share: RehearsalShare) -> Option<String> {
+fn format_share(share: RehearsalShare) -> Option<String> {
     (share.total > 0).then(|| format!("{} of {}", share.right, share.total))
 }

@@ -3,9 +3,9 @@
 
 mod agents;
 mod candidates;
+mod environments;
 mod figures;
 mod learning;
-mod places;
 mod plan;
 mod retrieval;
 mod server;

@@ -3,35 +3,35 @@
 use std::process::ExitCode;
 
 use kitbag_budget::count;
-use kitbag_eval::rehearsal::{Rehearsal, rehearse};
-use kitbag_eval::{ExamSurface, ModelEndpoint, ShownSurface, Suite};
+use kitbag_eval::rehearsal::{Rehearsal, rehearse_suite};
+use kitbag_eval::{EvalSurface, ModelEndpoint, ShownSurface, Suite};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::agents::TOKENIZER;
+use super::environments::GatewayEnvironments;
 use super::figures;
-use super::places::ExamPlaces;
-use super::server::Examined;
+use super::server::EvalGateway;
 use crate::cli::exit_code;
 use crate::cli::output::Output;
 
 /// The requests that would be sent, and what the server makes of the suite.
 #[derive(Debug, Serialize)]
-pub(super) struct ExamPlan {
+pub(super) struct EvalPlan {
     pub(super) suite: String,
     pub(super) prompts: usize,
     pub(super) tasks: usize,
     pub(super) runs: u32,
     pub(super) tools: usize,
     pub(super) counted_with: &'static str,
-    pub(super) models: Vec<Planned>,
+    pub(super) models: Vec<PlannedRequests>,
     pub(super) rehearsal: Rehearsal,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct Planned {
+pub(super) struct PlannedRequests {
     pub(super) model: String,
-    pub(super) surface: ExamSurface,
+    pub(super) surface: EvalSurface,
     /// The number of requests if every prompt is answered in one turn, which on the surface of
     /// every tool means that no call fails.
     pub(super) requests: usize,
@@ -46,37 +46,37 @@ pub(super) struct Planned {
 }
 
 /// An exam that is planned and not sat.
-pub(super) struct Planning<'a> {
+pub(super) struct EvalPlanner<'a> {
     pub(super) suite: &'a Suite,
-    pub(super) examined: &'a Examined,
-    pub(super) places: &'a ExamPlaces<'a>,
+    pub(super) examined: &'a EvalGateway,
+    pub(super) places: &'a GatewayEnvironments<'a>,
     pub(super) surfaces: &'a [ShownSurface<'a>],
     pub(super) endpoints: &'a [ModelEndpoint],
     /// The number of times that each prompt would be put.
     pub(super) runs: u32,
 }
 
-impl Planning<'_> {
-    pub(super) async fn rehearsed(&self, output: Output) -> anyhow::Result<ExitCode> {
-        let server = self.examined.server();
+impl EvalPlanner<'_> {
+    pub(super) async fn rehearse(&self, output: Output) -> anyhow::Result<ExitCode> {
+        let server = self.examined.tool_caller();
         let rehearsing = async {
-            let mut rehearsal = rehearse(self.suite, &server).await;
-            Box::pin(rehearsal.solve(self.suite, self.places)).await;
+            let mut rehearsal = rehearse_suite(self.suite, &server).await;
+            Box::pin(rehearsal.try_solutions(self.suite, self.places)).await;
             rehearsal
         };
-        let plan = ExamPlan {
+        let plan = EvalPlan {
             suite: self.suite.name.clone(),
             prompts: self.suite.prompts.len(),
             tasks: self.suite.tasks.len(),
             runs: self.runs,
             tools: self.examined.tools.len(),
             counted_with: TOKENIZER,
-            models: self.models(),
+            models: self.planned_models(),
             rehearsal: output
                 .during("Trying the suite on the server", rehearsing)
                 .await,
         };
-        output.show(&plan, figures::of_plan)?;
+        output.show(&plan, figures::format_plan)?;
         let Rehearsal {
             expected,
             scenarios,
@@ -89,15 +89,19 @@ impl Planning<'_> {
         Ok(exit_code(flawless))
     }
 
-    fn models(&self) -> Vec<Planned> {
+    fn planned_models(&self) -> Vec<PlannedRequests> {
         let mut models = Vec::new();
         for endpoint in self.endpoints {
-            models.extend(self.surfaces.iter().map(|it| self.planned(endpoint, it)));
+            models.extend(
+                self.surfaces
+                    .iter()
+                    .map(|it| self.plan_requests(endpoint, it)),
+            );
         }
         models
     }
 
-    fn planned(&self, endpoint: &ModelEndpoint, shown: &ShownSurface<'_>) -> Planned {
+    fn plan_requests(&self, endpoint: &ModelEndpoint, shown: &ShownSurface<'_>) -> PlannedRequests {
         let runs = self.runs as usize;
         let prompts = match shown.surface.judges_first_calls() {
             true => self.suite.prompts.as_slice(),
@@ -107,16 +111,17 @@ impl Planning<'_> {
         let texts = prompts.iter().map(|it| it.prompt.as_str());
         let texts = texts.chain(tasks.iter().map(|it| it.request.as_str()));
         let prompt_tokens: usize = texts.map(count).sum();
-        let definition_tokens = count(&Value::from(endpoint.definitions(shown.tools)).to_string());
+        let definition_tokens =
+            count(&Value::from(endpoint.tool_definitions(shown.tools)).to_string());
         let requests = (prompts.len() + tasks.len()) * runs;
         let most_turns =
             prompts.len() * shown.max_turns as usize + tasks.len() * shown.task_turns as usize;
-        Planned {
+        PlannedRequests {
             model: endpoint.to_string(),
             surface: shown.surface,
             requests,
             most_requests: most_turns * runs,
-            several_turns: shown.surface != ExamSurface::All || !tasks.is_empty(),
+            several_turns: shown.surface != EvalSurface::All || !tasks.is_empty(),
             definition_tokens,
             input_tokens: requests * definition_tokens + runs * prompt_tokens,
         }

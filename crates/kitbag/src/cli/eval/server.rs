@@ -8,12 +8,12 @@ use clap::Args;
 use clap_complete::ArgValueCandidates;
 use kitbag_config::Config;
 use kitbag_domain::{Launch, Reach, ServerName, Template};
-use kitbag_eval::{Called, Carried, ExamSurface, ExamTool, ExamTools, ReachedCall};
+use kitbag_eval::{EvalSurface, EvalTool, EvalTools, ReachedCall, SurfaceResult, ToolResult};
 use kitbag_upstream::{ServerKind, ServerLimits, ServerSpec};
 use kitbag_wire::Raw;
 use serde_json::{Map, Value};
 
-use super::places::shown;
+use super::environments::gateway_surface;
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::advised;
@@ -38,8 +38,8 @@ pub(super) struct ServerChoice {
 }
 
 /// A gateway with the servers that are examined.
-pub(super) struct Examined {
-    pub(super) tools: ExamTools,
+pub(super) struct EvalGateway {
+    pub(super) tools: EvalTools,
     app: App,
     names: ToolNames,
 }
@@ -53,12 +53,12 @@ pub(super) struct ToolNames {
 
 impl ToolNames {
     /// Returns the name that the endpoint has for a tool of the suite.
-    pub(super) fn exposed<'a>(&'a self, tool: &'a str) -> &'a str {
+    pub(super) fn exposed_name<'a>(&'a self, tool: &'a str) -> &'a str {
         self.exposed.get(tool).map_or(tool, String::as_str)
     }
 
     /// Returns the name that the suite has for a tool of the endpoint.
-    pub(super) fn spelt(&self, tool: String) -> String {
+    pub(super) fn suite_name(&self, tool: String) -> String {
         self.spelt.get(&tool).cloned().unwrap_or(tool)
     }
 }
@@ -66,17 +66,17 @@ impl ToolNames {
 impl ServerChoice {
     /// Returns the configuration without the servers that are not examined.
     pub(super) fn config(&self, invocation: &Invocation) -> anyhow::Result<Config> {
-        Ok(self.narrow(invocation.config()?)?.0)
+        Ok(self.narrow_config(invocation.config()?)?.0)
     }
 
     /// Opens a gateway over a configuration that [`Self::config`] returned.
-    pub(super) async fn open(
+    pub(super) async fn open_gateway(
         &self,
         narrowed: &Config,
         invocation: &Invocation,
-    ) -> anyhow::Result<Examined> {
+    ) -> anyhow::Result<EvalGateway> {
         let config = invocation.config()?;
-        let (_, wanted) = self.narrow(config.clone())?;
+        let (_, wanted) = self.narrow_config(config.clone())?;
         let app = App::open(narrowed).await?;
         know_all(&app, invocation.output).await;
         let mut rows = app.tools();
@@ -85,24 +85,24 @@ impl ServerChoice {
             app.close().await;
             return Err(no_tools(wanted.as_ref(), &config));
         }
-        Ok(Examined::new(app, rows, wanted.is_some()))
+        Ok(EvalGateway::new(app, rows, wanted.is_some()))
     }
 
     /// Returns the configuration to examine, with the name of the server if it is one server. The
     /// other servers need not even be started.
-    fn narrow(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
+    fn narrow_config(&self, mut config: Config) -> anyhow::Result<(Config, Option<ServerName>)> {
         if self.all {
             return Ok((config, None));
         }
         let name = match (&self.server, self.command.is_empty()) {
             (Some(name), _) => name.clone(),
-            (None, true) => DEFAULT.parse()?,
-            (None, false) => LAUNCHED.parse()?,
+            (None, true) => DEFAULT_SERVER.parse()?,
+            (None, false) => LAUNCHED_SERVER.parse()?,
         };
         if let Some((command, args)) = self.command.split_first() {
             config
                 .servers
-                .insert(name.clone(), launched(name.clone(), command, args));
+                .insert(name.clone(), launched_server(name.clone(), command, args));
         } else if !config.servers.contains_key(&name) && config.disabled.contains_key(&name) {
             bail!("the server `{name}` is switched off");
         }
@@ -113,10 +113,10 @@ impl ServerChoice {
     }
 }
 
-const DEFAULT: &str = "agents";
-const LAUNCHED: &str = "exam";
+const DEFAULT_SERVER: &str = "agents";
+const LAUNCHED_SERVER: &str = "exam";
 
-impl Examined {
+impl EvalGateway {
     /// Models see the tools of a single server under the server's own names, where their formats
     /// permit those.
     fn new(app: App, rows: Vec<ToolRow>, single: bool) -> Self {
@@ -138,10 +138,10 @@ impl Examined {
             // A long name is shortened at the endpoint, and a suite need not know how.
             let whole = format!("{}__{}", row.server, row.tool);
             let aliases = vec![row.name, row.tool, whole];
-            tools.push(ExamTool::new(shown, aliases, &definition));
+            tools.push(EvalTool::new(shown, aliases, &definition));
         }
         Self {
-            tools: ExamTools::new(tools),
+            tools: EvalTools::new(tools),
             app,
             names: ToolNames { exposed, spelt },
         }
@@ -157,76 +157,80 @@ impl Examined {
 
     /// Returns the tools that a model is shown on a surface at first. To prompts on the surface of
     /// every tool, those of a single server have the server's own names.
-    pub(super) async fn shown(&self, surface: ExamSurface) -> anyhow::Result<ExamTools> {
-        if surface == ExamSurface::All {
+    pub(super) async fn shown_tools(&self, surface: EvalSurface) -> anyhow::Result<EvalTools> {
+        if surface == EvalSurface::All {
             return Ok(self.tools.clone());
         }
         let client = MeasuredClient {
-            surface: shown(surface),
+            surface: gateway_surface(surface),
             id: "plan".to_owned(),
         };
         let listed = self.app.list_for(&client).await?;
-        Ok(ExamTools::new(listed.iter().map(own_tool).collect()))
+        Ok(EvalTools::new(
+            listed.iter().map(parse_listed_tool).collect(),
+        ))
     }
 
     /// Makes tools searchable, as they are behind a gateway that has been running for a while.
-    pub(super) async fn index(&self) -> anyhow::Result<()> {
+    pub(super) async fn index_tools(&self) -> anyhow::Result<()> {
         self.app.index_in_part().await
     }
 
     /// Makes a call of a model that was shown this surface.
     pub(super) async fn carry(
         &self,
-        on: ExamSurface,
+        on: EvalSurface,
         tool: String,
         arguments: Map<String, Value>,
-    ) -> Carried {
+    ) -> SurfaceResult {
         match on {
-            ExamSurface::All => {
+            EvalSurface::All => {
                 let called = self.call(&tool, arguments.clone()).await;
-                Carried::straight(tool, arguments, called)
+                SurfaceResult::from_direct_call(tool, arguments, called)
             }
-            _ => self.search(&tool, arguments).await,
+            _ => self.call_search_tool(&tool, arguments).await,
         }
     }
 
-    async fn search(&self, tool: &str, arguments: Map<String, Value>) -> Carried {
+    async fn call_search_tool(&self, tool: &str, arguments: Map<String, Value>) -> SurfaceResult {
         let answered = match self.app.measure_search(tool, arguments).await {
             Ok(answered) => answered,
             Err(failure) => {
-                return Carried {
-                    told: failure.to_string(),
+                return SurfaceResult {
+                    text: failure.to_string(),
                     failed: true,
                     reached: None,
                 };
             }
         };
-        let Called {
-            text: told, failed, ..
-        } = called(&answered.told);
+        let ToolResult { text, failed, .. } = parse_result(&answered.told);
         let reached = answered.reached.map(|it| ReachedCall {
-            tool: self.names.spelt(it.tool),
+            tool: self.names.suite_name(it.tool),
             // Arguments that are no object were refused, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
-            called: called(&it.result),
-            also: it.also,
+            called: parse_result(&it.result),
+            extra_calls: it.also,
         });
-        Carried {
-            told,
+        SurfaceResult {
+            text,
             failed,
             reached,
         }
     }
 
-    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> Called {
-        match self.app.measure(self.names.exposed(tool), arguments).await {
-            Ok(result) => Called::new(&result),
-            Err(error) => Called::failure(format!("{error:#}")),
+    pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> ToolResult {
+        match self
+            .app
+            .measure(self.names.exposed_name(tool), arguments)
+            .await
+        {
+            Ok(result) => ToolResult::new(&result),
+            Err(error) => ToolResult::from_error(format!("{error:#}")),
         }
     }
 
     /// Returns the function by which a suite calls the server's tools.
-    pub(super) fn server(&self) -> impl AsyncFn(String, Map<String, Value>) -> Called {
+    pub(super) fn tool_caller(&self) -> impl AsyncFn(String, Map<String, Value>) -> ToolResult {
         async |tool, given| self.call(&tool, given).await
     }
 
@@ -235,23 +239,23 @@ impl Examined {
     }
 }
 
-pub(super) fn called(result: &Raw) -> Called {
+pub(super) fn parse_result(result: &Raw) -> ToolResult {
     match serde_json::from_str(result.get()) {
-        Ok(result) => Called::new(&result),
-        Err(error) => Called::failure(error.to_string()),
+        Ok(result) => ToolResult::new(&result),
+        Err(error) => ToolResult::from_error(error.to_string()),
     }
 }
 
 /// One of the tools that are always there, which goes by the same name everywhere.
-pub(super) fn own_tool(definition: &Value) -> ExamTool {
+pub(super) fn parse_listed_tool(definition: &Value) -> EvalTool {
     let name = definition
         .get("name")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    ExamTool::new(name.to_owned(), Vec::new(), definition)
+    EvalTool::new(name.to_owned(), Vec::new(), definition)
 }
 
-fn launched(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
+fn launched_server(name: ServerName, command: &str, args: &[String]) -> ServerSpec {
     let launch = Launch {
         command: Template::new(command),
         args: args.iter().map(Template::new).collect(),

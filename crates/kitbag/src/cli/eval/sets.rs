@@ -21,7 +21,7 @@ use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::ToolSource;
 use kitbag_gateway::secrets::vault;
 use kitbag_gateway::state::clock::now;
-use kitbag_gateway::state::store_place::store_address;
+use kitbag_gateway::state::store_address::store_address;
 
 #[derive(Debug, Deserialize)]
 struct ToolLine {
@@ -60,7 +60,7 @@ pub(super) async fn capability_index(invocation: &Invocation) -> anyhow::Result<
 }
 
 /// Indexes these tools alone, apart from those that the gateway serves.
-pub(super) async fn indexed(
+pub(super) async fn index_tools(
     tools: Vec<ToolSource>,
     index: &CapabilityIndex,
     with_vectors: bool,
@@ -77,7 +77,7 @@ pub(super) async fn indexed(
 }
 
 /// Embeds a request. A measurement by words alone would be one of something else, so it ends.
-pub(super) async fn embedded_request(
+pub(super) async fn embed_request(
     index: &CapabilityIndex,
     text: &str,
 ) -> anyhow::Result<EmbeddedIntent> {

@@ -2,9 +2,9 @@
 
 use anyhow::bail;
 use clap::Args;
-use kitbag_eval::{ExamSurface, ExamTools, ShownSurface, Suite};
+use kitbag_eval::{EvalSurface, EvalTools, ShownSurface, Suite};
 
-use super::server::Examined;
+use super::server::EvalGateway;
 use crate::cli::failure::Advise as _;
 
 /// The turns are enough to search twice, to read two definitions, to call, and to call again after
@@ -15,7 +15,7 @@ const USUAL_TASK_TURNS: u32 = 16;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Surfaces")]
-pub(super) struct ExamSurfaces {
+pub(super) struct SurfaceChoice {
     /// The tools that models are shown: all (every tool), search (the four tools that find and
     /// call the others), adaptive (those, and a list that follows the model), code (the tools that
     /// run programs); several are compared. Adaptive and code are for tasks.
@@ -25,7 +25,7 @@ pub(super) struct ExamSurfaces {
         value_delimiter = ',',
         default_value = "all"
     )]
-    surfaces: Vec<ExamSurface>,
+    surfaces: Vec<EvalSurface>,
     /// Answers a model may give: 16 for a task, and 6 to a prompt on the surface search, unless
     /// given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
@@ -33,12 +33,12 @@ pub(super) struct ExamSurfaces {
 }
 
 /// A surface, and the tools that it lists at first.
-pub(super) type ListedSurface = (ExamSurface, ExamTools);
+pub(super) type ListedSurface = (EvalSurface, EvalTools);
 
-impl ExamSurfaces {
+impl SurfaceChoice {
     /// Refuses combinations of options that mean nothing for the suite.
-    pub(super) fn check(&self, suite: &Suite) -> anyhow::Result<()> {
-        let twice = ExamSurface::ALL
+    pub(super) fn check_suite(&self, suite: &Suite) -> anyhow::Result<()> {
+        let twice = EvalSurface::ALL
             .into_iter()
             .find(|it| self.surfaces.iter().filter(|on| *on == it).count() > 1);
         if let Some(surface) = twice {
@@ -47,7 +47,7 @@ impl ExamSurfaces {
         if !suite.tasks.is_empty() {
             return Ok(());
         }
-        if self.max_turns.is_some() && !self.surfaces.contains(&ExamSurface::Search) {
+        if self.max_turns.is_some() && !self.surfaces.contains(&EvalSurface::Search) {
             bail!(
                 "--max-turns is for --surface search and for tasks; a model that is shown every tool calls one at once"
             );
@@ -63,16 +63,19 @@ impl ExamSurfaces {
     }
 
     /// Returns the surfaces in the order in which they were named.
-    pub(super) async fn listed(&self, examined: &Examined) -> anyhow::Result<Vec<ListedSurface>> {
+    pub(super) async fn list_surfaces(
+        &self,
+        examined: &EvalGateway,
+    ) -> anyhow::Result<Vec<ListedSurface>> {
         let mut listed = Vec::with_capacity(self.surfaces.len());
         for surface in &self.surfaces {
-            listed.push((*surface, examined.shown(*surface).await?));
+            listed.push((*surface, examined.shown_tools(*surface).await?));
         }
         Ok(listed)
     }
 
     /// Returns the surfaces with the turns that models have on them.
-    pub(super) fn shown<'a>(&self, listed: &'a [ListedSurface]) -> Vec<ShownSurface<'a>> {
+    pub(super) fn shown_surfaces<'a>(&self, listed: &'a [ListedSurface]) -> Vec<ShownSurface<'a>> {
         let turns = self.max_turns.unwrap_or(USUAL_TURNS);
         let task_turns = self.max_turns.unwrap_or(USUAL_TASK_TURNS);
         let listed = listed.iter();
@@ -83,6 +86,6 @@ impl ExamSurfaces {
 
     /// True if a model can search on one of the surfaces.
     pub(super) fn has_search(&self) -> bool {
-        self.surfaces.iter().any(|it| *it != ExamSurface::All)
+        self.surfaces.iter().any(|it| *it != EvalSurface::All)
     }
 }

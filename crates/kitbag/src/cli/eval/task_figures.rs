@@ -1,9 +1,9 @@
 //! The text that a person reads about the tasks of an exam: the surfaces side by side, and the tasks
 //! that were not done.
 
-use kitbag_eval::page::{interval, percent};
-use kitbag_eval::report::{ExamReport, ModelReport, TaskFigures};
-use kitbag_eval::{Record, Stop};
+use kitbag_eval::page::{format_interval, format_percent};
+use kitbag_eval::report::{EvalReport, ModelReport, TaskFigures};
+use kitbag_eval::{Record, StopReason};
 
 use crate::cli::output::table;
 
@@ -11,14 +11,16 @@ use crate::cli::output::table;
 const ENOUGH: usize = 20;
 
 /// Returns nothing for a suite without tasks.
-pub(super) fn for_people(report: &ExamReport) -> Vec<String> {
-    let rows: Vec<_> = figures(report).map(|(it, tasks)| row(it, tasks)).collect();
+pub(super) fn format_tasks(report: &EvalReport) -> Vec<String> {
+    let rows: Vec<_> = models_with_tasks(report)
+        .map(|(it, tasks)| model_row(it, tasks))
+        .collect();
     if rows.is_empty() {
         return Vec::new();
     }
     let mut parts = vec![table(HEADINGS, rows)];
-    parts.extend(not_done(report));
-    parts.push(remark(report));
+    parts.extend(failed_table(report));
+    parts.push(footnote(report));
     parts
 }
 
@@ -34,37 +36,37 @@ const HEADINGS: [&str; 9] = [
     "COST",
 ];
 
-fn figures(report: &ExamReport) -> impl Iterator<Item = (&ModelReport, &TaskFigures)> {
+fn models_with_tasks(report: &EvalReport) -> impl Iterator<Item = (&ModelReport, &TaskFigures)> {
     let models = report.models.iter();
     models.filter_map(|it| Some((it, it.tasks.as_ref()?)))
 }
 
-fn row(model: &ModelReport, tasks: &TaskFigures) -> [String; 9] {
+fn model_row(model: &ModelReport, tasks: &TaskFigures) -> [String; 9] {
     let done = tasks.done.as_ref();
     let tokens = tasks.tokens;
     [
         model.short.clone(),
-        known(done.map(|it| format!("{} of {}", it.count, it.of))),
-        known(done.map(|it| percent(it.mean))),
-        known(done.map(interval)),
-        known(tasks.turns.map(tenths)),
-        known(tasks.calls.map(tenths)),
-        known(tasks.failed_calls.map(tenths)),
-        known(tokens.map(|it| format!("{:.0}, {:.0}", it.read, it.written))),
-        known(tasks.cost_usd.map(|it| format!("{it:.4} USD"))),
+        known_or_dash(done.map(|it| format!("{} of {}", it.count, it.of))),
+        known_or_dash(done.map(|it| format_percent(it.mean))),
+        known_or_dash(done.map(format_interval)),
+        known_or_dash(tasks.turns.map(format_tenths)),
+        known_or_dash(tasks.calls.map(format_tenths)),
+        known_or_dash(tasks.failed_calls.map(format_tenths)),
+        known_or_dash(tokens.map(|it| format!("{:.0}, {:.0}", it.read, it.written))),
+        known_or_dash(tasks.cost_usd.map(|it| format!("{it:.4} USD"))),
     ]
 }
 
-fn known(figure: Option<String>) -> String {
+fn known_or_dash(figure: Option<String>) -> String {
     figure.unwrap_or_else(|| "–".to_owned())
 }
 
-fn tenths(figure: f64) -> String {
+fn format_tenths(figure: f64) -> String {
     format!("{figure:.1}")
 }
 
-fn not_done(report: &ExamReport) -> Option<String> {
-    let records = figures(report).flat_map(|(_, tasks)| &tasks.records);
+fn failed_table(report: &EvalReport) -> Option<String> {
+    let records = models_with_tasks(report).flat_map(|(_, tasks)| &tasks.records);
     let failed: Vec<&Record> = records.filter(|it| !it.is_right()).collect();
     if failed.is_empty() {
         return None;
@@ -77,19 +79,20 @@ fn not_done(report: &ExamReport) -> Option<String> {
     })
 }
 
-fn failed_row(report: &ExamReport, it: &Record) -> [String; 3] {
+fn failed_row(report: &EvalReport, it: &Record) -> [String; 3] {
     let faults = it.task.iter().flat_map(|task| &task.faults).cloned();
-    let stop = it.stop.map(Stop::as_str).map(str::to_owned);
+    let stop = it.stop.map(StopReason::as_str).map(str::to_owned);
     let why: Vec<String> = stop.into_iter().chain(faults).collect();
     [
         it.prompt.clone(),
-        report.short(&it.model, it.surface).to_owned(),
+        report.short_name(&it.model, it.surface).to_owned(),
         why.join("\n"),
     ]
 }
 
-fn remark(report: &ExamReport) -> String {
-    let by_endpoint = figures(report).all(|(_, it)| it.tokens.is_some_and(|it| it.by_endpoint));
+fn footnote(report: &EvalReport) -> String {
+    let by_endpoint =
+        models_with_tasks(report).all(|(_, it)| it.tokens.is_some_and(|it| it.by_endpoint));
     let counted = match by_endpoint {
         true => "as the endpoint counted them".to_owned(),
         false => format!(

@@ -55,7 +55,7 @@ pub(super) fn hook_command(
 /// The flags that lead to the configuration and the data that are meant now.
 fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
     invocation.refuse_passing_store()?;
-    let own = std::path::absolute(invocation.at.editable()?)?;
+    let own = std::path::absolute(invocation.at.editable_file()?)?;
     let mut flags = vec!["--config".to_owned(), text(&own)];
     if invocation.at.overrides.data_dir.is_some() {
         let data_dir = std::path::absolute(&config.data_dir)?;
@@ -65,7 +65,7 @@ fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec
 }
 
 pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
-    if !config.serve.keyless() {
+    if !config.serve.allows_keyless() {
         return Err(anyhow!(
             "connecting over HTTP needs a key, and a key does not belong into a readable file"
         ))

@@ -89,7 +89,7 @@ pub(super) async fn install(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let places = places(&invocation.at.around)?;
+    let places = places(&invocation.at.environment)?;
     edited(check_editable(&spot, &places))?;
     let config = invocation.config()?;
     let door = if arguments.http {
@@ -149,7 +149,7 @@ pub(super) fn uninstall(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let places = places(&invocation.at.around)?;
+    let places = places(&invocation.at.environment)?;
     let TakenOut { hook, server } = edited(take_out(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
     let of_server = left(&server, path, "Kitbag", &backup_of(path));
@@ -204,7 +204,7 @@ impl InstallTarget {
         };
         let spot = self
             .client
-            .file_to_edit(&places(&invocation.at.around)?, scope);
+            .file_to_edit(&places(&invocation.at.environment)?, scope);
         spot.ok_or_else(|| {
             anyhow!(
                 "{} has no configuration of its own for a project",
@@ -296,7 +296,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
 
 /// Returns the servers that stand in the file that Kitbag goes into.
 fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(spot, &places(&invocation.at.around)?);
+    let mut found = open(spot, &places(&invocation.at.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }

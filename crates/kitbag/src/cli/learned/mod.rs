@@ -1,8 +1,10 @@
-//! `kitbag learned`: what the use of tools has taught, and how it is forgotten.
+//! `kitbag learned`: the lessons and priors that come from the use of tools.
 //!
+//! - `priors`: success rate, latency and cost of each tool
 //! - `text`: lessons for people and programs; `exchange`: lessons to and from files
 
 mod exchange;
+pub(super) mod priors;
 mod text;
 
 use std::path::PathBuf;
@@ -21,7 +23,7 @@ use super::output::{count, table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
-/// Show what the use of tools has taught, and forget it.
+/// Show, export and forget what was learned from the use of tools.
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -36,12 +38,20 @@ Examples:
   kitbag learned forget --tool github__create_issue
   kitbag learned forget --tenant acme --before 30d
   kitbag learned export --output lessons.jsonl
+  kitbag learned priors show
 
 A lesson says that in a context like this, that tool was used, failed or was
 passed over. `kitbag search --explain` names the lessons behind a rank.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    #[command(flatten)]
+    Lessons(LessonsVerb),
+    Priors(priors::Arguments),
+}
+
+#[derive(Debug, Subcommand)]
+enum LessonsVerb {
     /// Show the tools of which something was learned.
     #[command(
         visible_alias = "ls",
@@ -113,17 +123,24 @@ struct ForgottenLessons {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let config = invocation.config()?;
-    let store = open_store(&config, "the lessons cannot be reached").await?;
     match arguments.verb {
-        Verb::List(of) => list(&store, of, invocation).await?,
-        Verb::Show { tool, of } => show(&store, tool, of, invocation).await?,
-        Verb::Forget(wanted) => forget(&store, wanted, invocation).await?,
-        Verb::Export { of, output } => {
+        Verb::Lessons(verb) => run_lessons(verb, invocation).await,
+        Verb::Priors(arguments) => priors::run(arguments, invocation).await,
+    }
+}
+
+async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let store = open_store(&config, "cannot open the stored lessons").await?;
+    match verb {
+        LessonsVerb::List(of) => list(&store, of, invocation).await?,
+        LessonsVerb::Show { tool, of } => show(&store, tool, of, invocation).await?,
+        LessonsVerb::Forget(wanted) => forget(&store, wanted, invocation).await?,
+        LessonsVerb::Export { of, output } => {
             let lessons = store.lessons(&of.filter()).await?;
             exchange::export(&lessons, output.as_deref(), invocation)?;
         }
-        Verb::Import { file, tenant } => {
+        LessonsVerb::Import { file, tenant } => {
             exchange::import(&store, &file, tenant.as_ref(), invocation).await?;
         }
     }

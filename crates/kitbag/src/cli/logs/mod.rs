@@ -111,7 +111,7 @@ impl LogSource {
     fn of_server(name: &ServerName, config: &Config) -> Self {
         Self {
             server: Some(name.clone()),
-            tail: Tail::new(config.server_log(name)),
+            tail: Tail::new(config.server_log_path(name)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, anyhow};
 use clap::{Args, ValueEnum};
-use kitbag_config::{Config, KeyPlace, edit};
+use kitbag_config::{Config, KeyLocation, edit};
 use kitbag_domain::Action;
 use kitbag_store::Store;
 use serde_json::json;
@@ -49,7 +49,11 @@ pub(super) async fn run(
 
 fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     let (place, told, exists) = if given_key()?.is_some() {
-        (KeyPlace::Env, format!("the variable {KEY_VARIABLE}"), true)
+        (
+            KeyLocation::Env,
+            format!("the variable {KEY_VARIABLE}"),
+            true,
+        )
     } else {
         let keeper = keeper(config.secret_key, store);
         (config.secret_key, keeper.place(), keeper.read()?.is_some())
@@ -63,12 +67,12 @@ fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Resu
 
 /// The old place is emptied last, so that at every moment one of the two has the key.
 async fn move_to(
-    target: KeyPlace,
+    target: KeyLocation,
     config: &Config,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let path = invocation.at.editable()?;
+    let path = invocation.at.editable_file()?;
     let given = given_key()?.is_some();
     if config.secret_key == target && !given {
         return Err(anyhow!("the key is kept there already"))
@@ -79,9 +83,9 @@ async fn move_to(
         .copy_key_to(&*new)
         .await
         .context("the key was not moved")?;
-    let text = edit::set_key(&edit::read(&path)?, "secrets", "key", target.as_str())?;
-    edit::write(&path, &text)?;
-    if !given && config.secret_key != KeyPlace::Env {
+    let text = edit::set_key(&edit::read_file(&path)?, "secrets", "key", target.as_str())?;
+    edit::write_file(&path, &text)?;
+    if !given && config.secret_key != KeyLocation::Env {
         keeper(config.secret_key, store)
             .remove()
             .context("the key was copied, but is still in the old place")?;
@@ -108,7 +112,7 @@ async fn move_to(
     Ok(())
 }
 
-impl From<KeyDestination> for KeyPlace {
+impl From<KeyDestination> for KeyLocation {
     fn from(place: KeyDestination) -> Self {
         match place {
             KeyDestination::File => Self::File,

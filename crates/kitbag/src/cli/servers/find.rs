@@ -1,7 +1,7 @@
 //! `kitbag servers find`: the servers that the registry knows.
 
 use clap::Args;
-use kitbag_config::{Config, parse_registry};
+use kitbag_config::{Config, parse_registry_url};
 use kitbag_registry::{EntryName, EntryStatus, Registry, RegistryEntry, RunKind, kinds};
 use serde::Serialize;
 use url::Url;
@@ -38,7 +38,7 @@ owner in front of the name.";
 #[derive(Debug, Args)]
 pub(super) struct RegistryChoice {
     /// Another registry than the configured one.
-    #[arg(long, env = "KITBAG_REGISTRY_URL", hide_env_values = true, value_name = "URL", value_parser = parse_registry)]
+    #[arg(long, env = "KITBAG_REGISTRY_URL", hide_env_values = true, value_name = "URL", value_parser = parse_registry_url)]
     registry_url: Option<Url>,
 }
 

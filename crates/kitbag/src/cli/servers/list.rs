@@ -15,7 +15,7 @@ use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::next_steps::{first_steps, is_bare};
 use crate::cli::output::{offers, table};
-use kitbag_gateway::state::store_place::{store_address, store_may_exist};
+use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 use kitbag_launch_review::line_of;
 
 /// Show the configured servers and what they offer.

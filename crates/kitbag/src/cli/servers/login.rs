@@ -19,8 +19,8 @@ use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
 use crate::cli::output::printable;
 use crate::trail;
-use kitbag_gateway::state::store_place::store_address;
 use kitbag_gateway::secrets::{login, vault};
+use kitbag_gateway::state::store_address::store_address;
 
 /// Log in at a remote server that asks for it.
 #[derive(Debug, Args)]

@@ -79,13 +79,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 /// meant.
 pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<&'a ServerSpec> {
     config
-        .server(name)
+        .find_server(name)
         .ok_or_else(|| anyhow!("there is no server `{name}`"))
         .advise(|| near_server(name, config))
 }
 
 fn near_server(name: &ServerName, config: &Config) -> String {
-    let running = config.running().map(|spec| &spec.name);
+    let running = config.running_servers().map(|spec| &spec.name);
     let known = running.chain(config.disabled.keys());
     match nearest(name.as_str(), known.map(ServerName::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -107,7 +107,7 @@ fn editable(name: &ServerName, invocation: &Invocation) -> anyhow::Result<(Confi
         ))
         .advise(|| "switch it off: `enabled = false` under [agents]".to_owned());
     }
-    if let Project::InForce { path, servers, .. } = &config.project
+    if let Project::Active { path, servers, .. } = &config.project
         && servers.contains(name)
     {
         return Err(anyhow!("`{name}` comes from {}", path.display())).advise(|| {

@@ -24,8 +24,8 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let name = &arguments.name;
     let (_, path) = editable(name, invocation)?;
-    if let Some(text) = edit::remove_server(&edit::read(&path)?, name)? {
-        edit::write(&path, &text)?;
+    if let Some(text) = edit::remove_server(&edit::read_file(&path)?, name)? {
+        edit::write_file(&path, &text)?;
     }
     invocation
         .output

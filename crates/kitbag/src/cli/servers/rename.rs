@@ -27,13 +27,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let Arguments { old, new } = arguments;
     let (config, path) = editable(old, invocation)?;
-    if config.server(new).is_some() || config.providers.contains_key(new) {
+    if config.find_server(new).is_some() || config.providers.contains_key(new) {
         return Err(anyhow!("the name `{new}` is taken"))
             .advise(|| "see which there are with `kitbag servers list`".to_owned());
     }
-    let text = edit::rename_server(&edit::read(&path)?, old, new)?;
+    let text = edit::rename_server(&edit::read_file(&path)?, old, new)?;
     let text = text.ok_or_else(|| anyhow!("`{old}` is not in {}", path.display()))?;
-    edit::write(&path, &text)?;
+    edit::write_file(&path, &text)?;
     let result = json!({ "old": old, "new": new, "config": path });
     invocation.output.show(&result, |_| {
         format!("`{old}` is `{new}` now; its tools are called {new}__…")

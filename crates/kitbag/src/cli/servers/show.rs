@@ -15,7 +15,7 @@ use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{offers, one_line, printable};
-use kitbag_gateway::state::store_place::{store_address, store_may_exist};
+use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.
 ///
@@ -73,7 +73,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
         file: file(spec, &config),
         standing,
         offer,
-        log: config.server_log(&spec.name),
+        log: config.server_log_path(&spec.name),
     };
     invocation.output.show(&shown, for_people)
 }
@@ -129,9 +129,7 @@ fn given(spec: &ServerSpec) -> Vec<String> {
 
 fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     match &config.project {
-        Project::InForce { path, servers, .. } if servers.contains(&spec.name) => {
-            Some(path.clone())
-        }
+        Project::Active { path, servers, .. } if servers.contains(&spec.name) => Some(path.clone()),
         _ if spec.is_built_in() => None,
         _ => config.origin.clone(),
     }

@@ -42,9 +42,9 @@ fn switch(name: &ServerName, on: bool, invocation: &Invocation) -> anyhow::Resul
     let (config, path) = editable(name, invocation)?;
     let changed = config.servers.contains_key(name) != on;
     if changed {
-        let text = edit::set_enabled(&edit::read(&path)?, name, on)?;
+        let text = edit::set_enabled(&edit::read_file(&path)?, name, on)?;
         let text = text.ok_or_else(|| anyhow!("`{name}` is not in {}", path.display()))?;
-        edit::write(&path, &text)?;
+        edit::write_file(&path, &text)?;
     }
     let result = json!({ "name": name, "enabled": on, "changed": changed, "config": path });
     invocation.output.show(&result, |_| match (on, changed) {

@@ -54,7 +54,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         config.servers.insert(name.clone(), spec);
     }
     let names = match arguments.names {
-        names if names.is_empty() => config.running().map(|spec| spec.name.clone()).collect(),
+        names if names.is_empty() => config
+            .running_servers()
+            .map(|spec| spec.name.clone())
+            .collect(),
         names => names,
     };
     let app = App::open(&config).await?;

@@ -123,12 +123,12 @@ const IN_THE_STORE: &str = "keep what is secret in the store (kitbag secret set 
 fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
     // A configuration that is named must exist when the gateway starts.
-    let config = at.own_file().filter(|path| path.is_file());
+    let config = at.config_file().filter(|path| path.is_file());
     let data_dir = at
         .overrides
         .data_dir
         .as_ref()
-        .map(|_| at.around.data_dir(&at.overrides))
+        .map(|_| at.environment.data_dir(&at.overrides))
         .transpose()?;
     Ok(Unit {
         program: called_by()?,
@@ -286,7 +286,7 @@ impl ServiceState {
 
 /// Returns the path of the unit file, among the units of this user.
 fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
-    let around = &invocation.at.around;
+    let around = &invocation.at.environment;
     let home = around
         .config_home
         .clone()

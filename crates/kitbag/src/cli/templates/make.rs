@@ -13,9 +13,9 @@ use serde_json::Value;
 use super::exchange;
 use crate::cli::Invocation;
 use crate::cli::completions::tools;
-use crate::cli::describe;
 use crate::cli::failure::Advise as _;
 use crate::cli::gateway::{JoinChoice, ReachedGateway, owner};
+use crate::cli::tools::show;
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
@@ -33,7 +33,7 @@ pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyh
     let config = invocation.config()?;
     let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
     let owner = owner(&arguments.tool, &config);
-    let found = describe::find(&mut gateway, &arguments.tool, owner, invocation.output).await;
+    let found = show::find(&mut gateway, &arguments.tool, owner, invocation.output).await;
     gateway.close().await;
     let definition = found?;
     let named = ExposedName::split(&arguments.tool)

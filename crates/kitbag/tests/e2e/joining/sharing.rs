@@ -285,7 +285,7 @@ async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_
     ] {
         let told = home.kitbag(words).await;
         assert_eq!(told.code, Some(0), "{words:?}: {}", told.stderr);
-        let expected = "warning: `bad` ended before it was ready (exit code 3); its tools are missing: kitbag servers test bad";
+        let expected = "warning: `bad` exited before it was ready (exit code 3); its tools are missing: kitbag servers test bad";
         let about_bad = told.stderr.lines().filter(|line| line.contains("bad"));
         assert_eq!(about_bad.collect::<Vec<_>>(), [expected], "{words:?}");
     }

@@ -14,7 +14,7 @@ async fn a_server_that_asks_for_a_login_works_after_one_command() {
     ] {
         let home = home(&guarded.table("docs", ""));
         let told = home.kitbag(&["servers", "test", "docs"]).await;
-        assert!(told.stdout.contains("`docs` asks for a login"), "{told:?}");
+        assert!(told.stdout.contains("`docs` requires a login"), "{told:?}");
         assert!(
             told.stdout.contains("run `kitbag servers login docs`"),
             "{told:?}"

@@ -33,8 +33,11 @@ async fn check(ways: Ways, expected: &str) {
 async fn a_server_that_describes_itself_as_another_gets_no_login() {
     let issuer = Some("https://honest.example");
     check(
-        Ways { issuer, ..Ways::default() },
-        "the description of the authorization server `BASE` says it belongs to `https://honest.example`",
+        Ways {
+            issuer,
+            ..Ways::default()
+        },
+        "the metadata of the authorization server `BASE` names the issuer `https://honest.example`",
     )
     .await;
     let resource = Some("https://bank.example/mcp");
@@ -43,7 +46,7 @@ async fn a_server_that_describes_itself_as_another_gets_no_login() {
             resource,
             ..Ways::default()
         },
-        "it describes itself as `https://bank.example/mcp`, which is another server",
+        "it identifies itself as `https://bank.example/mcp`, which is a different server",
     )
     .await;
 }
@@ -56,7 +59,7 @@ async fn an_answer_from_another_issuer_is_not_used() {
             answers_as,
             ..Ways::default()
         },
-        "the answer should come from `BASE` and is from `https://evil.example`",
+        "the answer should come from `BASE` but is from `https://evil.example`",
     )
     .await;
     check(
@@ -64,7 +67,7 @@ async fn an_answer_from_another_issuer_is_not_used() {
             answers_as: Some(""),
             ..Ways::default()
         },
-        "the answer should come from `BASE` and does not name its sender",
+        "the answer should come from `BASE` but does not name its sender",
     )
     .await;
 }
@@ -105,7 +108,7 @@ async fn a_visitor_of_the_callback_without_the_state_of_the_login_neither_ends_n
 #[tokio::test]
 async fn a_token_for_another_server_is_found_out_at_the_login() {
     let audience = Some("https://other.example");
-    let expected = "the server does not accept the token that was given out for it";
+    let expected = "the server does not accept the token that was issued for it";
     check(
         Ways {
             audience,
@@ -118,7 +121,7 @@ async fn a_token_for_another_server_is_found_out_at_the_login() {
 
 #[tokio::test]
 async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refused() {
-    let expected = "the authorization server `BASE` does not protect logins with PKCE (S256)";
+    let expected = "the authorization server `BASE` does not support PKCE (S256)";
     check(
         Ways {
             pkce: false,
@@ -127,7 +130,7 @@ async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refus
         expected,
     )
     .await;
-    let expected = "the authorization server `BASE` takes only clients it knows";
+    let expected = "the authorization server `BASE` accepts only clients that it knows";
     check(
         Ways {
             registers: false,
@@ -147,7 +150,7 @@ async fn an_authority_that_a_person_insists_on_is_not_exchanged_for_another() {
     ));
     let told = login(&home, &[]).await;
     let expected = format!(
-        "the server now trusts `{}`, and our client belongs to `https://mine.example`",
+        "the server now uses `{}`, but our client belongs to `https://mine.example`",
         guarded.base
     );
     assert!(told.stderr.contains(&expected), "{}", told.stderr);

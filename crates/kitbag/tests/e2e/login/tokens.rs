@@ -103,7 +103,7 @@ async fn a_revoked_login_is_told_to_the_model_with_the_command_that_mends_it() {
             .tool_error();
         assert_eq!(
             told,
-            "`docs` asks for a new login, the old one has ended (the authorization server refused: \
+            "`docs` requires a new login because the old one ended (the authorization server refused: \
              invalid_grant)\nWhat to do: run `kitbag servers login docs`"
         );
     }
@@ -131,7 +131,7 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
         .tool_error();
     assert_eq!(
         told,
-        "`docs` asks for permissions our login does not have (write)\nWhat to do: run `kitbag servers login docs`"
+        "`docs` requires permissions that our login does not have (write)\nWhat to do: run `kitbag servers login docs`"
     );
     logged_in(&gateway.home, &[]).await;
     assert_eq!(

@@ -109,15 +109,15 @@ async fn what_an_api_may_not_be_asked_is_refused_before_anything_is_sent() {
             ),
             (
                 json!({ "provider": "api", "path": "../admin" }),
-                "the path cannot be used",
+                "the path is invalid",
             ),
             (
                 json!({ "provider": "api", "path": "http://evil.example/" }),
-                "it is a whole URL",
+                "it is a full URL",
             ),
             (
                 json!({ "provider": "closed", "path": "/items" }),
-                "leads where calls may not go",
+                "is not an allowed destination",
             ),
             (
                 json!({ "provider": "aip", "path": "/items" }),
@@ -153,7 +153,7 @@ async fn a_redirect_leads_to_no_place_that_may_not_be_called() {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
             let told = client.call(CALL, &asked).await.tool_error();
             assert!(
-                told.contains("leads where calls may not go"),
+                told.contains("is not an allowed destination"),
                 "{to}: {told}"
             );
         }
@@ -260,7 +260,7 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
         ] {
             let told = led(to).await.tool_error();
             assert!(
-                told.contains("`api` redirects to a place outside its base address"),
+                told.contains("`api` redirects to an address outside its base address"),
                 "{to}: {told}"
             );
         }

@@ -42,7 +42,7 @@ async fn a_crash_at_start_is_told_with_the_last_words_and_the_remedy() {
     check(
         &table,
         &[
-            "`bad` ended before it was ready (exit code 1)",
+            "`bad` exited before it was ready (exit code 1)",
             last_words,
             "set `API_KEY` in",
         ],
@@ -72,7 +72,7 @@ async fn a_missing_variable_is_named() {
 async fn a_program_that_ends_without_a_word_is_told_as_such() {
     check(
         &command_table("bad", "true", &[], ""),
-        &["`bad` ended before it was ready (exit code 0)"],
+        &["`bad` exited before it was ready (exit code 0)"],
     )
     .await;
 }
@@ -84,7 +84,7 @@ async fn the_log_of_a_crashed_server_is_kept() {
     until("the gateway's own log says that it failed", async || {
         gateway
             .log()
-            .contains("`bad` ended before it was ready")
+            .contains("`bad` exited before it was ready")
             .then_some(())
     })
     .await;
@@ -143,12 +143,9 @@ async fn what_killed_a_server_in_a_call_is_told_with_what_helps() {
         ),
         (
             "connect ECONNREFUSED 127.0.0.1:5432",
-            "start what should answer at 127.0.0.1:5432",
+            "start the service at 127.0.0.1:5432",
         ),
-        (
-            "usage: frail [--db DB]",
-            "it is started again with the next call",
-        ),
+        ("usage: frail [--db DB]", "the next call restarts it"),
     ] {
         let told = client
             .call("frail__crash", &json!({ "words": words }))
@@ -190,7 +187,7 @@ async fn a_server_that_always_crashes_is_left_alone_and_then_tried_again() {
             told.contains("still ill"),
             "the reason is told every time: {told}"
         );
-        let is_left_alone = told.contains("left alone for");
+        let is_left_alone = told.contains("the next attempt is in");
         assert!(!is_left_alone || starts() == before, "that costs no start");
         is_left_alone.then_some(())
     })

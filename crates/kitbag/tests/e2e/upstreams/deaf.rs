@@ -85,7 +85,7 @@ async fn a_server_that_is_deaf_again_after_its_restart_is_left_alone_for_a_while
     assert!(call().await.contains("it was restarted"));
     let told = call().await;
     assert!(
-        told.contains(DEAF) && told.contains("failed 2 times in a row and is left alone"),
+        told.contains(DEAF) && told.contains("failed 2 times in a row; the next attempt is in"),
         "{told}"
     );
 }

@@ -29,7 +29,7 @@ async fn a_server_that_pings_and_never_reads_is_ended_and_costs_its_neighbours_n
         answers_at_once(&client).await;
         gateway
             .log()
-            .contains("it did not read what it was sent")
+            .contains("it did not read its input")
             .then_some(())
     })
     .await;

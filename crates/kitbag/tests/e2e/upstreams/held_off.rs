@@ -71,7 +71,7 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
             queue.hold_off(&format!("{status} 300"));
             let told = queue.refused().await;
             let words = format!(
-                "`far` answered HTTP {status}: the quota is used up; it takes no requests for another 5 min"
+                "`far` answered HTTP {status}: the quota is used up; it accepts no requests for another 5 min"
             );
             assert!(
                 told.contains(&words) && told.contains("What to do: call again in 5 min"),
@@ -81,7 +81,7 @@ async fn a_server_that_asks_for_a_wait_gets_no_request_until_then_and_callers_re
             let calls = (0..50).map(|_| queue.refused());
             for told in futures::future::join_all(calls).await {
                 assert!(
-                    told.contains("it takes no requests for another"),
+                    told.contains("it accepts no requests for another"),
                     "{era}: {told}"
                 );
             }
@@ -121,7 +121,7 @@ async fn a_wait_that_a_server_asks_for_at_the_greeting_is_no_failure_to_be_count
     for _ in 0..5 {
         let told = queue.refused().await;
         assert!(
-            told.contains("it takes no requests for another") && !told.contains("in a row"),
+            told.contains("it accepts no requests for another") && !told.contains("in a row"),
             "{told}"
         );
     }

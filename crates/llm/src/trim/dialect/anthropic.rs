@@ -3,30 +3,32 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{ContentPart, Utterance, person_said, texts};
+use super::{ContentPart, Utterance, join_texts, user_utterance};
 use crate::trim::request::RequestOutline;
 
 /// Claude Code sends its billing data as a block of the system prompt, other data each time. The
 /// block says nothing about the conversation.
 const BILLING: &str = "x-anthropic-billing-header";
 
-pub(super) fn read<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
+pub(super) fn parse_messages<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
     let messages: Vec<AnthropicMessage<'a>> = serde_json::from_str(outline.messages?.get()).ok()?;
-    let mut said: Vec<Utterance<'a>> = system(outline.system).map(Utterance::System).collect();
+    let mut said: Vec<Utterance<'a>> = system_texts(outline.system)
+        .map(Utterance::System)
+        .collect();
     for message in &messages {
-        message.read(&mut said);
+        message.push_utterances(&mut said);
     }
     Some(said)
 }
 
-fn system(system: Option<&RawValue>) -> impl Iterator<Item = String> {
+fn system_texts(system: Option<&RawValue>) -> impl Iterator<Item = String> {
     let blocks: Vec<ContentPart<'_>> = system
         .and_then(|system| serde_json::from_str(system.get()).ok())
         .unwrap_or_default();
     let texts = if blocks.is_empty() {
-        vec![texts(system, &[])]
+        vec![join_texts(system, &[])]
     } else {
-        blocks.iter().map(ContentPart::text).collect()
+        blocks.iter().map(ContentPart::text_content).collect()
     };
     texts.into_iter().filter(|text| !text.starts_with(BILLING))
 }
@@ -39,23 +41,23 @@ struct AnthropicMessage<'a> {
 }
 
 impl<'a> AnthropicMessage<'a> {
-    fn read(&self, said: &mut Vec<Utterance<'a>>) {
+    fn push_utterances(&self, said: &mut Vec<Utterance<'a>>) {
         let Some(content) = self.content else { return };
         let blocks: Vec<ContentPart<'a>> = serde_json::from_str(content.get()).unwrap_or_default();
         for block in &blocks {
-            said.extend(block.heard());
+            said.extend(block.tool_utterance());
         }
         match self.role.as_str() {
-            "user" => said.extend(person_said(&texts(self.content, &["text"]))),
-            "system" => said.push(Utterance::System(texts(self.content, &["text"]))),
+            "user" => said.extend(user_utterance(&join_texts(self.content, &["text"]))),
+            "system" => said.push(Utterance::System(join_texts(self.content, &["text"]))),
             _ if blocks.is_empty() => said.push(Utterance::Assistant(content.get())),
-            _ => said.extend(blocks.iter().filter_map(ContentPart::assistant)),
+            _ => said.extend(blocks.iter().filter_map(ContentPart::assistant_utterance)),
         }
     }
 }
 
 impl<'a> ContentPart<'a> {
-    fn heard(&self) -> Option<Utterance<'a>> {
+    fn tool_utterance(&self) -> Option<Utterance<'a>> {
         match self.kind.as_str() {
             "tool_use" => self.name.clone().map(Utterance::Call),
             "tool_result" => self.content.map(|it| Utterance::Result(it.get())),
@@ -63,7 +65,7 @@ impl<'a> ContentPart<'a> {
         }
     }
 
-    fn assistant(&self) -> Option<Utterance<'a>> {
+    fn assistant_utterance(&self) -> Option<Utterance<'a>> {
         let text = self.text.filter(|_| self.kind == "text");
         text.map(|text| Utterance::Assistant(text.get()))
     }

@@ -4,14 +4,14 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Utterance, person_said, texts};
+use super::{Utterance, join_texts, user_utterance};
 use crate::trim::request::RequestOutline;
 
-pub(super) fn read<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
+pub(super) fn parse_messages<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
     let messages: Vec<ChatMessage<'a>> = serde_json::from_str(outline.messages?.get()).ok()?;
     let mut said = Vec::new();
     for message in &messages {
-        message.read(&mut said);
+        message.push_utterances(&mut said);
     }
     Some(said)
 }
@@ -37,10 +37,12 @@ struct CalledFunction {
 }
 
 impl<'a> ChatMessage<'a> {
-    fn read(&self, said: &mut Vec<Utterance<'a>>) {
+    fn push_utterances(&self, said: &mut Vec<Utterance<'a>>) {
         match self.role.as_str() {
-            "system" | "developer" => said.push(Utterance::System(texts(self.content, &["text"]))),
-            "user" => said.extend(person_said(&texts(self.content, &["text"]))),
+            "system" | "developer" => {
+                said.push(Utterance::System(join_texts(self.content, &["text"])))
+            }
+            "user" => said.extend(user_utterance(&join_texts(self.content, &["text"]))),
             "tool" | "function" => {
                 said.extend(self.content.map(|it| Utterance::Result(it.get())));
             }

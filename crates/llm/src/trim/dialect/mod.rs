@@ -26,20 +26,20 @@ pub(crate) enum Utterance<'a> {
 }
 
 /// Returns everything that was said; nothing if the messages are not of the form that the API wants.
-pub(crate) fn utterances<'a>(
+pub(crate) fn parse_utterances<'a>(
     api: ModelApi,
     outline: &RequestOutline<'a>,
 ) -> Option<Vec<Utterance<'a>>> {
     match api {
-        ModelApi::Messages => anthropic::read(outline),
-        ModelApi::ChatCompletions => chat::read(outline),
-        ModelApi::Responses => responses::read(outline),
+        ModelApi::Messages => anthropic::parse_messages(outline),
+        ModelApi::ChatCompletions => chat::parse_messages(outline),
+        ModelApi::Responses => responses::parse_items(outline),
     }
 }
 
 /// Reads content that is one text or a list of parts, and returns the texts of the parts that are
 /// of one of these types.
-fn texts(content: Option<&RawValue>, types: &[&str]) -> String {
+fn join_texts(content: Option<&RawValue>, types: &[&str]) -> String {
     let Some(content) = content else {
         return String::new();
     };
@@ -50,7 +50,7 @@ fn texts(content: Option<&RawValue>, types: &[&str]) -> String {
     let texts = parts
         .iter()
         .filter(|part| types.contains(&part.kind.as_str()))
-        .map(ContentPart::text);
+        .map(ContentPart::text_content);
     texts.collect::<Vec<String>>().join("\n")
 }
 
@@ -68,7 +68,7 @@ struct ContentPart<'a> {
 }
 
 impl ContentPart<'_> {
-    fn text(&self) -> String {
+    fn text_content(&self) -> String {
         self.text
             .and_then(|text| serde_json::from_str(text.get()).ok())
             .unwrap_or_default()
@@ -79,7 +79,7 @@ impl ContentPart<'_> {
 const HINT: (&str, &str) = ("<system-reminder>", "</system-reminder>");
 
 /// Returns the text of a person without the hints that a client put in; nothing if no text is left.
-fn person_said(text: &str) -> Option<Utterance<'static>> {
+fn user_utterance(text: &str) -> Option<Utterance<'static>> {
     let mut said = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(HINT.0) {

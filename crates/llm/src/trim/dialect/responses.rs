@@ -3,19 +3,19 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::{Utterance, person_said, texts};
+use super::{Utterance, join_texts, user_utterance};
 use crate::trim::request::RequestOutline;
 
-pub(super) fn read<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
-    let instructions = texts(outline.instructions, &[]);
+pub(super) fn parse_items<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Utterance<'a>>> {
+    let instructions = join_texts(outline.instructions, &[]);
     let mut said = vec![Utterance::System(instructions)];
     let input = outline.input?.get();
     if let Ok(text) = serde_json::from_str::<String>(input) {
-        said.extend(person_said(&text));
+        said.extend(user_utterance(&text));
         return Some(said);
     }
     let items: Vec<InputItem<'a>> = serde_json::from_str(input).ok()?;
-    said.extend(items.iter().filter_map(InputItem::read));
+    said.extend(items.iter().filter_map(InputItem::to_utterance));
     Some(said)
 }
 
@@ -35,7 +35,7 @@ struct InputItem<'a> {
 }
 
 impl<'a> InputItem<'a> {
-    fn read(&self) -> Option<Utterance<'a>> {
+    fn to_utterance(&self) -> Option<Utterance<'a>> {
         match self.kind.as_deref().unwrap_or("message") {
             "message" => self.read_message(),
             "function_call" | "custom_tool_call" => self.name.clone().map(Utterance::Call),
@@ -48,8 +48,8 @@ impl<'a> InputItem<'a> {
 
     fn read_message(&self) -> Option<Utterance<'a>> {
         match self.role.as_deref()? {
-            "user" => person_said(&texts(self.content, &["input_text", "text"])),
-            "system" | "developer" => Some(Utterance::System(texts(
+            "user" => user_utterance(&join_texts(self.content, &["input_text", "text"])),
+            "system" | "developer" => Some(Utterance::System(join_texts(
                 self.content,
                 &["input_text", "text"],
             ))),

@@ -25,7 +25,7 @@ impl SetCurves {
         let mut uses: Vec<usize> = uses.iter().copied().chain([0]).collect();
         uses.sort_unstable();
         uses.dedup();
-        let points: Vec<_> = uses.into_iter().map(CurvePoint::after).collect();
+        let points: Vec<_> = uses.into_iter().map(CurvePoint::after_uses).collect();
         Self {
             name: set.name.clone(),
             tools: set.tools.len(),
@@ -45,16 +45,16 @@ pub(super) struct CurvePoint {
     recall1: f64,
     recall5: f64,
     /// Of the tools that were used.
-    used_misses: Recovered,
-    all_misses: Recovered,
+    used_misses: RecoveryCount,
+    all_misses: RecoveryCount,
 }
 
 /// The right tools that the static ranking leaves out of the first five though there is room for them,
 /// and the number of them that are there after learning.
 #[derive(Debug, Clone, Copy, Default)]
-struct Recovered {
-    of: usize,
-    some: usize,
+struct RecoveryCount {
+    total: usize,
+    found: usize,
 }
 
 /// The figures of a point, as means over requests.
@@ -69,14 +69,14 @@ pub(super) struct CurveFigures {
 }
 
 impl CurvePoint {
-    fn after(uses: usize) -> Self {
+    fn after_uses(uses: usize) -> Self {
         Self {
             uses,
             ..Self::default()
         }
     }
 
-    pub(super) fn judge(
+    pub(super) fn record_ranking(
         &mut self,
         request: &ReplayedRequest,
         ranked: &[String],
@@ -84,15 +84,16 @@ impl CurvePoint {
     ) {
         let count = request.relevant.len();
         self.requests += 1;
-        self.recall1 += request.found(ranked, 1) as f64 / count as f64;
-        self.recall5 += request.found(ranked, SHOWN) as f64 / count as f64;
-        let room = count.min(SHOWN) - request.found(&request.ranked, SHOWN);
-        self.all_misses.add(room, &request.missed(|_| true), ranked);
-        let missed = request.missed(|tool| used.contains(tool));
-        self.used_misses.add(room, &missed, ranked);
+        self.recall1 += request.count_found(ranked, 1) as f64 / count as f64;
+        self.recall5 += request.count_found(ranked, SHOWN) as f64 / count as f64;
+        let room = count.min(SHOWN) - request.count_found(&request.ranked, SHOWN);
+        self.all_misses
+            .add_misses(room, &request.missed_tools(|_| true), ranked);
+        let missed = request.missed_tools(|tool| used.contains(tool));
+        self.used_misses.add_misses(room, &missed, ranked);
     }
 
-    pub(super) fn figures(&self) -> CurveFigures {
+    pub(super) fn to_figures(&self) -> CurveFigures {
         let requests = self.requests.max(1) as f64;
         CurveFigures {
             uses: self.uses,
@@ -103,15 +104,15 @@ impl CurvePoint {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
-        let mut value = self.figures().json();
-        value["misses"] = json!({ "used": self.used_misses.of, "all": self.all_misses.of });
+    pub(super) fn to_json(&self) -> Value {
+        let mut value = self.to_figures().to_json();
+        value["misses"] = json!({ "used": self.used_misses.total, "all": self.all_misses.total });
         value
     }
 }
 
 impl CurveFigures {
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "uses": self.uses,
             "recall": { "1": self.recall1, "5": self.recall5 },
@@ -120,29 +121,29 @@ impl CurveFigures {
     }
 }
 
-impl Recovered {
+impl RecoveryCount {
     /// Of more right tools than there are places, only as many count as there is room for.
-    fn add(&mut self, room: usize, missed: &[&String], ranked: &[String]) {
+    fn add_misses(&mut self, room: usize, missed: &[&String], ranked: &[String]) {
         let shown = &ranked[..ranked.len().min(SHOWN)];
         let found = missed.iter().filter(|tool| shown.contains(tool)).count();
-        self.of += room.min(missed.len());
-        self.some += room.min(found);
+        self.total += room.min(missed.len());
+        self.found += room.min(found);
     }
 
     fn share(self) -> Option<f64> {
-        (self.of > 0).then(|| self.some as f64 / self.of as f64)
+        (self.total > 0).then(|| self.found as f64 / self.total as f64)
     }
 }
 
 impl ReplayedRequest {
     /// The number of right tools among the first so many.
-    fn found(&self, ranked: &[String], first: usize) -> usize {
+    fn count_found(&self, ranked: &[String], first: usize) -> usize {
         let shown = ranked.iter().take(first);
         shown.filter(|tool| self.relevant.contains(tool)).count()
     }
 
     /// The right tools that the static ranking leaves out of the first five, of those that count.
-    fn missed(&self, counts: impl Fn(&str) -> bool) -> Vec<&String> {
+    fn missed_tools(&self, counts: impl Fn(&str) -> bool) -> Vec<&String> {
         let shown = &self.ranked[..self.ranked.len().min(SHOWN)];
         let missed = self.relevant.iter().filter(|tool| !shown.contains(tool));
         missed.filter(|tool| counts(tool)).collect()

@@ -13,7 +13,9 @@ use clap::Args;
 use kitbag_domain::Timestamp;
 use kitbag_relevance::{Experience, Index, Intent, Options, Votes, retrieve};
 
-use super::sets::{QueryLine, capability_index, embedded_request, indexed, read_lines, read_tools};
+use super::sets::{
+    QueryLine, capability_index, embed_request, index_tools, read_lines, read_tools,
+};
 use crate::cli::Invocation;
 use crate::cli::output::count;
 use crate::cli::progress::ProgressDisplay;
@@ -22,7 +24,7 @@ use dice::Dice;
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::intent::EmbeddedIntent;
 use report::LearningReport;
-use stream::{StreamSplit, Taught, UseHabits};
+use stream::{ClientHabits, StreamLessons, StreamSplit};
 
 /// Replay the requests of sets as a stream of use, and measure what it teaches.
 #[derive(Debug, Args)]
@@ -43,7 +45,7 @@ pub(super) struct Arguments {
     )]
     uses: Vec<usize>,
     /// The share of uses that are of a wrong tool, for the second curve.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = share)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2, value_parser = parse_share)]
     wrong: f64,
     /// A request whose tool was not shown teaches nothing about it, as where no words come with calls.
     #[arg(long)]
@@ -75,15 +77,15 @@ pub(super) async fn run(
     let going_on = invocation.output.progress("Indexing tools");
     let mut sets = Vec::new();
     for dataset in &arguments.dataset {
-        let set = ReplayedSet::read(dataset, arguments, &index, &going_on).await?;
+        let set = ReplayedSet::load(dataset, arguments, &index, &going_on).await?;
         going_on.update(&format!("Replaying {}", set.name));
-        sets.push(set.curves(arguments));
+        sets.push(set.compute_curves(arguments));
     }
     drop(going_on);
-    let report = LearningReport::of(arguments, sets);
+    let report = LearningReport::new(arguments, sets);
     invocation
         .output
-        .show(&report.json(), |_| report.for_people())?;
+        .show(&report.to_json(), |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -103,7 +105,7 @@ struct ReplayedRequest {
 }
 
 impl ReplayedSet {
-    async fn read(
+    async fn load(
         dataset: &Path,
         arguments: &Arguments,
         index: &CapabilityIndex,
@@ -112,8 +114,8 @@ impl ReplayedSet {
         let tools = read_tools(dataset, &arguments.catalog)?;
         let names = tools.iter().map(|tool| tool.exposed.clone()).collect();
         let mut set = Self {
-            name: name_of(dataset),
-            index: indexed(tools, index, true, going_on).await?,
+            name: set_name(dataset),
+            index: index_tools(tools, index, true, going_on).await?,
             tools: names,
             requests: Vec::new(),
         };
@@ -121,17 +123,17 @@ impl ReplayedSet {
         let all = count(queries.len(), "request");
         for (number, query) in queries.into_iter().enumerate() {
             going_on.update(&format!("Searching: {number} of {all}"));
-            let intent = embedded_request(index, &query.query).await?;
-            set.add(intent, query.relevant);
+            let intent = embed_request(index, &query.query).await?;
+            set.add_request(intent, query.relevant);
         }
         Ok(set)
     }
 
     /// A request that no tool of the set answers has nothing to teach and is left out.
-    fn add(&mut self, intent: EmbeddedIntent, mut relevant: Vec<String>) {
+    fn add_request(&mut self, intent: EmbeddedIntent, mut relevant: Vec<String>) {
         relevant.retain(|tool| self.index.get(tool).is_some());
         if !relevant.is_empty() {
-            let ranked = ranked(&self.index, intent.as_intent());
+            let ranked = rank_tools(&self.index, intent.as_intent());
             self.requests.push(ReplayedRequest {
                 intent,
                 relevant,
@@ -140,35 +142,41 @@ impl ReplayedSet {
         }
     }
 
-    fn curves(&self, arguments: &Arguments) -> SetCurves {
+    fn compute_curves(&self, arguments: &Arguments) -> SetCurves {
         let mut curves = SetCurves::new(self, &arguments.uses);
         for round in 0..arguments.splits {
             let mut dice = Dice::new(arguments.seed, round);
-            let split = StreamSplit::of(&self.requests, &mut dice);
+            let split = StreamSplit::split_requests(&self.requests, &mut dice);
             curves.held_out += split.held_out.len();
-            let right = UseHabits {
+            let right = ClientHabits {
                 wrong: 0.0,
                 found_only: arguments.found_only,
             };
-            let wrong = UseHabits {
+            let wrong = ClientHabits {
                 wrong: arguments.wrong,
                 ..right
             };
-            self.replay(&split, right, dice, &mut curves.right);
-            self.replay(&split, wrong, dice, &mut curves.wrong);
+            self.replay_split(&split, right, dice, &mut curves.right);
+            self.replay_split(&split, wrong, dice, &mut curves.wrong);
         }
         curves
     }
 
     /// Measures every point of a curve on the held-out requests of a split.
-    fn replay(&self, split: &StreamSplit, habits: UseHabits, dice: Dice, curve: &mut [CurvePoint]) {
+    fn replay_split(
+        &self,
+        split: &StreamSplit,
+        habits: ClientHabits,
+        dice: Dice,
+        curve: &mut [CurvePoint],
+    ) {
         for point in curve {
-            let taught = Taught::by(self, split, point.uses, habits, dice);
+            let taught = StreamLessons::from_stream(self, split, point.uses, habits, dice);
             let experience = Experience::of(taught.lessons, NOW);
             for number in &split.held_out {
                 let request = &self.requests[*number];
                 let ranked = self.ranked_with(request, &experience);
-                point.judge(request, &ranked, &taught.used);
+                point.record_ranking(request, &ranked, &taught.used);
             }
         }
     }
@@ -180,26 +188,26 @@ impl ReplayedSet {
             votes: Some(&votes),
             ..intent
         };
-        ranked(&self.index, with_votes)
+        rank_tools(&self.index, with_votes)
     }
 }
 
 /// All lessons of a replay are of the same moment, so that time has no part in the figures.
 const NOW: Timestamp = Timestamp(0);
 
-fn ranked(index: &Index, intent: Intent<'_>) -> Vec<String> {
+fn rank_tools(index: &Index, intent: Intent<'_>) -> Vec<String> {
     let found = retrieve(index, intent, &Options::default(), |_| true);
     let candidates = found.candidates.iter();
     candidates.map(|it| it.entry.tool_name.clone()).collect()
 }
 
 /// The folder's own name.
-fn name_of(dataset: &Path) -> String {
+fn set_name(dataset: &Path) -> String {
     let name = dataset.file_name().unwrap_or(dataset.as_os_str());
     name.to_string_lossy().into_owned()
 }
 
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     number
         .filter(|it| (0.0..=1.0).contains(it))

@@ -21,7 +21,7 @@ struct PointPair {
 }
 
 impl LearningReport {
-    pub(super) fn of(arguments: &Arguments, sets: Vec<SetCurves>) -> Self {
+    pub(super) fn new(arguments: &Arguments, sets: Vec<SetCurves>) -> Self {
         Self {
             seed: arguments.seed,
             splits: arguments.splits,
@@ -31,7 +31,7 @@ impl LearningReport {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "seed": self.seed,
             "splits": self.splits,
@@ -39,26 +39,26 @@ impl LearningReport {
             "found_only": self.found_only,
             "sets": self.sets.iter().map(set_json).collect::<Vec<_>>(),
             "mean": {
-                "right": jsons(&self.mean(|set| &set.right)),
-                "wrong": jsons(&self.mean(|set| &set.wrong)),
+                "right": curve_json(&self.mean_curve(|set| &set.right)),
+                "wrong": curve_json(&self.mean_curve(|set| &set.wrong)),
             },
         })
     }
 
-    pub(super) fn for_people(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let sets = self.sets.iter();
-        let mut parts: Vec<String> = sets.map(|set| self.of_set(set)).collect();
+        let mut parts: Vec<String> = sets.map(|set| self.set_text(set)).collect();
         if self.sets.len() > 1 {
-            let right = self.mean(|set| &set.right);
-            let wrong = self.mean(|set| &set.wrong);
+            let right = self.mean_curve(|set| &set.right);
+            let wrong = self.mean_curve(|set| &set.wrong);
             let heading = format!("Mean of {}\n", count(self.sets.len(), "set"));
-            parts.push(heading + &self.table(pairs(right, wrong)));
+            parts.push(heading + &self.point_table(point_pairs(right, wrong)));
         }
         parts.push(EXPLANATION.to_owned());
         parts.join("\n")
     }
 
-    fn of_set(&self, set: &SetCurves) -> String {
+    fn set_text(&self, set: &SetCurves) -> String {
         let heading = format!(
             "{}: {}, {}, of which {} held out in each of {}\n",
             set.name,
@@ -67,10 +67,14 @@ impl LearningReport {
             set.held_out / self.splits.max(1) as usize,
             count(self.splits as usize, "split"),
         );
-        heading + &self.table(pairs(figures(&set.right), figures(&set.wrong)))
+        heading
+            + &self.point_table(point_pairs(
+                curve_figures(&set.right),
+                curve_figures(&set.wrong),
+            ))
     }
 
-    fn table(&self, pairs: impl Iterator<Item = PointPair>) -> String {
+    fn point_table(&self, pairs: impl Iterator<Item = PointPair>) -> String {
         let wrong = format!("{:.0} % WRONG:", self.wrong * 100.0);
         let headings = [
             "USES",
@@ -82,16 +86,19 @@ impl LearningReport {
             "R@5",
             "RECOVERED",
         ];
-        table(headings, pairs.map(|pair| pair.cells()))
+        table(headings, pairs.map(|pair| pair.to_cells()))
     }
 
     /// The means over the sets; a set without misses has no part in the share of them.
-    fn mean(&self, curve: fn(&SetCurves) -> &[CurvePoint]) -> Vec<CurveFigures> {
-        let sets: Vec<Vec<CurveFigures>> =
-            self.sets.iter().map(|set| figures(curve(set))).collect();
+    fn mean_curve(&self, curve: fn(&SetCurves) -> &[CurvePoint]) -> Vec<CurveFigures> {
+        let sets: Vec<Vec<CurveFigures>> = self
+            .sets
+            .iter()
+            .map(|set| curve_figures(curve(set)))
+            .collect();
         let points = sets.first().map_or(0, Vec::len);
         (0..points)
-            .map(|at| mean_of(&sets.iter().map(|set| set[at]).collect::<Vec<_>>()))
+            .map(|at| mean_figures(&sets.iter().map(|set| set[at]).collect::<Vec<_>>()))
             .collect()
     }
 }
@@ -101,37 +108,40 @@ USES 0 is the static ranking. RECOVERED is the share of the right tools that the
 leaves out of the first five, and of which there was a use, that are among them after learning;
 OF ALL counts the tools without any use too.";
 
-fn pairs(right: Vec<CurveFigures>, wrong: Vec<CurveFigures>) -> impl Iterator<Item = PointPair> {
+fn point_pairs(
+    right: Vec<CurveFigures>,
+    wrong: Vec<CurveFigures>,
+) -> impl Iterator<Item = PointPair> {
     let pairs = right.into_iter().zip(wrong);
     pairs.map(|(right, wrong)| PointPair { right, wrong })
 }
 
 impl PointPair {
-    fn cells(&self) -> [String; 8] {
+    fn to_cells(&self) -> [String; 8] {
         let Self { right, wrong } = self;
         [
             right.uses.to_string(),
-            figure(right.recall1),
-            figure(right.recall5),
-            share(right.recovered_used),
-            share(right.recovered_all),
-            format!("R@1 {}", figure(wrong.recall1)),
-            figure(wrong.recall5),
-            share(wrong.recovered_used),
+            format_figure(right.recall1),
+            format_figure(right.recall5),
+            format_share(right.recovered_used),
+            format_share(right.recovered_all),
+            format!("R@1 {}", format_figure(wrong.recall1)),
+            format_figure(wrong.recall5),
+            format_share(wrong.recovered_used),
         ]
     }
 }
 
-fn figure(value: f64) -> String {
+fn format_figure(value: f64) -> String {
     format!("{value:.3}")
 }
 
-fn share(value: Option<f64>) -> String {
+fn format_share(value: Option<f64>) -> String {
     value.map_or_else(|| "–".to_owned(), |it| format!("{:.0} %", it * 100.0))
 }
 
-fn figures(curve: &[CurvePoint]) -> Vec<CurveFigures> {
-    curve.iter().map(CurvePoint::figures).collect()
+fn curve_figures(curve: &[CurvePoint]) -> Vec<CurveFigures> {
+    curve.iter().map(CurvePoint::to_figures).collect()
 }
 
 fn set_json(set: &SetCurves) -> Value {
@@ -139,26 +149,26 @@ fn set_json(set: &SetCurves) -> Value {
         "name": set.name,
         "tools": set.tools,
         "requests": set.requests,
-        "right": set.right.iter().map(CurvePoint::json).collect::<Vec<_>>(),
-        "wrong": set.wrong.iter().map(CurvePoint::json).collect::<Vec<_>>(),
+        "right": set.right.iter().map(CurvePoint::to_json).collect::<Vec<_>>(),
+        "wrong": set.wrong.iter().map(CurvePoint::to_json).collect::<Vec<_>>(),
     })
 }
 
-fn jsons(curve: &[CurveFigures]) -> Vec<Value> {
-    curve.iter().map(CurveFigures::json).collect()
+fn curve_json(curve: &[CurveFigures]) -> Vec<Value> {
+    curve.iter().map(CurveFigures::to_json).collect()
 }
 
-fn mean_of(points: &[CurveFigures]) -> CurveFigures {
+fn mean_figures(points: &[CurveFigures]) -> CurveFigures {
     CurveFigures {
         uses: points.first().map_or(0, |it| it.uses),
-        recall1: mean(points.iter().map(|it| Some(it.recall1))).unwrap_or(0.0),
-        recall5: mean(points.iter().map(|it| Some(it.recall5))).unwrap_or(0.0),
-        recovered_used: mean(points.iter().map(|it| it.recovered_used)),
-        recovered_all: mean(points.iter().map(|it| it.recovered_all)),
+        recall1: mean_known(points.iter().map(|it| Some(it.recall1))).unwrap_or(0.0),
+        recall5: mean_known(points.iter().map(|it| Some(it.recall5))).unwrap_or(0.0),
+        recovered_used: mean_known(points.iter().map(|it| it.recovered_used)),
+        recovered_all: mean_known(points.iter().map(|it| it.recovered_all)),
     }
 }
 
-fn mean(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+fn mean_known(values: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let known: Vec<f64> = values.flatten().collect();
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
 }

@@ -24,29 +24,29 @@ pub(super) struct StreamSplit {
 impl StreamSplit {
     /// Splits so that about half of the requests of each tool are held out. A tool with a single
     /// request cannot be learned about; the request is held out.
-    pub(super) fn of(requests: &[ReplayedRequest], dice: &mut Dice) -> Self {
+    pub(super) fn split_requests(requests: &[ReplayedRequest], dice: &mut Dice) -> Self {
         let mut order: Vec<usize> = (0..requests.len()).collect();
         dice.shuffle(&mut order);
-        let mut halves = Halves::of(requests);
+        let mut halves = HalfBalance::count_requests(requests);
         let (stream, held_out) = order
             .into_iter()
-            .partition(|number| halves.take(&requests[*number].relevant, dice));
+            .partition(|number| halves.assign_to_stream(&requests[*number].relevant, dice));
         Self { stream, held_out }
     }
 }
 
 /// Deals requests out so that each tool has about as many in one half as in the other.
-struct Halves<'a> {
+struct HalfBalance<'a> {
     requests: HashMap<&'a str, usize>,
     /// The requests of a tool in the stream less those that are held out.
-    ahead: HashMap<&'a str, i32>,
+    stream_surplus: HashMap<&'a str, i32>,
 }
 
-impl<'a> Halves<'a> {
-    fn of(requests: &'a [ReplayedRequest]) -> Self {
+impl<'a> HalfBalance<'a> {
+    fn count_requests(requests: &'a [ReplayedRequest]) -> Self {
         let mut halves = Self {
             requests: HashMap::new(),
-            ahead: HashMap::new(),
+            stream_surplus: HashMap::new(),
         };
         for tool in requests.iter().flat_map(|it| &it.relevant) {
             *halves.requests.entry(tool).or_default() += 1;
@@ -55,10 +55,10 @@ impl<'a> Halves<'a> {
     }
 
     /// Returns true if a request for these tools goes to the stream.
-    fn take(&mut self, tools: &'a [String], dice: &mut Dice) -> bool {
-        let goes = self.can_teach(tools) && self.is_due(tools, dice);
+    fn assign_to_stream(&mut self, tools: &'a [String], dice: &mut Dice) -> bool {
+        let goes = self.can_teach(tools) && self.is_stream_behind(tools, dice);
         for tool in tools {
-            *self.ahead.entry(tool).or_default() += if goes { 1 } else { -1 };
+            *self.stream_surplus.entry(tool).or_default() += if goes { 1 } else { -1 };
         }
         goes
     }
@@ -67,12 +67,12 @@ impl<'a> Halves<'a> {
         tools.iter().any(|tool| self.requests[tool.as_str()] > 1)
     }
 
-    fn is_due(&self, tools: &[String], dice: &mut Dice) -> bool {
+    fn is_stream_behind(&self, tools: &[String], dice: &mut Dice) -> bool {
         let ahead = tools
             .iter()
-            .filter_map(|tool| self.ahead.get(tool.as_str()));
+            .filter_map(|tool| self.stream_surplus.get(tool.as_str()));
         match ahead.sum::<i32>() {
-            0 => dice.happens(0.5),
+            0 => dice.chance(0.5),
             ahead => ahead < 0,
         }
     }
@@ -80,7 +80,7 @@ impl<'a> Halves<'a> {
 
 /// The habits of the clients of a stream of use.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct UseHabits {
+pub(super) struct ClientHabits {
     /// The share of the uses that are of another tool.
     pub(super) wrong: f64,
     /// A call of a tool that was not shown has no words that came with it.
@@ -88,22 +88,22 @@ pub(super) struct UseHabits {
 }
 
 /// The lessons of a stream of use, and the tools it was about.
-pub(super) struct Taught<'a> {
+pub(super) struct StreamLessons<'a> {
     pub(super) lessons: Vec<Lesson>,
     pub(super) used: HashSet<&'a str>,
 }
 
-impl<'a> Taught<'a> {
+impl<'a> StreamLessons<'a> {
     /// Replays the stream until each tool was used `uses` times, or as often as there are requests
     /// for it.
-    pub(super) fn by(
+    pub(super) fn from_stream(
         set: &'a ReplayedSet,
         split: &StreamSplit,
         uses: usize,
-        habits: UseHabits,
+        habits: ClientHabits,
         dice: Dice,
     ) -> Self {
-        let mut teaching = Teaching {
+        let mut teaching = StreamReplay {
             set,
             habits,
             dice,
@@ -111,7 +111,7 @@ impl<'a> Taught<'a> {
             lessons: Vec::new(),
         };
         for number in &split.stream {
-            teaching.replay(*number, uses);
+            teaching.replay_request(*number, uses);
         }
         Self {
             lessons: teaching.lessons,
@@ -120,16 +120,16 @@ impl<'a> Taught<'a> {
     }
 }
 
-struct Teaching<'a> {
+struct StreamReplay<'a> {
     set: &'a ReplayedSet,
-    habits: UseHabits,
+    habits: ClientHabits,
     dice: Dice,
     uses: HashMap<&'a str, usize>,
     lessons: Vec<Lesson>,
 }
 
-impl<'a> Teaching<'a> {
-    fn replay(&mut self, number: usize, uses: usize) {
+impl<'a> StreamReplay<'a> {
+    fn replay_request(&mut self, number: usize, uses: usize) {
         let set = self.set;
         let request = &set.requests[number];
         let mut called = Vec::new();
@@ -137,30 +137,36 @@ impl<'a> Teaching<'a> {
             let so_far = self.uses.entry(tool).or_default();
             if *so_far < uses {
                 *so_far += 1;
-                called.push(self.called(tool, request));
+                called.push(self.choose_call(tool, request));
             }
         }
         for tool in &called {
-            match request.shown().contains(tool) {
-                true => self.learn(number, tool, Signal::FoundThenUsed),
+            match request.shown_tools().contains(tool) {
+                true => self.add_lesson(number, tool, Signal::FoundThenUsed),
                 false if self.habits.found_only => {}
-                false => self.learn(number, tool, Signal::SaidThenUsed),
+                false => self.add_lesson(number, tool, Signal::SaidThenUsed),
             }
         }
-        if called.iter().any(|tool| request.shown().contains(tool)) {
-            let bypassed = request.shown().iter().filter(|tool| !called.contains(tool));
-            bypassed.for_each(|tool| self.learn(number, tool, Signal::Bypassed));
+        if called
+            .iter()
+            .any(|tool| request.shown_tools().contains(tool))
+        {
+            let bypassed = request
+                .shown_tools()
+                .iter()
+                .filter(|tool| !called.contains(tool));
+            bypassed.for_each(|tool| self.add_lesson(number, tool, Signal::Bypassed));
         }
     }
 
     /// The tool that is called: the right one, or by mistake one of those shown or any other.
-    fn called(&mut self, right: &'a String, request: &'a ReplayedRequest) -> &'a String {
-        if !self.dice.happens(self.habits.wrong) {
+    fn choose_call(&mut self, right: &'a String, request: &'a ReplayedRequest) -> &'a String {
+        if !self.dice.chance(self.habits.wrong) {
             return right;
         }
-        let shown = request.shown().iter();
+        let shown = request.shown_tools().iter();
         let mistakes: Vec<&String> = shown.filter(|it| !request.relevant.contains(it)).collect();
-        if self.dice.happens(0.5)
+        if self.dice.chance(0.5)
             && let Some(mistake) = self.dice.pick(&mistakes)
         {
             return mistake;
@@ -169,7 +175,7 @@ impl<'a> Teaching<'a> {
     }
 
     /// Each request is a session of its own.
-    fn learn(&mut self, number: usize, tool: &str, signal: Signal) {
+    fn add_lesson(&mut self, number: usize, tool: &str, signal: Signal) {
         let context = self.set.requests[number].intent.as_intent().vector;
         self.lessons.push(Lesson {
             tool: tool.to_owned(),
@@ -183,7 +189,7 @@ impl<'a> Teaching<'a> {
 }
 
 impl ReplayedRequest {
-    fn shown(&self) -> &[String] {
+    fn shown_tools(&self) -> &[String] {
         &self.ranked[..self.ranked.len().min(SHOWN)]
     }
 }

@@ -5,7 +5,7 @@ use kitbag_relevance::Confidence;
 use kitbag_relevance::calibration::{Forecast, calibration_error, recognised};
 use serde::Serialize;
 
-use super::asked::AskedRequest;
+use super::request::RequestResult;
 
 /// The share of rightly answered requests that may be doubted when impossible ones are to be recognised.
 const FALSE_ALARMS: f64 = 0.05;
@@ -40,7 +40,7 @@ pub(super) struct RecognisedShares {
 }
 
 impl Certainty {
-    pub(super) fn of(asked: &[AskedRequest]) -> Self {
+    pub(super) fn new(asked: &[RequestResult]) -> Self {
         let (possible, absent): (Vec<_>, Vec<_>) = asked.iter().partition(|it| it.has_answer());
         let answered = possible.iter().filter(|it| it.is_answered());
         let answered: Vec<Confidence> = answered.filter_map(|it| it.confidence).collect();
@@ -49,52 +49,52 @@ impl Certainty {
         let without_server: Vec<_> = possible.iter().filter_map(|it| it.without_server).collect();
         let impossible = [without_tool.as_slice(), &without_server];
         Self {
-            doubted_though_right: doubted(&answered),
-            doubted_where_nothing_fits: doubted(&absent),
+            doubted_though_right: doubted_share(&answered),
+            doubted_where_nothing_fits: doubted_share(&absent),
             recognised: RecognisedShares {
-                without_tool: recognised_by_any(&answered, &without_tool),
-                without_server: recognised_by_any(&answered, &without_server),
-                absent: recognised_by_any(&answered, &absent),
+                without_tool: recognised_share(&answered, &without_tool),
+                without_server: recognised_share(&answered, &without_server),
+                absent: recognised_share(&answered, &absent),
             },
             calibration_error: CalibrationErrors {
-                first: error(
+                first: weighted_calibration_error(
                     &possible,
                     impossible,
                     |it| it.first,
-                    AskedRequest::is_first_right,
+                    RequestResult::is_first_right,
                 ),
-                any: error(
+                any: weighted_calibration_error(
                     &possible,
                     impossible,
                     |it| it.any,
-                    AskedRequest::is_answered,
+                    RequestResult::is_answered,
                 ),
             },
         }
     }
 }
 
-fn doubted(answers: &[Confidence]) -> Option<f64> {
+fn doubted_share(answers: &[Confidence]) -> Option<f64> {
     let doubted = answers.iter().filter(|it| !it.is_likely()).count();
     (!answers.is_empty()).then(|| doubted as f64 / answers.len() as f64)
 }
 
-fn recognised_by_any(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
-    let [possible, impossible] = [possible, impossible].map(any_of);
+fn recognised_share(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
+    let [possible, impossible] = [possible, impossible].map(any_confidences);
     recognised(&possible, &impossible, FALSE_ALARMS)
 }
 
-fn any_of(answers: &[Confidence]) -> Vec<f32> {
+fn any_confidences(answers: &[Confidence]) -> Vec<f32> {
     answers.iter().map(|it| it.any).collect()
 }
 
 /// Returns the calibration error where the possible requests weigh as much as all impossible ones, and each
 /// sort of these the same.
-fn error(
-    possible: &[&AskedRequest],
+fn weighted_calibration_error(
+    possible: &[&RequestResult],
     impossible: [&[Confidence]; 2],
     said: fn(&Confidence) -> f32,
-    is_so: fn(&AskedRequest) -> bool,
+    is_so: fn(&RequestResult) -> bool,
 ) -> Option<f64> {
     let sorts = impossible.iter().filter(|it| !it.is_empty()).count();
     let mut forecasts: Vec<Forecast> = possible

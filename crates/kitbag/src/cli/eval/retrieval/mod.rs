@@ -1,8 +1,8 @@
 //! `kitbag eval retrieval`: measures how good the index is on requests whose answers are known.
 
-mod asked;
 mod certainty;
 mod report;
+mod request;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,11 +12,11 @@ use clap::{Args, ValueEnum};
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_relevance::Weights;
 
-use super::sets::{capability_index, indexed, read_lines, read_tools};
+use super::sets::{capability_index, index_tools, read_lines, read_tools};
 use crate::cli::Invocation;
 use crate::cli::output::count;
-use asked::{AskedRequest, RequestAsker};
 use report::RetrievalReport;
+use request::{RequestResult, RequestRunner};
 
 /// Rank the tools of a set for each of its requests and compare with the right answers.
 #[derive(Debug, Args)]
@@ -97,14 +97,14 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let index = capability_index(invocation).await?;
-    let report = measure(arguments, &index, invocation).await?;
+    let report = measure_retrieval(arguments, &index, invocation).await?;
     invocation
         .output
-        .show(&report.json(), |_| report.for_people())?;
+        .show(&report.to_json(), |_| report.to_text())?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn measure(
+async fn measure_retrieval(
     arguments: &Arguments,
     index: &CapabilityIndex,
     invocation: &Invocation,
@@ -115,21 +115,23 @@ async fn measure(
     let tools = read_tools(&arguments.dataset, &arguments.catalog)?;
     let going_on = invocation.output.progress("Indexing tools");
     let ranker = arguments.ranker;
-    let built = indexed(tools, index, ranker.has_vectors(), &going_on).await?;
+    let built = index_tools(tools, index, ranker.has_vectors(), &going_on).await?;
     let build = started.elapsed();
-    let asker = RequestAsker {
+    let asker = RequestRunner {
         ranker,
         index,
         built: &built,
     };
-    let mut asked: Vec<AskedRequest> = Vec::with_capacity(queries.len());
+    let mut asked: Vec<RequestResult> = Vec::with_capacity(queries.len());
     let all = count(queries.len(), "request");
     for (number, query) in queries.into_iter().enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
-        asked.push(asker.ask(query).await?);
+        asked.push(asker.run_request(query).await?);
     }
-    let mut report = RetrievalReport::of(&asked, built.len(), build);
-    report.misses = arguments.misses.then(|| report::misses(&asked));
-    report.by_kind = arguments.by.map(|Grouping::Kind| report::by_kind(&asked));
+    let mut report = RetrievalReport::new(&asked, built.len(), build);
+    report.misses = arguments.misses.then(|| report::list_misses(&asked));
+    report.by_kind = arguments
+        .by
+        .map(|Grouping::Kind| report::figures_by_kind(&asked));
     Ok(report)
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use kitbag_relevance::eval::{Judged, Metrics};
 use serde_json::{Map, Value, json};
 
-use super::asked::AskedRequest;
 use super::certainty::Certainty;
+use super::request::RequestResult;
 use crate::cli::output::{duration, table};
 
 pub(super) struct RetrievalReport {
@@ -33,15 +33,18 @@ pub(super) struct KindFigures {
 }
 
 /// Returns each request that finds no right tool among the first three, with those that came.
-pub(super) fn misses(asked: &[AskedRequest]) -> Vec<Value> {
-    asked.iter().filter_map(AskedRequest::missed).collect()
+pub(super) fn list_misses(asked: &[RequestResult]) -> Vec<Value> {
+    asked
+        .iter()
+        .filter_map(RequestResult::describe_miss)
+        .collect()
 }
 
-pub(super) fn by_kind(asked: &[AskedRequest]) -> Vec<KindFigures> {
+pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
     let mut kinds: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
     for request in asked {
         let kind = request.query.kind.as_deref().unwrap_or("no kind");
-        kinds.entry(kind).or_default().push(request.judged());
+        kinds.entry(kind).or_default().push(request.to_judged());
     }
     let figures = kinds.into_iter().map(|(kind, judged)| KindFigures {
         kind: kind.to_owned(),
@@ -52,8 +55,8 @@ pub(super) fn by_kind(asked: &[AskedRequest]) -> Vec<KindFigures> {
 }
 
 impl RetrievalReport {
-    pub(super) fn of(asked: &[AskedRequest], tools: usize, build: Duration) -> Self {
-        let judged: Vec<_> = asked.iter().map(AskedRequest::judged).collect();
+    pub(super) fn new(asked: &[RequestResult], tools: usize, build: Duration) -> Self {
+        let judged: Vec<_> = asked.iter().map(RequestResult::to_judged).collect();
         let mut latencies: Vec<_> = asked.iter().map(|it| it.took).collect();
         latencies.sort_unstable();
         Self {
@@ -61,7 +64,7 @@ impl RetrievalReport {
             requests: asked.len(),
             has_right_tools: judged.iter().any(|it| !it.relevant.is_empty()),
             metrics: Metrics::over(&judged),
-            certainty: Certainty::of(asked),
+            certainty: Certainty::new(asked),
             latencies,
             build,
             misses: None,
@@ -69,17 +72,17 @@ impl RetrievalReport {
         }
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let kinds = self.by_kind.as_ref();
-        let mut report = figures(&self.metrics);
+        let mut report = metrics_json(&self.metrics);
         let further = json!({
             "tools": self.tools,
             "queries": self.requests,
             "confidence": self.certainty,
-            "latency_ms": { "p50": self.latency(0.5), "p99": self.latency(0.99) },
+            "latency_ms": { "p50": self.latency_ms(0.5), "p99": self.latency_ms(0.99) },
             "build_s": self.build.as_secs_f64(),
             "misses": self.misses,
-            "kinds": kinds.map(|kinds| kinds.iter().map(KindFigures::json).collect::<Map<_, _>>()),
+            "kinds": kinds.map(|kinds| kinds.iter().map(KindFigures::to_json).collect::<Map<_, _>>()),
         });
         if let Value::Object(further) = further {
             report.extend(further);
@@ -87,7 +90,7 @@ impl RetrievalReport {
         Value::Object(report)
     }
 
-    pub(super) fn for_people(&self) -> String {
+    pub(super) fn to_text(&self) -> String {
         let rows = [
             vec![
                 ["tools".to_owned(), self.tools.to_string()],
@@ -96,9 +99,9 @@ impl RetrievalReport {
             self.quality_rows(),
             self.certainty_rows(),
             vec![
-                row("latency p50", format!("{:.2} ms", self.latency(0.5))),
-                row("latency p99", format!("{:.2} ms", self.latency(0.99))),
-                row("built in", duration(self.build)),
+                figure_row("latency p50", format!("{:.2} ms", self.latency_ms(0.5))),
+                figure_row("latency p99", format!("{:.2} ms", self.latency_ms(0.99))),
+                figure_row("built in", duration(self.build)),
             ],
         ];
         let kinds = self.by_kind.as_deref().map(kinds_table);
@@ -117,10 +120,11 @@ impl RetrievalReport {
             return Vec::new();
         }
         let recall = self.metrics.recall.iter();
-        let recall = recall.map(|(k, value)| row(&format!("recall@{k}"), share(*value)));
+        let recall =
+            recall.map(|(k, value)| figure_row(&format!("recall@{k}"), format_share(*value)));
         let others = [
-            row("hit@3", share(self.metrics.hit3)),
-            row("nDCG@10", share(self.metrics.ndcg10)),
+            figure_row("hit@3", format_share(self.metrics.hit3)),
+            figure_row("nDCG@10", format_share(self.metrics.ndcg10)),
         ];
         recall.chain(others).collect()
     }
@@ -141,11 +145,11 @@ impl RetrievalReport {
         ];
         let known = figures.into_iter();
         known
-            .filter_map(|(name, figure)| Some(row(name, share(figure?))))
+            .filter_map(|(name, figure)| Some(figure_row(name, format_share(figure?))))
             .collect()
     }
 
-    fn latency(&self, quantile: f64) -> f64 {
+    fn latency_ms(&self, quantile: f64) -> f64 {
         let at = ((self.latencies.len() as f64 - 1.0) * quantile)
             .round()
             .max(0.0) as usize;
@@ -156,14 +160,14 @@ impl RetrievalReport {
 }
 
 impl KindFigures {
-    fn json(&self) -> (String, Value) {
-        let mut figures = figures(&self.metrics);
+    fn to_json(&self) -> (String, Value) {
+        let mut figures = metrics_json(&self.metrics);
         figures.insert("queries".to_owned(), json!(self.requests));
         (self.kind.clone(), Value::Object(figures))
     }
 }
 
-fn figures(metrics: &Metrics) -> Map<String, Value> {
+fn metrics_json(metrics: &Metrics) -> Map<String, Value> {
     let recall = metrics.recall.iter();
     let recall: Map<_, _> = recall.map(|(k, it)| (k.to_string(), json!(it))).collect();
     let figures = [
@@ -183,15 +187,22 @@ fn kinds_table(kinds: &[KindFigures]) -> String {
 }
 
 fn kind_row(it: &KindFigures) -> [String; 6] {
-    let [one, five, twenty] = [1, 5, 20].map(|k| share(it.metrics.recall[&k]));
+    let [one, five, twenty] = [1, 5, 20].map(|k| format_share(it.metrics.recall[&k]));
     let (kind, requests) = (it.kind.clone(), it.requests.to_string());
-    [kind, requests, one, five, twenty, share(it.metrics.ndcg10)]
+    [
+        kind,
+        requests,
+        one,
+        five,
+        twenty,
+        format_share(it.metrics.ndcg10),
+    ]
 }
 
-fn row(name: &str, value: String) -> [String; 2] {
+fn figure_row(name: &str, value: String) -> [String; 2] {
     [name.to_owned(), value]
 }
 
-fn share(value: f64) -> String {
+fn format_share(value: f64) -> String {
     format!("{value:.3}")
 }

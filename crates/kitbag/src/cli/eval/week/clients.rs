@@ -44,13 +44,13 @@ impl<'a> WorkingWeek<'a> {
     }
 
     /// Works for the week, and asks at the end of each day.
-    pub(super) fn work(mut self) -> WeekFigures {
+    pub(super) fn run_week(mut self) -> WeekFigures {
         let mut figures = WeekFigures::of(self.work);
         let nothing = Experience::default();
         for day in 0..DAYS {
             self.at = self.at.max(day * DAY);
             for _ in 0..EPISODES_A_DAY {
-                self.pass(20, 240);
+                self.pass_seconds(20, 240);
                 match self.dice.pick(&[SEARCHER, PROGRAMMER, LISTENER]) {
                     Some(&SEARCHER) => self.search_then_call(),
                     Some(&PROGRAMMER) => self.run_programs(),
@@ -66,83 +66,89 @@ impl<'a> WorkingWeek<'a> {
     }
 
     fn search_then_call(&mut self) {
-        if self.dice.happens(0.4) {
-            return self.call_unannounced(SEARCHER, None);
+        if self.dice.chance(0.4) {
+            return self.call_without_search(SEARCHER, None);
         }
-        let task = self.some_task();
-        let mut found = self.search(SEARCHER, None, task);
+        let task = self.pick_task();
+        let mut found = self.search_task(SEARCHER, None, task);
         let calls = &self.work.tasks[task].calls;
-        if !found.contains(&calls[0].tool) && self.dice.happens(0.5) {
-            found = self.search(SEARCHER, None, task);
+        if !found.contains(&calls[0].tool) && self.dice.chance(0.5) {
+            found = self.search_task(SEARCHER, None, task);
         }
-        if self.dice.happens(MISTAKES) {
-            self.mistake(task, &found);
-            self.search(SEARCHER, None, task);
+        if self.dice.chance(MISTAKES) {
+            self.call_wrong_tool(task, &found);
+            self.search_task(SEARCHER, None, task);
         }
-        self.call(SEARCHER, None, task, Some(task));
-        if self.dice.happens(0.3) {
-            self.call_unannounced(SEARCHER, None);
+        self.call_task_tools(SEARCHER, None, task, Some(task));
+        if self.dice.chance(0.3) {
+            self.call_without_search(SEARCHER, None);
         }
     }
 
     fn run_programs(&mut self) {
-        if self.dice.happens(0.4) {
-            return self.call_unannounced(PROGRAMMER, None);
+        if self.dice.chance(0.4) {
+            return self.call_without_search(PROGRAMMER, None);
         }
         self.runs += 1;
         let run = Some(self.runs);
-        if self.dice.happens(0.7) {
-            let task = self.some_task();
-            self.search(PROGRAMMER, run, task);
-            self.call(PROGRAMMER, run, task, Some(task));
+        if self.dice.chance(0.7) {
+            let task = self.pick_task();
+            self.search_task(PROGRAMMER, run, task);
+            self.call_task_tools(PROGRAMMER, run, task, Some(task));
         }
-        self.call_unannounced(PROGRAMMER, run);
+        self.call_without_search(PROGRAMMER, run);
     }
 
     fn listen_then_call(&mut self) {
-        if self.dice.happens(0.5) {
-            return self.call_unannounced(LISTENER, None);
+        if self.dice.chance(0.5) {
+            return self.call_without_search(LISTENER, None);
         }
-        let task = self.some_task();
-        let words = self.words_of(task);
+        let task = self.pick_task();
+        let words = self.pick_query(task);
         let found = self.work.first_five(words, &self.observed.learned);
-        let source = self.source(None, None);
-        self.observed.searched(&source, words, &found);
-        self.call(LISTENER, None, task, Some(task));
-        if self.dice.happens(0.5) {
-            self.call_unannounced(LISTENER, None);
+        let source = self.event_source(None, None);
+        self.observed.record_search(&source, words, &found);
+        self.call_task_tools(LISTENER, None, task, Some(task));
+        if self.dice.chance(0.5) {
+            self.call_without_search(LISTENER, None);
         }
     }
 
     /// Does one or two tasks without any words.
-    fn call_unannounced(&mut self, client: &'static str, run: Option<u64>) {
-        for _ in 0..1 + usize::from(self.dice.happens(0.5)) {
-            let task = self.some_task();
-            self.call(client, run, task, None);
+    fn call_without_search(&mut self, client: &'static str, run: Option<u64>) {
+        for _ in 0..1 + usize::from(self.dice.chance(0.5)) {
+            let task = self.pick_task();
+            self.call_task_tools(client, run, task, None);
         }
     }
 
-    fn search(&mut self, client: &'static str, run: Option<u64>, task: usize) -> Vec<String> {
-        let words = self.words_of(task);
+    fn search_task(&mut self, client: &'static str, run: Option<u64>, task: usize) -> Vec<String> {
+        let words = self.pick_query(task);
         let found = self.work.first_five(words, &self.observed.learned);
-        let source = self.source(Some(client), run);
-        self.observed.searched(&source, words, &found);
+        let source = self.event_source(Some(client), run);
+        self.observed.record_search(&source, words, &found);
         found
     }
 
-    fn call(&mut self, client: &'static str, run: Option<u64>, task: usize, cause: Option<usize>) {
+    fn call_task_tools(
+        &mut self,
+        client: &'static str,
+        run: Option<u64>,
+        task: usize,
+        cause: Option<usize>,
+    ) {
         for call in &self.work.tasks[task].calls {
-            let outcome = match self.dice.happens(FAILS) {
+            let outcome = match self.dice.chance(FAILS) {
                 true => Outcome::ToolError,
                 false => Outcome::Ok,
             };
-            let source = self.source(Some(client), run);
-            self.observed.called(&source, call, cause, outcome);
+            let source = self.event_source(Some(client), run);
+            self.observed.record_call(&source, call, cause, outcome);
         }
     }
 
     /// Calls another tool that was found.
-    fn mistake(&mut self, task: usize, found: &[String]) {
+    fn call_wrong_tool(&mut self, task: usize, found: &[String]) {
         let right: HashSet<&str> = self.work.tasks[task]
             .calls
             .iter()
@@ -159,27 +165,27 @@ impl<'a> WorkingWeek<'a> {
             tool: (*tool).clone(),
             arguments: serde_json::json!({}),
         };
-        let source = self.source(Some(SEARCHER), None);
+        let source = self.event_source(Some(SEARCHER), None);
         self.observed
-            .called(&source, &call, Some(task), Outcome::Ok);
+            .record_call(&source, &call, Some(task), Outcome::Ok);
     }
 
-    fn some_task(&mut self) -> usize {
+    fn pick_task(&mut self) -> usize {
         let tasks: Vec<usize> = (0..self.work.tasks.len()).collect();
         // Of two throws the lower one counts, so that some tasks are far more common than others.
         let throws = [0, 1].map(|_| self.dice.pick(&tasks).copied().unwrap_or_default());
         throws[0].min(throws[1])
     }
 
-    fn words_of(&mut self, task: usize) -> &'a str {
+    fn pick_query(&mut self, task: usize) -> &'a str {
         let words = &self.work.tasks[task].words;
         self.dice.pick(words).map_or("", String::as_str)
     }
 
-    fn source(&mut self, client: Option<&'static str>, run: Option<u64>) -> EventSource {
+    fn event_source(&mut self, client: Option<&'static str>, run: Option<u64>) -> EventSource {
         match run {
             Some(_) => self.at += SECOND / 10,
-            None => self.pass(5, 40),
+            None => self.pass_seconds(5, 40),
         }
         EventSource {
             client,
@@ -189,7 +195,7 @@ impl<'a> WorkingWeek<'a> {
     }
 
     /// Lets a number of seconds pass, from the first to the second.
-    fn pass(&mut self, least: i64, most: i64) {
+    fn pass_seconds(&mut self, least: i64, most: i64) {
         let seconds: Vec<i64> = (least..=most).collect();
         self.at += SECOND * self.dice.pick(&seconds).copied().unwrap_or(least);
     }

@@ -54,7 +54,7 @@ pub(super) async fn run(
     let progress = invocation.output.progress("Indexing tools");
     let work = Work::read(&arguments.work, &arguments.dataset, &index, &progress).await?;
     progress.update("Working for a week");
-    let figures = WorkingWeek::new(&work, arguments.seed).work();
+    let figures = WorkingWeek::new(&work, arguments.seed).run_week();
     drop(progress);
     invocation
         .output

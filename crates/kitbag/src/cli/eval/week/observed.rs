@@ -60,7 +60,7 @@ impl<'a> ObservedWeek<'a> {
     }
 
     /// A search that found these tools.
-    pub(super) fn searched(&mut self, source: &EventSource, words: &str, found: &[String]) {
+    pub(super) fn record_search(&mut self, source: &EventSource, words: &str, found: &[String]) {
         let what = UseKind::Searched {
             words: words.into(),
             found: found.into(),
@@ -69,11 +69,11 @@ impl<'a> ObservedWeek<'a> {
         let drafts = self
             .linker
             .take(&source.event(what), vector, CallArguments::default());
-        self.learn(drafts);
+        self.learn_lessons(drafts);
     }
 
     /// A call that was made for a task, or without any words.
-    pub(super) fn called(
+    pub(super) fn record_call(
         &mut self,
         source: &EventSource,
         call: &TaskCall,
@@ -95,10 +95,10 @@ impl<'a> ObservedWeek<'a> {
             let task = self.task_of_words.get(&**words).copied();
             self.links.wrong += usize::from(task != cause);
         }
-        self.learn(drafts);
+        self.learn_lessons(drafts);
     }
 
-    fn learn(&mut self, drafts: Vec<LessonDraft>) {
+    fn learn_lessons(&mut self, drafts: Vec<LessonDraft>) {
         let mut lessons = Vec::new();
         for draft in drafts {
             let context = match draft.context {

@@ -14,7 +14,7 @@ use kitbag_relevance::{Experience, Index, Intent, Options, retrieve};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::sets::{QueryLine, embedded_request, indexed, read_lines, read_tools};
+use super::super::sets::{QueryLine, embed_request, index_tools, read_lines, read_tools};
 use super::observed::NOW;
 use crate::cli::progress::ProgressDisplay;
 
@@ -75,10 +75,10 @@ impl Work {
             texts.extend(task.words.iter().chain([&task.asked]).cloned());
             texts.extend(task.calls.iter().filter_map(|call| call.read().text));
         }
-        let tools = indexed(tools, index, true, progress).await?;
+        let tools = index_tools(tools, index, true, progress).await?;
         let mut intents = HashMap::new();
         for text in texts {
-            let intent = embedded_request(index, &text).await?;
+            let intent = embed_request(index, &text).await?;
             intents.insert(text, intent);
         }
         Ok(Self {

@@ -4,7 +4,7 @@
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
-use kitbag_config::{Surroundings, nearest};
+use kitbag_config::{Environment, nearest};
 use kitbag_domain::ServerName;
 use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
 
@@ -18,7 +18,7 @@ use kitbag_launch_review::words::visible;
 pub(super) struct Answering<'a> {
     pub(super) server: &'a ServerName,
     pub(super) keeping: &'a mut Keeping,
-    pub(super) around: &'a Surroundings,
+    pub(super) around: &'a Environment,
 }
 
 /// Returns the values that were given, and the answers of the person at the terminal if there is

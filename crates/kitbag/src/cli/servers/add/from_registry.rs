@@ -92,7 +92,7 @@ pub(super) async fn fetch(
     let answering = Answering {
         server: &name,
         keeping: &mut keeping,
-        around: &invocation.at.around,
+        around: &invocation.at.environment,
     };
     let filled = arguments.fill(&plan, &server.name, answering, invocation.output)?;
     let origin = RegistryOrigin {

@@ -17,7 +17,7 @@ use clap::error::ErrorKind;
 use kitbag_config::Config;
 use kitbag_config::edit::{self, EditError, NewServer, Reach};
 use kitbag_domain::ServerName;
-use kitbag_gateway::state::store_place::store_address;
+use kitbag_gateway::state::store_address::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
@@ -120,7 +120,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     keeping
         .put_down(&store_address(&draft.config)?, draft.config.secret_key)
         .await?;
-    let readable = draft.config.server(&name).is_some_and(has_literal_secret);
+    let readable = draft
+        .config
+        .find_server(&name)
+        .is_some_and(has_literal_secret);
     let config = draft.write()?;
     let test = match is_tested {
         true => Some(try_out(&name, invocation).await),
@@ -202,8 +205,8 @@ impl Draft {
         force: bool,
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
-        let path = invocation.at.editable()?;
-        let text = edit::read(&path)?;
+        let path = invocation.at.editable_file()?;
+        let text = edit::read_file(&path)?;
         let before = invocation.at.parse(&text, &path);
         vacant(
             &before.context("the configuration cannot be used")?,
@@ -218,14 +221,14 @@ impl Draft {
 
     /// Writes the file, and returns the path of the file that now has the server.
     fn write(self) -> Result<PathBuf, EditError> {
-        edit::write(&self.path, &self.text)?;
+        edit::write_file(&self.path, &self.text)?;
         Ok(self.path)
     }
 }
 
 /// Returns an error if the name is taken and not to be taken over.
 fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
-    if config.server(name).is_none() || force {
+    if config.find_server(name).is_none() || force {
         return Ok(());
     }
     Err(anyhow!("there is a server `{name}` already"))

@@ -1,0 +1,125 @@
+//! Asks a language model, with the credential of the caller's tenant.
+//!
+//! The request goes to the first model that can be asked. Another one follows only if the one before it has certainly not
+//! worked on the prompt: it was not asked at all, or sent it back at once.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use kitbag_llm::route::{
+    ModelCandidate, ModelKnowledge, ModelRecord, ModelTool, PromptAnswer, PromptError,
+    PromptRequest, SkippedModel, choose_candidates,
+};
+use kitbag_wire::raw;
+use serde_json::{Map, Value, json};
+
+use super::attempt::{FailedAttempt, ModelAttempt};
+use super::carry_out::{ActionOutcome, text_content};
+use super::refusal::CallRefusal;
+use crate::catalog::tool_files::{ModelProviders, model_subject};
+use crate::index::priors::Measured;
+use crate::state::clock::today;
+use crate::turn::Turn;
+
+pub(super) async fn ask_models(
+    turn: &Turn,
+    tool: ModelTool,
+    providers: &ModelProviders,
+    arguments: Map<String, Value>,
+    trace: &HeaderMap,
+) -> Result<ActionOutcome, CallRefusal> {
+    let request = PromptRequest::from_arguments(tool, arguments)?;
+    let data = turn.gateway.platform.dated_data().await?;
+    let measured = turn.gateway.services.index.measured();
+    let known = ModelKnowledge {
+        day: data.at(today()),
+        prompt_tokens: request.prompt.tokens(kitbag_budget::estimate_tokens),
+        record: &|provider, model| model_record(&measured, provider, model),
+        near: near_names,
+    };
+    let candidates = choose_candidates(&request, &known)?;
+    let attempt = ModelAttempt {
+        turn,
+        providers,
+        day: known.day,
+        prompt: &request.prompt,
+        prompt_tokens: known.prompt_tokens,
+        trace,
+    };
+    ask_in_order(&attempt, &candidates).await
+}
+
+fn model_record(measured: &Arc<Measured>, provider: &str, model: &str) -> ModelRecord {
+    let (success_rate, tokens_per_answer) = measured.of_model(&model_subject(provider, model));
+    ModelRecord {
+        success_rate,
+        tokens_per_answer,
+    }
+}
+
+fn near_names(name: &str, names: &[&str]) -> Vec<String> {
+    let near = kitbag_schema::near(name, names.iter().copied());
+    near.into_iter().map(str::to_owned).collect()
+}
+
+/// Asks one model after the other until one has the prompt.
+async fn ask_in_order(
+    attempt: &ModelAttempt<'_>,
+    candidates: &[ModelCandidate],
+) -> Result<ActionOutcome, CallRefusal> {
+    let mut passed: Vec<SkippedModel> = Vec::new();
+    let mut refusals: Vec<CallRefusal> = Vec::new();
+    for (place, candidate) in candidates.iter().enumerate() {
+        let is_last = place + 1 == candidates.len();
+        match attempt.ask_model(candidate, is_last).await {
+            Ok(answer) => return Ok(to_outcome(candidate, &answer, &passed)),
+            Err(FailedAttempt::Untouched(refusal)) => {
+                passed.push(SkippedModel::new(candidate, refusal.message.clone()));
+                refusals.push(refusal);
+            }
+            Err(FailedAttempt::Ended(refusal)) => return Err(refusal),
+        }
+    }
+    Err(most_informative(refusals))
+}
+
+/// A provider that the tenant uses says more than one for which it has no credential.
+fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
+    let told = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
+    match refusals.is_empty() {
+        true => PromptError::NoRoute.into(),
+        false => refusals.swap_remove(told.unwrap_or_default()),
+    }
+}
+
+/// The words of the model come first, and everything about them second.
+fn to_outcome(
+    candidate: &ModelCandidate,
+    answer: &PromptAnswer,
+    passed: &[SkippedModel],
+) -> ActionOutcome {
+    let about = text_content(&answer.to_metadata(candidate, passed).to_string());
+    let (words, is_error) = match &answer.text {
+        Some(words) => (words.clone(), false),
+        None => (no_text_refusal(candidate, answer).to_text(), true),
+    };
+    ActionOutcome {
+        result: raw(&json!({ "content": [text_content(&words), about], "isError": is_error })),
+        price: answer.cost,
+    }
+}
+
+fn no_text_refusal(candidate: &ModelCandidate, answer: &PromptAnswer) -> CallRefusal {
+    let ModelCandidate {
+        provider, model, ..
+    } = candidate;
+    let reason = answer.finish_reason.as_ref();
+    let reason = reason.map_or_else(String::new, |it| format!("; its reason is `{it}`"));
+    CallRefusal {
+        code: "NO_TEXT",
+        message: format!("`{model}` of {provider} answered without words{reason}"),
+        advice: Some(
+            "raise max_tokens if it ran out of them, or put the prompt in other words".to_owned(),
+        ),
+    }
+}

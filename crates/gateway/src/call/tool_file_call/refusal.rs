@@ -1,0 +1,83 @@
+//! The reason why a declared tool gives no answer: a word for programs, a sentence, and advice.
+
+use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
+use kitbag_domain::Remedy;
+use kitbag_llm::route::PromptError;
+use kitbag_platform::PlatformError;
+use kitbag_wire::{Raw, raw};
+use serde_json::json;
+
+use super::carry_out::text_content;
+
+pub(super) struct CallRefusal {
+    pub(super) code: &'static str,
+    pub(super) message: String,
+    pub(super) advice: Option<String>,
+}
+
+impl CallRefusal {
+    fn new(code: &'static str, error: &(impl Remedy + ToString)) -> Self {
+        Self {
+            code,
+            message: error.to_string(),
+            advice: error.remedy(),
+        }
+    }
+
+    /// The reason is for the operator, in the log; a caller could do nothing with it.
+    pub(super) fn from_store_error(error: &kitbag_store::Error) -> Self {
+        tracing::error!(%error, "a credential could not be read");
+        Self {
+            code: "CREDENTIAL_UNREADABLE",
+            message: "the credential for this tool could not be read".to_owned(),
+            advice: Some("the operator finds the reason in the log of the gateway".to_owned()),
+        }
+    }
+
+    /// An answer of a provider that reports an error.
+    pub(super) fn from_provider_answer(provider: &str, answer: &ActionAnswer) -> Self {
+        let words = answer.content.iter().find_map(|part| match part {
+            AnswerPart::Text(text) => Some(text.as_str()),
+            AnswerPart::Json(_) | AnswerPart::Image { .. } => None,
+        });
+        Self {
+            code: match answer.status {
+                401 | 403 => "CREDENTIAL_REFUSED",
+                429 => "RATE_LIMITED",
+                _ => "PROVIDER_ERROR",
+            },
+            message: format!("`{provider}` answered {}", words.unwrap_or_default()),
+            advice: answer.advice.clone(),
+        }
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let mut words = format!("{}: {}", self.code, self.message);
+        if let Some(advice) = &self.advice {
+            words.push_str(&format!("\n{advice}"));
+        }
+        words
+    }
+
+    pub(super) fn to_tool_result(&self) -> Raw {
+        raw(&json!({ "content": [text_content(&self.to_text())], "isError": true }))
+    }
+}
+
+impl From<ActionError> for CallRefusal {
+    fn from(error: ActionError) -> Self {
+        Self::new(error.code(), &error)
+    }
+}
+
+impl From<PlatformError> for CallRefusal {
+    fn from(error: PlatformError) -> Self {
+        Self::new(error.code(), &error)
+    }
+}
+
+impl From<PromptError> for CallRefusal {
+    fn from(error: PromptError) -> Self {
+        Self::new(error.code(), &error)
+    }
+}

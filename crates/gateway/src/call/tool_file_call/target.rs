@@ -1,0 +1,83 @@
+//! A call of a declared tool: the action that its arguments choose, and the arguments of that action.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+use kitbag_domain::{NanoUsd, WriteClass};
+use kitbag_schema::Checker;
+use kitbag_tool_files::{ToolAction, ToolFile};
+use kitbag_wire::{Raw, RawObject, is_too_deep, raw};
+use serde_json::{Map, Value};
+
+use crate::call::failure::Failure;
+use crate::catalog::tool_files::FileTool;
+
+/// A call on its way. The action is chosen and its arguments are checked before it is carried out.
+pub(crate) struct ToolFileTarget {
+    pub(crate) tool: Arc<FileTool>,
+    /// The arguments as the caller wrote them.
+    pub(crate) arguments: Raw,
+    /// The price that carrying it out has shown.
+    pub(crate) observed_price: Option<NanoUsd>,
+    /// The headers that tell the API which trace the call belongs to.
+    pub(crate) trace: HeaderMap,
+}
+
+/// An action with arguments that fit its schema.
+pub(crate) struct ChosenAction<'a> {
+    pub(super) action: &'a ToolAction,
+    pub(super) arguments: Map<String, Value>,
+}
+
+impl ToolFileTarget {
+    pub(crate) fn new(tool: Arc<FileTool>, params: &mut RawObject) -> Self {
+        let given = params.remove("arguments");
+        let given = given.filter(|it| it.get() != "null");
+        Self {
+            tool,
+            arguments: given.unwrap_or_else(|| raw(&RawObject::new())),
+            observed_price: None,
+            trace: HeaderMap::new(),
+        }
+    }
+
+    /// Holds the arguments against the schema of the action that they choose, on every surface: the
+    /// file says what the tool takes, and there is no server behind it that would check.
+    pub(crate) fn check_arguments(&self, checker: &Checker) -> Result<(), Failure> {
+        if is_too_deep(self.arguments.get().as_bytes()) {
+            return Err(Failure::arguments_too_deep());
+        }
+        let chosen = self.choose_action()?;
+        let place = self.action_index(chosen.action);
+        let definition = &self.tool.action_definitions[place];
+        let checked = checker.check_arguments(definition, &raw(&chosen.arguments));
+        checked.map_err(|misfit| Failure::Arguments {
+            tool: self.tool.file.name.to_string(),
+            misfit,
+        })
+    }
+
+    pub(super) fn choose_action(&self) -> Result<ChosenAction<'_>, Failure> {
+        let arguments: Map<String, Value> = serde_json::from_str(self.arguments.get())
+            .map_err(|_| Failure::bad_params("`arguments` must be an object".to_owned()))?;
+        let file: &ToolFile = &self.tool.file;
+        let (action, arguments) = file
+            .choose(arguments)
+            .map_err(|error| Failure::bad_params(error.to_string()))?;
+        Ok(ChosenAction { action, arguments })
+    }
+
+    fn action_index(&self, action: &ToolAction) -> usize {
+        let actions = &self.tool.file.actions;
+        let place = actions.iter().position(|it| it.name == action.name);
+        place.expect("the action was chosen from these")
+    }
+
+    /// The effect of the action that is asked for; of the whole tool if none is.
+    pub(crate) fn write_class(&self) -> WriteClass {
+        match self.choose_action() {
+            Ok(chosen) => chosen.action.write_class(),
+            Err(_) => self.tool.file.write_class(),
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! `kitbag --help`, which lists the verbs in groups, and the new spellings of verbs that were renamed.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory as _};
+
+use super::Cli;
+
+/// The verbs in the order of the help, by group. Verbs that programs run are in no group.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Get started",
+        &[
+            "serve",
+            "servers",
+            "import",
+            "install",
+            "uninstall",
+            "search",
+            "call",
+            "doctor",
+        ],
+    ),
+    (
+        "Use",
+        &["tools", "run", "prompts", "resources", "skills", "agents"],
+    ),
+    (
+        "Configure",
+        &["config", "secret", "key", "trust", "lock", "templates"],
+    ),
+    (
+        "Operate",
+        &[
+            "service", "stats", "logs", "audit", "learned", "context", "feedback", "index", "store",
+        ],
+    ),
+    ("Develop", &["eval", "completions"]),
+];
+
+/// Old spellings with their new ones, for the release in which they changed.
+const RENAMED: [(&str, &str); 6] = [
+    ("describe", "kitbag tools show"),
+    ("check", "kitbag tools check"),
+    ("openapi", "kitbag tools import"),
+    ("tokens", "kitbag stats tokens"),
+    ("priors", "kitbag learned priors"),
+    ("credentials", "kitbag secret"),
+];
+
+/// Returns the command line with its verbs in groups.
+pub(super) fn command() -> Command {
+    let mut command = Cli::command();
+    let template = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n{}\n{{options}}{{after-help}}",
+        list_verbs(&command)
+    );
+    command = command.help_template(template);
+    command
+}
+
+fn list_verbs(command: &Command) -> String {
+    let mut text = String::new();
+    for (heading, verbs) in GROUPS {
+        text += &format!("\n{heading}:\n");
+        for name in verbs {
+            let verb = command.find_subcommand(name);
+            let about = verb.and_then(Command::get_about);
+            let about = about.map(ToString::to_string).unwrap_or_default();
+            text += &format!("  {name:<12} {about}\n");
+        }
+    }
+    text
+}
+
+/// Returns the new spelling of the verb that the command line does not have, if it was renamed.
+pub(super) fn find_new_spelling(error: &clap::Error) -> Option<(&'static str, &'static str)> {
+    let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(typed))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    else {
+        return None;
+    };
+    RENAMED.into_iter().find(|(old, _)| old == typed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_visible_verb_is_in_one_group() {
+        let command = Cli::command();
+        let visible: BTreeSet<&str> = command
+            .get_subcommands()
+            .filter(|it| !it.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, verbs)| *verbs)
+            .copied()
+            .collect();
+        assert_eq!(visible.len(), grouped.len());
+        assert_eq!(visible, grouped.into_iter().collect());
+    }
+
+    #[test]
+    fn a_renamed_verb_is_no_verb_any_more_and_its_new_spelling_is_one() {
+        let mut command = Cli::command();
+        command.build();
+        for (old, new) in RENAMED {
+            assert!(command.find_subcommand(old).is_none(), "{old}");
+            let path: Vec<&str> = new.split(' ').skip(1).collect();
+            let found = path
+                .iter()
+                .try_fold(&command, |parent, name| parent.find_subcommand(name));
+            assert!(found.is_some(), "{new}");
+        }
+    }
+}

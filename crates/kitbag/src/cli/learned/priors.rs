@@ -1,0 +1,136 @@
+//! `kitbag learned priors`: how often tools succeed, how long they take and what they cost.
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use clap_complete::ArgValueCandidates;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::cli::Invocation;
+use crate::cli::completions::tools;
+use crate::cli::failure::Advise as _;
+use crate::cli::open_store::open_store;
+use crate::cli::output::{count, table};
+use kitbag_gateway::admin::app::App;
+use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, report};
+use kitbag_gateway::state::clock::now;
+
+/// Compute and show how tools have done.
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true, after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag learned priors run
+  kitbag learned priors show
+  kitbag learned priors show github__create_issue --json
+
+A gateway that serves computes them every night; see [priors] in the
+configuration. Declared values of [tools] stand in place of measured ones.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Count the calls that were not counted yet, for index and mirror.
+    #[command(
+        after_help = "Examples:\n  kitbag learned priors run\n  kitbag learned priors run --json"
+    )]
+    Run,
+    /// Show success, latencies and cost of every tool that was called, or of one.
+    #[command(
+        after_help = "Examples:\n  kitbag learned priors show\n  kitbag learned priors show github__create_issue"
+    )]
+    Show {
+        /// The tool, as `kitbag tools` shows it.
+        #[arg(add = ArgValueCandidates::new(tools))]
+        name: Option<String>,
+    },
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Verb::Run => compute(invocation).await?,
+        Verb::Show { name } => show(name.as_deref(), invocation).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
+    let app = App::open(&invocation.config()?).await?;
+    let done = app.run_priors().await;
+    app.close().await;
+    invocation.output.show(&done?, |summary| {
+        format!(
+            "Counted {}; {} known by their calls",
+            count(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
+            count(summary.tools, "tool")
+        )
+    })
+}
+
+async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()> {
+    let config = invocation.config()?;
+    let store = open_store(&config, "the priors cannot be reached").await?;
+    let report = report(&config, &store, now()).await;
+    store.close().await;
+    let mut report = report?;
+    if let Some(name) = name {
+        report.tools.retain(|row| row.is_called(name));
+        if report.tools.is_empty() {
+            return Err(anyhow!("no counted call tells anything of `{name}`"))
+                .advise(|| "count the latest calls: kitbag learned priors run".to_owned());
+        }
+    }
+    invocation.output.show(&report, for_people)
+}
+
+fn for_people(report: &PriorsReport) -> String {
+    let Some(at) = report.priors_updated_at else {
+        return "No priors were computed yet. Compute them: kitbag learned priors run".to_owned();
+    };
+    let heads = [
+        "NAME", "SUCCESS", "CALLS", "P50", "P95", "P99", "COST", "TOKENS", "AS OF",
+    ];
+    let table = table(heads, report.tools.iter().map(cells));
+    format!("Computed {}\n\n{table}", minute(at))
+}
+
+fn cells(row: &PriorsRow) -> [String; 9] {
+    [
+        row.tool_name.clone(),
+        percent(row.success_rate),
+        row.calls.to_string(),
+        milliseconds(row.p50_latency_ms),
+        milliseconds(row.p95_latency_ms),
+        milliseconds(row.p99_latency_ms),
+        usd(row.estimated_cost_usd),
+        row.tokens.map(|it| format!("{it:.0}")).unwrap_or_default(),
+        minute(row.last_updated_at),
+    ]
+}
+
+/// A share as people read it: `97 %`.
+pub(in crate::cli) fn percent(share: Option<f64>) -> String {
+    let percent = share.map(|share| format!("{:.0} %", share * 100.0));
+    percent.unwrap_or_default()
+}
+
+pub(in crate::cli) fn milliseconds(latency: Option<f64>) -> String {
+    latency.map(|it| format!("{it} ms")).unwrap_or_default()
+}
+
+pub(in crate::cli) fn usd(cost: Option<f64>) -> String {
+    cost.map(|it| format!("${it}")).unwrap_or_default()
+}
+
+/// A moment in seconds since the Unix epoch, where the person is.
+pub(in crate::cli) fn minute(at: i64) -> String {
+    let moment = Timestamp::from_second(at).unwrap_or_default();
+    let local = moment.to_zoned(TimeZone::system());
+    local.strftime("%Y-%m-%d %H:%M").to_string()
+}

@@ -1,0 +1,106 @@
+//! `kitbag stats`: the counters of the running gateway, and the tokens that tools cost.
+//!
+//! - `tokens`: the tokens of the tools on a surface
+
+mod tokens;
+
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::Invocation;
+use super::failure::Advise as _;
+use super::gateway::figures;
+use super::output::table;
+
+/// Show the running gateway's counters, and what tools cost in tokens.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Tokens(tokens::Arguments),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag stats
+  kitbag stats --json
+  kitbag stats tokens
+
+The counters are zero when the gateway starts, and its token counts are
+estimates. For a longer history, use Prometheus or an OpenTelemetry collector.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb {
+        Some(Verb::Tokens(arguments)) => tokens::run(arguments, invocation).await,
+        None => show_counters(invocation).await,
+    }
+}
+
+async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let counted = figures(&config, invocation).await;
+    let counted = counted
+        .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
+        .advise(|| "start it: kitbag serve".to_owned())??;
+    invocation.output.show(&counted, for_people)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn for_people(counted: &Value) -> String {
+    let tables = [
+        shown(
+            counted,
+            "surfaces",
+            &["tenant", "surface", "lists", "shown", "saved"],
+        ),
+        shown(
+            counted,
+            "operations",
+            &["tenant", "path", "count", "asked", "answered", "efficiency"],
+        ),
+        shown(
+            counted,
+            "templates",
+            &["tenant", "template", "runs", "succeeded", "answered"],
+        ),
+        shown(counted, "events", &["tenant", "event", "count"]),
+        shown(counted, "tools", &["tenant", "tool", "answers", "returned"]),
+    ];
+    let tables: Vec<String> = tables.into_iter().flatten().collect();
+    match tables.is_empty() {
+        true => "Nothing was counted yet.".to_owned(),
+        false => tables.join("\n\n"),
+    }
+}
+
+/// The most rows of one table; `--json` has all.
+const MOST_ROWS: usize = 20;
+
+fn shown<const N: usize>(counted: &Value, name: &str, columns: &[&str; N]) -> Option<String> {
+    let rows = counted[name].as_array().filter(|rows| !rows.is_empty())?;
+    let cells = rows
+        .iter()
+        .take(MOST_ROWS)
+        .map(|row| columns.map(|column| cell(&row[column])));
+    let heads = columns.map(str::to_uppercase);
+    Some(table(heads.each_ref().map(String::as_str), cells))
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        Value::Number(number) if number.is_f64() => {
+            format!("{:.0} %", 100.0 * number.as_f64().unwrap_or_default())
+        }
+        other => other.to_string(),
+    }
+}

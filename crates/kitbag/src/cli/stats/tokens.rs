@@ -1,0 +1,77 @@
+//! `kitbag stats tokens`: the tokens in a client's context before the first word, and those that it is
+//! spared.
+
+use kitbag_domain::Surface;
+use std::process::ExitCode;
+
+use clap::Args;
+
+use crate::cli::Invocation;
+use crate::cli::gateway::{JoinChoice, ReachedGateway};
+use crate::cli::output::{Output, count, table};
+use kitbag_gateway::surface::tokens::SurfaceTokens;
+
+/// Count the tokens that a surface costs a model, and those it saves.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// The surface: search, adaptive, code or all; the configured one by default.
+    #[arg(long, value_name = "SURFACE")]
+    surface: Option<Surface>,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag stats tokens
+  kitbag stats tokens --surface adaptive
+  kitbag stats tokens --json";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let surface = arguments.surface.unwrap_or(config.surfaces.default);
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let counted = counted(&mut gateway, surface, invocation.output).await;
+    gateway.close().await;
+    let tokens = counted?;
+    invocation.output.show(&tokens, for_people)?;
+    invocation
+        .output
+        .note("Counted with o200k. For models with another vocabulary these are estimates.");
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn counted(
+    gateway: &mut ReachedGateway,
+    surface: Surface,
+    output: Output,
+) -> anyhow::Result<SurfaceTokens> {
+    gateway.know(None, output).await?;
+    output
+        .during("Counting tokens", gateway.tokens(surface))
+        .await
+}
+
+fn for_people(tokens: &SurfaceTokens) -> String {
+    let rows = tokens.servers.iter();
+    let mut servers: Vec<_> = rows.collect();
+    servers.sort_by_key(|it| std::cmp::Reverse(it.tokens));
+    let rows = servers.into_iter().map(|it| {
+        [
+            it.server.to_string(),
+            it.tools.to_string(),
+            it.tokens.to_string(),
+        ]
+    });
+    let share = 100.0 * tokens.saved as f64 / tokens.catalog.max(1) as f64;
+    format!(
+        "{}\n{} would cost {} tokens. `{}` shows {}: {} saved ({share:.1} %).",
+        table(["SERVER", "TOOLS", "TOKENS"], rows),
+        count(tokens.tools, "tool"),
+        tokens.catalog,
+        tokens.surface,
+        tokens.shown,
+        tokens.saved,
+    )
+}

@@ -1,0 +1,125 @@
+//! Every tool is found by its own intents, among all others.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use kitbag_gateway::index::detached::DetachedIndex;
+use kitbag_gateway::index::priors::Priors;
+use kitbag_gateway::index::source::{IndexSource, ToolSource};
+use kitbag_gateway::state::clock::now;
+use kitbag_relevance::{Candidate, Options};
+use kitbag_tool_files::{CheckFinding, CheckId, ToolFile};
+
+use super::sources::CheckSources;
+use crate::cli::Invocation;
+use crate::cli::eval::read_tools;
+use crate::cli::index::embedded;
+use crate::cli::output::count;
+
+/// A tool must be among this many.
+const MOST_RANK: usize = 3;
+
+/// The tools that came back for each intent.
+pub(super) struct IntentSearch {
+    pub(super) findings: Vec<CheckFinding>,
+    pub(super) intents: usize,
+    /// The number of tools that were searched.
+    pub(super) among: usize,
+}
+
+pub(super) async fn search(
+    sources: &CheckSources,
+    distractors: &[PathBuf],
+    invocation: &Invocation,
+) -> anyhow::Result<IntentSearch> {
+    let tools: Vec<&Arc<ToolFile>> = sources.sources.iter().flat_map(|it| &it.tools).collect();
+    let searched = index_sources(sources, distractors)?;
+    let going_on = invocation.output.progress("Checking");
+    let mut search = IntentSearch {
+        findings: Vec::new(),
+        intents: tools.iter().map(|tool| tool.intents.len()).sum(),
+        among: searched.len(),
+    };
+    if search.intents == 0 {
+        return Ok(search);
+    }
+    let index = DetachedIndex::of(searched, |done, total| {
+        going_on.update(&embedded(done, total));
+    });
+    let index = index.await?;
+    let options = Options {
+        top_k: MOST_RANK,
+        ..Options::default()
+    };
+    let all = count(search.intents, "intent");
+    let intents = tools
+        .iter()
+        .flat_map(|tool| tool.intents.iter().map(move |intent| (tool, intent)));
+    for (number, (tool, intent)) in intents.enumerate() {
+        going_on.update(&format!("Searching: {number} of {all}"));
+        let found = index.find(intent, &options).await?;
+        if !found.iter().any(|it| is_of(it, tool)) {
+            search.findings.push(missed(tool, intent, &found));
+        }
+    }
+    Ok(search)
+}
+
+/// Returns each tool once, those that are checked first.
+fn index_sources(
+    sources: &CheckSources,
+    distractors: &[PathBuf],
+) -> anyhow::Result<Vec<IndexSource>> {
+    let checked = sources.sources.iter().flat_map(|it| &it.tools);
+    let files = checked.chain(&sources.others);
+    let mut tools: Vec<ToolSource> = files.map(|it| ToolSource::of_file(it)).collect();
+    for folder in distractors {
+        tools.extend(read_tools(folder, &[])?);
+    }
+    let mut seen = HashSet::new();
+    tools.retain(|tool| seen.insert(tool.exposed.clone()));
+    let now = now();
+    let sources = tools.into_iter();
+    Ok(sources
+        .map(|tool| tool.into_source(Priors::default(), now))
+        .collect())
+}
+
+/// The same tool on another server is as good.
+fn is_of(candidate: &Candidate, tool: &ToolFile) -> bool {
+    let mut entries = std::iter::once(&candidate.entry).chain(&candidate.copies);
+    entries.any(|it| it.tool_name == tool.name.as_str())
+}
+
+fn missed(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
+    let names: Vec<String> = found
+        .iter()
+        .map(|it| format!("`{}`", it.entry.tool_name))
+        .collect();
+    let instead = match names.as_slice() {
+        [] => "nothing came instead".to_owned(),
+        names => format!("{} came instead", names.join(", ")),
+    };
+    CheckFinding {
+        check: CheckId::Intents,
+        file: tool.path.clone(),
+        line: Some(line_of(tool, intent)),
+        message: format!(
+            "`{}` is not among the first three for \"{intent}\"; {instead}",
+            tool.name
+        ),
+        advice: Some(
+            "say in the description what people ask for, or replace the intent".to_owned(),
+        ),
+    }
+}
+
+/// Returns the line on which an intent stands.
+fn line_of(tool: &ToolFile, intent: &str) -> usize {
+    let mut lines = tool.source().lines();
+    match lines.position(|line| line.contains(intent)) {
+        Some(line) => line + 1,
+        None => tool.line("intents"),
+    }
+}

@@ -1,0 +1,142 @@
+//! `kitbag tools check`: checks tool files before they are deployed.
+//!
+//! - `sources`: the files to check, with their manifest, pages and dated data
+//! - `intent_search`: searches for every tool by its own intents; `built_in_schemas`: checks Kitbag's own tools
+//! - `report`: the findings, for people and programs
+
+mod built_in_schemas;
+mod intent_search;
+mod report;
+mod sources;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use jiff::Zoned;
+use jiff::civil::Date;
+use kitbag_gateway::catalog::tool_files::looks_secret;
+use kitbag_tool_files::{CheckFinding, CheckId, CheckInput, check};
+
+use crate::cli::{Invocation, exit_code};
+use sources::CheckSource;
+
+pub(super) use report::CheckReport;
+pub(super) use sources::{CheckSources, ExtraFiles};
+
+/// Check tool files before they are deployed.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Tool files, directories of them, or a whole catalog; the effective configuration by default.
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// The manifest to compare the tools with; TOOLS.md in the directory by default.
+    #[arg(long, value_name = "FILE")]
+    manifest: Option<PathBuf>,
+    /// The folder with a page for each tool.
+    #[arg(long, value_name = "DIR")]
+    pages: Option<PathBuf>,
+    #[command(flatten)]
+    wanted: WantedChecks,
+}
+
+/// The checks that are wanted, and what they need to know.
+#[derive(Debug, Default, Args)]
+pub(super) struct WantedChecks {
+    /// Only these checks, by number or name.
+    #[arg(long, value_name = "CHECK,…", value_delimiter = ',')]
+    only: Vec<CheckId>,
+    /// A folder whose tools.jsonl has tools to search among; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    among: Vec<PathBuf>,
+    /// The day on which dated data must hold; today unless given.
+    #[arg(long = "on", value_name = "DATE")]
+    day: Option<Date>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools check
+  kitbag tools check tools
+  kitbag tools check tools/ticket.toml --only 08,intents
+  kitbag tools check tools --manifest TOOLS.md --pages docs/tools
+  kitbag tools check catalog --among evals/small --json
+
+A whole catalog is a directory with TOOLS.md and the files in tools; its rows of
+dated data are in data, and its pages in ../docs/tools. The exit code is 1 if
+anything is wrong.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let beside = ExtraFiles {
+        manifest: arguments.manifest,
+        pages: arguments.pages,
+    };
+    let sources = match arguments.paths.as_slice() {
+        [] => CheckSources::in_force(&invocation.config()?, &beside)?,
+        paths => CheckSources::named(paths, &beside)?,
+    };
+    let report = checked(&sources, &arguments.wanted, invocation).await?;
+    report.show(invocation)?;
+    Ok(exit_code(report.is_well()))
+}
+
+/// Runs the checks that are wanted.
+pub(super) async fn checked(
+    sources: &CheckSources,
+    wanted: &WantedChecks,
+    invocation: &Invocation,
+) -> anyhow::Result<CheckReport> {
+    let day = wanted.day.unwrap_or_else(|| Zoned::now().date());
+    let mut findings: Vec<CheckFinding> = sources
+        .sources
+        .iter()
+        .flat_map(|source| check_source(source, day))
+        .collect();
+    let mut report = CheckReport::of(sources);
+    if sources.with_own_tools && wanted.includes(CheckId::StrictSchemas) {
+        let (tools, loose) = built_in_schemas::check();
+        report.own_tools = tools;
+        findings.extend(loose);
+    }
+    if wanted.includes(CheckId::Intents) {
+        let search = intent_search::search(sources, &wanted.among, invocation).await?;
+        findings.extend(search.findings);
+        report.searched = Some((search.intents, search.among));
+    }
+    findings.retain(|finding| wanted.includes(finding.check));
+    report.take(findings, &wanted.only);
+    Ok(report)
+}
+
+impl WantedChecks {
+    fn includes(&self, check: CheckId) -> bool {
+        self.only.is_empty() || self.only.contains(&check)
+    }
+}
+
+fn check_source(source: &CheckSource, day: Date) -> Vec<CheckFinding> {
+    let input = CheckInput {
+        tools: &source.tools,
+        problems: &source.problems,
+        manifest: source.manifest.as_ref(),
+        pages: source.pages.as_ref(),
+        dated: source.dated.as_ref().map(|data| (data, day)),
+        fits: &kitbag_schema::fits,
+        schema_fault: &kitbag_schema::schema_fault,
+        looks_secret: &looks_secret,
+        speaks_of_secret: &kitbag_fetch::secrets::speaks_of_a_secret,
+    };
+    let providers = check(&CheckInput {
+        tools: &source.providers,
+        problems: &[],
+        manifest: None,
+        pages: None,
+        dated: None,
+        ..input
+    });
+    // Clients do not see the providers of models, so nothing searches for them.
+    let providers = providers.into_iter();
+    let of_requests = providers.filter(|finding| finding.check != CheckId::Intents);
+    check(&input).into_iter().chain(of_requests).collect()
+}

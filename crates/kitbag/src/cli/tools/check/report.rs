@@ -1,0 +1,143 @@
+//! The findings of a check, and what was checked.
+
+use kitbag_tool_files::{CheckFinding, CheckId};
+use serde_json::{Value, json};
+
+use super::sources::CheckSources;
+use crate::cli::Invocation;
+use crate::cli::output::{count, one_line, printable};
+
+pub(in crate::cli::tools) struct CheckReport {
+    findings: Vec<CheckFinding>,
+    /// Each source by its name, with the number of its tools.
+    sources: Vec<(String, usize)>,
+    providers: usize,
+    /// The number of tools that Kitbag serves itself and that were checked.
+    pub(super) own_tools: usize,
+    /// The number of intents that were asked, and of tools among which each was looked for.
+    pub(super) searched: Option<(usize, usize)>,
+    checks: Vec<CheckId>,
+    has_manifest: bool,
+    has_pages: bool,
+    has_data: bool,
+}
+
+impl CheckReport {
+    pub(super) fn of(sources: &CheckSources) -> Self {
+        let all = &sources.sources;
+        Self {
+            findings: Vec::new(),
+            sources: all
+                .iter()
+                .map(|it| (it.name.clone(), it.tools.len()))
+                .collect(),
+            providers: all.iter().map(|it| it.providers.len()).sum(),
+            own_tools: 0,
+            searched: None,
+            checks: Vec::new(),
+            has_manifest: all.iter().any(|it| it.manifest.is_some()),
+            has_pages: all.iter().any(|it| it.pages.is_some()),
+            has_data: all.iter().any(|it| it.dated.is_some()),
+        }
+    }
+
+    /// Takes what was found by the checks that were wanted; by all, if none was named.
+    pub(super) fn take(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
+        findings.sort_by(|a, b| (a.check, &a.file, a.line).cmp(&(b.check, &b.file, b.line)));
+        self.findings = findings;
+        let all = CheckId::ALL.into_iter();
+        let wanted = all.filter(|it| only.is_empty() || only.contains(it));
+        self.checks = wanted.filter(|it| self.can(*it)).collect();
+    }
+
+    pub(in crate::cli::tools) fn is_well(&self) -> bool {
+        self.findings.is_empty()
+    }
+
+    pub(in crate::cli::tools) fn show(&self, invocation: &Invocation) -> anyhow::Result<()> {
+        invocation.output.show(&self.json(), |_| self.for_people())
+    }
+
+    /// True if there was something to hold the tools against.
+    fn can(&self, check: CheckId) -> bool {
+        match check {
+            CheckId::Manifest => self.has_manifest,
+            CheckId::Pages => self.has_pages,
+            CheckId::DatedData => self.has_data,
+            _ => true,
+        }
+    }
+
+    pub(in crate::cli::tools) fn json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+        let sources = self.sources.iter();
+        let sources = sources.map(|(name, tools)| json!({ "path": name, "tools": tools }));
+        let (intents, among) = self.searched.unzip();
+        json!({
+            "ok": self.is_well(),
+            "findings": findings,
+            "checks": names(&self.checks),
+            "sources": sources.collect::<Vec<_>>(),
+            "providers": self.providers,
+            "own_tools": self.own_tools,
+            "intents": intents,
+            "searched_tools": among,
+        })
+    }
+
+    pub(in crate::cli::tools) fn for_people(&self) -> String {
+        let mut lines: Vec<String> = self.findings.iter().map(line).collect();
+        lines.push(self.summary());
+        lines.join("\n")
+    }
+
+    fn summary(&self) -> String {
+        let sources = self.sources.iter();
+        let mut parts: Vec<String> = sources
+            .map(|(name, tools)| format!("{} of {name}", count(*tools, "tool")))
+            .collect();
+        if self.providers > 0 {
+            parts.push(format!("{} of models", count(self.providers, "provider")));
+        }
+        if self.own_tools > 0 {
+            parts.push(format!(
+                "{} that Kitbag serves itself",
+                count(self.own_tools, "tool")
+            ));
+        }
+        if let Some((intents, among)) = self.searched {
+            let among = count(among, "tool");
+            parts.push(format!("{} among {among}", count(intents, "intent")));
+        }
+        let verdict = match self.findings.len() {
+            0 => "nothing is wrong".to_owned(),
+            1 => "1 thing is wrong".to_owned(),
+            many => format!("{many} things are wrong"),
+        };
+        let checks = names(&self.checks).join(", ");
+        format!("Checked {} ({checks}): {verdict}.", parts.join(", "))
+    }
+}
+
+fn names(checks: &[CheckId]) -> Vec<&'static str> {
+    checks.iter().map(|it| it.as_str()).collect()
+}
+
+/// `file:line: check 08 strict schemas: message => advice`
+fn line(finding: &CheckFinding) -> String {
+    let text = match &finding.advice {
+        Some(advice) => format!("{finding} => {advice}"),
+        None => finding.to_string(),
+    };
+    one_line(&printable(&text))
+}
+
+fn finding(finding: &CheckFinding) -> Value {
+    json!({
+        "check": finding.check.as_str(),
+        "file": finding.file.display().to_string(),
+        "line": finding.line,
+        "message": finding.message,
+        "advice": finding.advice,
+    })
+}

@@ -1,0 +1,293 @@
+//! `kitbag tools import`: writes tool files for the operations of an OpenAPI document, checks them, and prints the
+//! next steps.
+//!
+//! - `document`: reads a document from a file or a URL
+
+mod document;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::str::FromStr;
+
+use anyhow::{Context as _, anyhow};
+use clap::Args;
+use kitbag_config::Config;
+use kitbag_domain::Remedy as _;
+use kitbag_tool_files::ToolFile;
+use kitbag_tool_files::openapi::{
+    ImportAuth, ImportError, ImportOptions, Imported, ImportedFile, import,
+};
+use kitbag_tool_spec::CredentialName;
+use serde_json::{Value, json};
+
+use crate::cli::Invocation;
+use crate::cli::failure::{Advise as _, advised};
+use crate::cli::new_file::write_new;
+use crate::cli::output::{count, one_line, printable};
+use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, checked};
+
+/// Make a tool file for each operation of an OpenAPI document, 3.0 or 3.1.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// A file in JSON or YAML, or its address by https.
+    spec: String,
+    /// The directory for the files.
+    #[arg(long, value_name = "DIR", default_value = "tools")]
+    out: PathBuf,
+    /// The word before all names; made from the title or the host unless given.
+    #[arg(long, value_name = "PREFIX")]
+    name: Option<String>,
+    /// Only this tag or operation, by its id or like `GET /pets`; may be given several times.
+    #[arg(long, value_name = "TAG|OPERATION")]
+    only: Vec<String>,
+    /// One file for each tag, with an action for each operation.
+    #[arg(long)]
+    group: bool,
+    /// The address of the API, if the document has none or another one is meant.
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// Take an API of your own network, also by plain http; its address goes into the configuration.
+    #[arg(long)]
+    allow_private: bool,
+    /// The login, if the document does not say: bearer, basic, header:NAME or query:NAME.
+    #[arg(long, value_name = "AUTH")]
+    auth: Option<GivenAuth>,
+    /// The name of the credential; that of the provider unless given.
+    #[arg(long, value_name = "NAME")]
+    credential: Option<CredentialName>,
+    /// The team to ask about the tools.
+    #[arg(long, value_name = "TEAM")]
+    owner: Option<String>,
+    /// Show what would be made.
+    #[arg(long)]
+    dry_run: bool,
+    /// Write over files that are there.
+    #[arg(long)]
+    force: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools import openapi.yaml --dry-run
+  kitbag tools import openapi.json --out tools --name desk
+  kitbag tools import https://desk.example/openapi.json --only tickets
+  kitbag tools import openapi.json --group --only pets --only 'GET /owners'
+  kitbag tools import api.json --server http://127.0.0.1:8000 --allow-private";
+
+#[derive(Debug, Clone)]
+struct GivenAuth(ImportAuth);
+
+impl FromStr for GivenAuth {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(match text.split_once(':') {
+            None if text == "bearer" => ImportAuth::Bearer,
+            None if text == "basic" => ImportAuth::Basic,
+            Some(("header", name)) => ImportAuth::ApiKeyHeader(name.to_owned()),
+            Some(("query", name)) => ImportAuth::ApiKeyQuery(name.to_owned()),
+            _ => return Err("write bearer, basic, header:NAME or query:NAME".to_owned()),
+        }))
+    }
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let text = document::read(&arguments.spec).await?;
+    let imported = import(&text, &arguments.options(), &kitbag_schema::schema_fault);
+    let imported = imported.map_err(|error| unusable(error, &arguments.spec))?;
+    let mut made = MadeFiles {
+        imported,
+        out: arguments.out,
+        check: None,
+        next: Vec::new(),
+    };
+    if !arguments.dry_run {
+        made.write(arguments.force)?;
+        made.check(invocation).await?;
+        made.next = made.next_steps(&invocation.config()?);
+    }
+    invocation
+        .output
+        .show(&made.json(), |_| made.for_people())?;
+    Ok(crate::cli::exit_code(
+        made.check.as_ref().is_none_or(CheckReport::is_well),
+    ))
+}
+
+impl Arguments {
+    fn options(&self) -> ImportOptions {
+        ImportOptions {
+            provider: self.name.clone(),
+            owner: self.owner.clone(),
+            credential: self.credential.as_ref().map(ToString::to_string),
+            auth: self.auth.clone().map(|it| it.0),
+            server: self.server.clone(),
+            private: self.allow_private,
+            grouped: self.group,
+            only: self.only.clone(),
+        }
+    }
+}
+
+fn unusable(error: ImportError, spec: &str) -> anyhow::Error {
+    let remedy = error.remedy();
+    let error = anyhow::Error::new(error).context(format!("{spec} cannot be imported"));
+    match remedy {
+        Some(remedy) => advised(error, remedy),
+        None => error,
+    }
+}
+
+/// The files that were made, or would be.
+struct MadeFiles {
+    imported: Imported,
+    out: PathBuf,
+    /// Absent if nothing was written.
+    check: Option<CheckReport>,
+    next: Vec<String>,
+}
+
+impl MadeFiles {
+    fn path(&self, file: &ImportedFile) -> PathBuf {
+        self.out.join(format!("{}.toml", file.slug))
+    }
+
+    /// Writes all files, or none if one of them is there already.
+    fn write(&self, over: bool) -> anyhow::Result<()> {
+        let files = &self.imported.files;
+        let there = files
+            .iter()
+            .map(|file| self.path(file))
+            .find(|it| it.exists());
+        if let Some(there) = there.filter(|_| !over) {
+            return Err(anyhow!("{} is there already", there.display())).advise(|| {
+                "choose another directory with --out, or write over it with --force".to_owned()
+            });
+        }
+        fs::create_dir_all(&self.out)
+            .with_context(|| format!("{} cannot be made", self.out.display()))?;
+        for file in files {
+            let path = self.path(file);
+            match over {
+                true => fs::write(&path, &file.text)
+                    .with_context(|| format!("{} cannot be written", path.display()))?,
+                false => write_new(&path, &file.text)?,
+            }
+        }
+        Ok(())
+    }
+
+    async fn check(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
+        let sources = CheckSources::named(std::slice::from_ref(&self.out), &ExtraFiles::default())?;
+        self.check = Some(checked(&sources, &WantedChecks::default(), invocation).await?);
+        Ok(())
+    }
+
+    /// Returns what the person does now, as commands and lines of the configuration.
+    fn next_steps(&self, config: &Config) -> Vec<String> {
+        let mut steps: Vec<String> = self
+            .credentials()
+            .into_iter()
+            .map(|(name, fields)| format!("kitbag credentials set {name} {}", fields.join(" ")))
+            .collect();
+        if steps.is_empty() {
+            steps.push(
+                "if the API wants a login, which the document does not name: import again with --auth bearer --force"
+                    .to_owned(),
+            );
+        }
+        steps.extend(self.endpoint_step());
+        let out = std::path::absolute(&self.out).unwrap_or_else(|_| self.out.clone());
+        if !config.catalog.directories.contains(&out) {
+            steps.push(format!(
+                "add the directory to the configuration, under [catalog]: directories = [{}]",
+                quoted(&out)
+            ));
+        }
+        steps
+    }
+
+    /// Returns the entry of the configuration that permits an API of the operator's own network.
+    fn endpoint_step(&self) -> Option<String> {
+        let endpoint = self.imported.endpoint.as_ref()?;
+        let table = format!("[endpoints.{}]", toml_text(&endpoint.ids));
+        let url = endpoint.url.as_deref();
+        let url = url.map(|url| format!("\n  url = {}", toml_text(url)));
+        Some(format!(
+            "add to the configuration, once for all these files:\n  {table}{}\n  allow_private = true",
+            url.unwrap_or_default()
+        ))
+    }
+
+    /// Returns the credentials that the tools need, with their fields.
+    fn credentials(&self) -> BTreeMap<String, Vec<String>> {
+        let files = self.imported.files.iter();
+        let tools = files.filter_map(|file| ToolFile::read(&self.path(file), &file.text).ok());
+        let mut needed = BTreeMap::new();
+        for api in tools.filter_map(|tool| tool.api) {
+            if let Some(name) = &api.credential {
+                let fields = api.credential_fields().into_iter();
+                let fields = fields.filter(|field| !api.is_optional(field));
+                needed.insert(name.to_string(), fields.map(str::to_owned).collect());
+            }
+        }
+        needed
+    }
+
+    fn json(&self) -> Value {
+        let files: Vec<String> = self
+            .imported
+            .files
+            .iter()
+            .map(|file| self.path(file).display().to_string())
+            .collect();
+        let skipped = self.imported.skipped.iter();
+        let skipped = skipped.map(|it| json!({ "operation": it.operation, "reason": it.reason }));
+        json!({
+            "files": files,
+            "skipped": skipped.collect::<Vec<_>>(),
+            "check": self.check.as_ref().map(CheckReport::json),
+            "next": self.next,
+        })
+    }
+
+    fn for_people(&self) -> String {
+        let Imported { files, skipped, .. } = &self.imported;
+        let mut lines: Vec<String> = files
+            .iter()
+            .map(|it| self.path(it).display().to_string())
+            .collect();
+        let skipped_lines = skipped.iter().map(|it| {
+            one_line(&printable(&format!(
+                "skipped {}: {}",
+                it.operation, it.reason
+            )))
+        });
+        lines.extend(skipped_lines);
+        let made = match self.check {
+            Some(_) => "Made",
+            None => "Would make",
+        };
+        lines.push(format!(
+            "{made} {} in {}; skipped {}.",
+            count(files.len(), "file"),
+            self.out.display(),
+            count(skipped.len(), "operation")
+        ));
+        lines.extend(self.check.as_ref().map(CheckReport::for_people));
+        lines.extend(self.next.iter().map(|step| format!("Next: {step}")));
+        lines.join("\n")
+    }
+}
+
+/// Returns a path as TOML writes it.
+fn quoted(path: &Path) -> String {
+    toml_text(&path.display().to_string())
+}
+
+fn toml_text(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

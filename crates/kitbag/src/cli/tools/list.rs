@@ -1,0 +1,110 @@
+//! `kitbag tools list`: the tools that a client sees at the endpoint.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_config::CatalogSettings;
+use kitbag_domain::ServerName;
+
+use crate::cli::Invocation;
+use crate::cli::completions::servers;
+use crate::cli::gateway::{JoinChoice, ReachedGateway, only};
+use crate::cli::next_steps::{first_steps, is_bare};
+use crate::cli::output::{count, table};
+use kitbag_domain::text::summary;
+use kitbag_gateway::admin::offers::ToolRow;
+
+/// List the tools that a client sees at the endpoint.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// Only tools with this word in their name or description; several must all occur.
+    words: Vec<String>,
+    /// Only the tools of this server.
+    #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
+    server: Option<ServerName>,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools list
+  kitbag tools list create issue
+  kitbag tools list --server github --json";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    // For the tools of one server no other needs to be started.
+    let only = only(arguments.server.as_ref(), &config)?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let listed = gateway.list(only, invocation.output).await;
+    gateway.close().await;
+    let mut rows = listed?;
+    let known = rows.len();
+    let is_first_run = is_bare(&config) && !rows.iter().any(is_of_file);
+    rows.retain(|row| arguments.accept(row));
+    if is_first_run {
+        invocation.output.note(&first_steps(invocation));
+    } else if rows.is_empty() && known > 0 {
+        invocation.output.note(&arguments.nothing_fits(known));
+    } else if rows.is_empty() {
+        invocation.output.note(NO_TOOLS);
+    }
+    if rows.is_empty() && !invocation.output.json {
+        return Ok(ExitCode::SUCCESS);
+    }
+    invocation.output.show(&rows, |rows| {
+        table(["NAME", "DESCRIPTION"], rows.iter().map(cells))
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test";
+
+impl Arguments {
+    fn nothing_fits(&self, known: usize) -> String {
+        let among = format!("none of the {} known", count(known, "tool"));
+        match (&self.server, self.words.join(" ")) {
+            (Some(server), words) if words.is_empty() => {
+                format!(
+                    "`{server}` has no tools; see whether it answers: kitbag servers test {server}"
+                )
+            }
+            (Some(server), words) => {
+                format!("No tool of `{server}` has `{words}` in its name or description.")
+            }
+            (None, words) => format!(
+                "`{words}` is in the name or description of {among}. By meaning: kitbag search {words}"
+            ),
+        }
+    }
+
+    fn accept(&self, row: &ToolRow) -> bool {
+        let text = format!(
+            "{} {}",
+            row.name,
+            row.description.as_deref().unwrap_or_default()
+        )
+        .to_lowercase();
+        self.server
+            .as_ref()
+            .is_none_or(|server| *server == row.server)
+            && self
+                .words
+                .iter()
+                .all(|word| text.contains(&word.to_lowercase()))
+    }
+}
+
+fn is_of_file(row: &ToolRow) -> bool {
+    row.server.as_str() == CatalogSettings::SERVER
+}
+
+fn cells(row: &ToolRow) -> [String; 2] {
+    [
+        row.name.clone(),
+        summary(row.description.as_deref().unwrap_or_default()),
+    ]
+}

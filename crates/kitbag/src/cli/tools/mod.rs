@@ -1,0 +1,54 @@
+//! `kitbag tools`: lists and shows tools, checks tool files, and imports them from OpenAPI documents.
+//!
+//! - `list`: the tools that a client sees; `show`: the definition of one tool
+//! - [`check`]: checks tool files; `import`: writes tool files for an OpenAPI document
+
+mod check;
+mod import;
+mod list;
+pub(super) mod show;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+use super::Invocation;
+
+/// List tools, show one, check and import tool files.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Arguments {
+    #[command(subcommand)]
+    verb: Option<Verb>,
+    #[command(flatten)]
+    list: list::Arguments,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools
+  kitbag tools create issue
+  kitbag tools list --server github --json
+  kitbag tools show time__convert_time
+  kitbag tools check tools/ticket.toml
+  kitbag tools import openapi.yaml --dry-run
+
+Without a command, `kitbag tools` lists the tools that a client sees.";
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    #[command(visible_alias = "ls")]
+    List(list::Arguments),
+    Show(show::Arguments),
+    Check(check::Arguments),
+    Import(Box<import::Arguments>),
+}
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    match arguments.verb.unwrap_or(Verb::List(arguments.list)) {
+        Verb::List(arguments) => list::run(arguments, invocation).await,
+        Verb::Show(arguments) => show::run(arguments, invocation).await,
+        Verb::Check(arguments) => check::run(arguments, invocation).await,
+        Verb::Import(arguments) => import::run(*arguments, invocation).await,
+    }
+}

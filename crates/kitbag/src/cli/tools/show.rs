@@ -1,0 +1,245 @@
+//! `kitbag tools show`: one tool, with everything a person needs to call it.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::ArgValueCandidates;
+use kitbag_domain::{ExposedName, ServerName};
+use serde_json::Value;
+
+use crate::cli::Invocation;
+use crate::cli::completions::tools;
+use crate::cli::gateway::{JoinChoice, ReachedGateway, owner};
+use crate::cli::output::{Output, one_line, printable, table};
+use crate::cli::templates::reads;
+use kitbag_gateway::call::failure::Failure;
+use kitbag_schema::{near, parameter_type};
+
+/// Show what a tool does and which parameters it takes.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Arguments {
+    /// The tool, as `kitbag tools` shows it.
+    #[arg(add = ArgValueCandidates::new(tools))]
+    name: String,
+    #[command(flatten)]
+    apart: JoinChoice,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kitbag tools show time__convert_time
+  kitbag tools show time__convert_time --json
+
+With --json it is the definition as clients get it.";
+
+pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    let config = invocation.config()?;
+    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let owner = owner(&arguments.name, &config);
+    let found = find(&mut gateway, &arguments.name, owner, invocation.output).await;
+    gateway.close().await;
+    invocation.output.show(&found?, |definition| {
+        for_people(&arguments.name, definition)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the definition, or an error with the names that are near. If it is not known, its server
+/// is asked, or all are if the name does not say which.
+pub(in crate::cli) async fn find(
+    gateway: &mut ReachedGateway,
+    name: &str,
+    owner: Option<ServerName>,
+    output: Output,
+) -> anyhow::Result<Value> {
+    if let Some(definition) = gateway.definition(name).await? {
+        return Ok(definition);
+    }
+    let rows = gateway.list(owner.as_ref(), output).await?;
+    if let Some(definition) = gateway.definition(name).await? {
+        return Ok(definition);
+    }
+    let near = near(name, rows.iter().map(|row| row.name.as_str()))
+        .into_iter()
+        .map(str::to_owned)
+        .collect();
+    Err(Failure::UnknownTool {
+        name: name.to_owned(),
+        near,
+    }
+    .into())
+}
+
+fn for_people(name: &str, definition: &Value) -> String {
+    let description = definition
+        .get("description")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
+    let rows = parameters.iter().map(DescribedParameter::cells);
+    let takes = match parameters.is_empty() {
+        true => "It takes no parameters.\n".to_owned(),
+        false => table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
+    };
+    let needed: Vec<_> = parameters
+        .iter()
+        .filter(|it| it.needed)
+        .map(|it| format!(" {}=…", it.name))
+        .collect();
+    let call = format!("Call it: kitbag call {name}{}", needed.concat());
+    let description = printable(description.trim());
+    let hints = match hints(definition) {
+        said if said.is_empty() && reads_by_name(name, definition) => {
+            "Its server does not say what it does; by its name and description it only reads."
+                .to_owned()
+        }
+        said => said,
+    };
+    let head: Vec<_> = [name, &description, &hints]
+        .into_iter()
+        .filter(|text| !text.is_empty())
+        .collect();
+    format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
+}
+
+fn reads_by_name(name: &str, definition: &Value) -> bool {
+    let named = ExposedName::split(name);
+    let named = named.and_then(|(server, tool)| Some((server.parse().ok()?, tool)));
+    named.is_some_and(|(server, tool)| reads(&server, tool, definition))
+}
+
+/// Returns what the tool's server says of the tool's effects.
+fn hints(definition: &Value) -> String {
+    let only_reads = hint(definition, "readOnlyHint");
+    let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
+    let repeatable = hint(definition, "idempotentHint") == Some(true);
+    let said = [
+        (only_reads == Some(true), "only reads"),
+        (only_reads == Some(false), "writes"),
+        (destroys, "may destroy something"),
+        (repeatable, "can be repeated without harm"),
+    ];
+    let said: Vec<_> = said
+        .into_iter()
+        .filter(|(holds, _)| *holds)
+        .map(|(_, words)| words)
+        .collect();
+    if said.is_empty() {
+        String::new()
+    } else {
+        format!("Its server says that it {}.", said.join(", "))
+    }
+}
+
+fn hint(definition: &Value, name: &str) -> Option<bool> {
+    definition
+        .pointer(&format!("/annotations/{name}"))
+        .and_then(Value::as_bool)
+}
+
+struct DescribedParameter {
+    name: String,
+    kind: String,
+    needed: bool,
+    meaning: String,
+}
+
+/// Returns the parameters of a tool. Those that the tool requires come first.
+fn parameters(schema: &Value) -> Vec<DescribedParameter> {
+    let properties = schema
+        .get("properties")
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
+    let mut parameters: Vec<_> = properties
+        .map(|(name, property)| DescribedParameter {
+            name: name.clone(),
+            kind: parameter_type(schema, name),
+            needed: is_required(name, schema),
+            meaning: meaning(property),
+        })
+        .collect();
+    parameters.sort_by_key(|parameter| !parameter.needed);
+    parameters
+}
+
+fn is_required(name: &str, schema: &Value) -> bool {
+    let required = schema.get("required").and_then(Value::as_array);
+    required.is_some_and(|names| names.iter().any(|it| it == name))
+}
+
+fn meaning(schema: &Value) -> String {
+    let description = schema
+        .get("description")
+        .and_then(Value::as_str)
+        .map(one_line);
+    let default = schema
+        .get("default")
+        .map(|default| format!("default {default}"));
+    // Few choices are part of the type.
+    let choices = schema
+        .get("enum")
+        .and_then(Value::as_array)
+        .filter(|choices| choices.len() > 5);
+    let choices = choices.map(|choices| {
+        let choices: Vec<_> = choices.iter().map(Value::to_string).collect();
+        format!("one of {}", choices.join(", "))
+    });
+    [description, choices, default]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+impl DescribedParameter {
+    fn cells(&self) -> [String; 4] {
+        let needed = if self.needed { "yes" } else { "" };
+        [
+            self.name.clone(),
+            self.kind.clone(),
+            needed.to_owned(),
+            self.meaning.clone(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_is_told_with_its_effects_its_parameters_and_how_it_is_called() {
+        let definition = json!({
+            "description": "Opens an issue.",
+            "annotations": { "readOnlyHint": false, "destructiveHint": false },
+            "inputSchema": {
+                "properties": {
+                    "labels": { "type": "array", "items": { "type": "string" }, "default": [] },
+                    "title": { "type": "string", "description": "What it\nis about" },
+                },
+                "required": ["title"],
+            },
+        });
+        let told = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
+        let lines: Vec<Vec<&str>> = told
+            .lines()
+            .map(|line| line.split_whitespace().collect())
+            .collect();
+        assert_eq!(lines[0], ["git__open"]);
+        assert_eq!(told.lines().nth(4), Some("Its server says that it writes."));
+        assert_eq!(
+            lines[7],
+            ["title", "string", "yes", "What", "it", "is", "about"]
+        );
+        assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
+        assert!(
+            told.ends_with("Call it: kitbag call git__open title=…"),
+            "{told}"
+        );
+        assert!(for_people("a__b", &json!({})).contains("no parameters"));
+    }
+}

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{
-    Era, ErrorObject, Malformed, Message, ProtocolVersion, Raw, RawObject, Request, Response, raw,
+    Era, ErrorObject, MalformedMessage, Message, ProtocolVersion, Raw, RawObject, Request, Response, raw,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};
@@ -36,7 +36,7 @@ pub async fn serve(
     loop {
         let response = match read_line(&mut input, &mut line, MAX_LINE).await? {
             Line::End => return Ok(()),
-            Line::Cut => Some(too_long()),
+            Line::Truncated => Some(too_long()),
             Line::Whole if line.iter().all(u8::is_ascii_whitespace) => None,
             Line::Whole => answer(&answers, &line).await,
         };
@@ -56,7 +56,7 @@ async fn write(output: &mut (impl AsyncWrite + Unpin), response: Response) -> st
 fn too_long() -> Response {
     let problem = format!("a message may have {MAX_LINE} bytes");
     let error = ErrorObject::new(code::INVALID_REQUEST, problem);
-    Response::error(None, error)
+    Response::from_error(None, error)
 }
 
 async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
@@ -64,8 +64,8 @@ async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
         Ok(Message::Request(request)) => {
             let id = request.id.clone();
             Some(match respond(answers, &request).await {
-                Ok(result) => Response::result(id, result),
-                Err(error) => Response::error(Some(id), error),
+                Ok(result) => Response::from_result(id, result),
+                Err(error) => Response::from_error(Some(id), error),
             })
         }
         // The server asks nothing, and every request is answered before it could be cancelled.
@@ -76,7 +76,7 @@ async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
 
 async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, ErrorObject> {
     let params = request
-        .object()
+        .open_params()
         .map_err(|error| invalid(format!("`params` cannot be read: {error}")))?;
     let era = era(request, &params)?;
     let result = match (request.method.as_str(), era) {
@@ -104,7 +104,7 @@ fn unknown_method(name: &str) -> ErrorObject {
 
 /// Finds the era of a request by its `_meta`.
 fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
-    let meta = params.object("_meta").unwrap_or_default();
+    let meta = params.get_object("_meta").unwrap_or_default();
     let Some(version) = meta.read::<String>(meta::PROTOCOL_VERSION) else {
         return match request.method.as_str() {
             method::DISCOVER => Err(missing(meta::PROTOCOL_VERSION)),
@@ -114,7 +114,7 @@ fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
     if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
         return Err(unsupported(&version));
     }
-    match meta.object(meta::CLIENT_CAPABILITIES) {
+    match meta.get_object(meta::CLIENT_CAPABILITIES) {
         Some(_) => Ok(Era::Modern),
         None => Err(missing(meta::CLIENT_CAPABILITIES)),
     }
@@ -192,13 +192,13 @@ fn implementation() -> Value {
     json!({ "name": "agent-capabilities", "title": "Agent capabilities", "version": env!("CARGO_PKG_VERSION") })
 }
 
-fn refusal(malformed: &Malformed) -> Response {
+fn refusal(malformed: &MalformedMessage) -> Response {
     let (code, id) = match malformed {
-        Malformed::NotJson(_) => (code::PARSE_ERROR, None),
-        Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => {
+        MalformedMessage::NotJson(_) => (code::PARSE_ERROR, None),
+        MalformedMessage::Batch => (code::INVALID_REQUEST, None),
+        MalformedMessage::NotJsonRpc { id, .. } | MalformedMessage::TooDeep { id } => {
             (code::INVALID_REQUEST, id.clone())
         }
     };
-    Response::error(id, ErrorObject::new(code, malformed.to_string()))
+    Response::from_error(id, ErrorObject::new(code, malformed.to_string()))
 }

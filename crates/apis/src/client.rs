@@ -4,10 +4,10 @@ use std::fmt;
 use std::time::Duration;
 
 use kitbag_fetch::guard;
-use kitbag_fetch::{AddressGuard, cause};
+use kitbag_fetch::{AddressGuard, describe_error};
 use reqwest::{Client, Request, Response};
 
-use crate::fault::{RequestFault, origin};
+use crate::fault::{RequestFault, origin_of};
 use crate::redirect;
 use crate::request::PendingRequest;
 
@@ -32,17 +32,17 @@ impl GuardedClient {
     }
 
     /// Sends the request, and the requests that redirects make of it. `judge` is asked about each of those.
-    pub(crate) async fn follow<E: From<RequestFault>>(
+    pub(crate) async fn send_following_redirects<E: From<RequestFault>>(
         &self,
         mut request: PendingRequest,
         judge: &(dyn Fn(&PendingRequest) -> Result<(), E> + Send + Sync),
     ) -> Result<Response, E> {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(request.build()?).await?;
-            let Some(location) = redirect::location(&response)? else {
+            let Some(location) = redirect::redirect_location(&response)? else {
                 return Ok(response);
             };
-            request = redirect::next(request, response.status(), &location)?;
+            request = redirect::redirected_request(request, response.status(), &location)?;
             judge(&request)?;
         }
         Err(RequestFault::TooManyRedirects { max: MAX_REDIRECTS }.into())
@@ -50,14 +50,14 @@ impl GuardedClient {
 
     pub(crate) async fn send(&self, request: Request) -> Result<Response, RequestFault> {
         guard::check_literal(request.url(), &self.guard)?;
-        let origin = origin(request.url());
+        let origin = origin_of(request.url());
         let sent = self.http.execute(request).await;
-        sent.map_err(|error| match guard::refusal(&error) {
+        sent.map_err(|error| match guard::find_refusal(&error) {
             Some(refused) => refused.clone().into(),
             None => RequestFault::Unreachable {
                 origin,
                 was_connected: !error.is_connect(),
-                reason: cause(error),
+                reason: describe_error(error),
             },
         })
     }

@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use kitbag_fetch::guard::AddressRefused;
-use kitbag_fetch::{BodyError, cause};
+use kitbag_fetch::guard::AddressRefusal;
+use kitbag_fetch::{BodyError, describe_error};
 use url::Url;
 
 /// Its sentence continues after the name of the API.
@@ -67,8 +67,8 @@ impl RequestFault {
     }
 }
 
-impl From<AddressRefused> for RequestFault {
-    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+impl From<AddressRefusal> for RequestFault {
+    fn from(AddressRefusal { host, reason }: AddressRefusal) -> Self {
         Self::Address { host, reason }
     }
 }
@@ -78,18 +78,18 @@ impl From<BodyError> for RequestFault {
         match error {
             BodyError::TooLarge { most } => Self::TooLarge { max: most },
             BodyError::Lost(error) => Self::Lost {
-                reason: cause(error),
+                reason: describe_error(error),
             },
         }
     }
 }
 
 /// Returns scheme, host and port, which may be shown of a URL.
-pub(crate) fn origin(url: &Url) -> String {
+pub(crate) fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
 /// Half a second is a second: a caller that comes too early is refused again.
-pub(crate) fn seconds(wait: Duration) -> String {
+pub(crate) fn format_seconds(wait: Duration) -> String {
     format!("{} s", wait.as_secs_f64().ceil())
 }

@@ -20,9 +20,9 @@ mod client;
 mod clock;
 mod fault;
 mod pace;
-mod places;
+mod request_permits;
 mod provider;
-mod received;
+mod received_response;
 mod redirect;
 mod request;
 

@@ -4,18 +4,18 @@ use http::{Method, StatusCode};
 use reqwest::Response;
 use url::Url;
 
-use crate::fault::{RequestFault, origin};
+use crate::fault::{RequestFault, origin_of};
 use crate::request::PendingRequest;
 
 /// Returns the address that an answer redirects to, if it does.
-pub(crate) fn location(response: &Response) -> Result<Option<String>, RequestFault> {
-    kitbag_fetch::redirect::location(response)
+pub(crate) fn redirect_location(response: &Response) -> Result<Option<String>, RequestFault> {
+    kitbag_fetch::redirect::redirect_location(response)
         .map_err(|error| RequestFault::redirect(error.to_string()))
 }
 
 /// Returns the next request, which carries secrets only if it never left the API's origin: the
 /// server in between chose the way back.
-pub(crate) fn next(
+pub(crate) fn redirected_request(
     request: PendingRequest,
     status: StatusCode,
     location: &str,
@@ -28,7 +28,7 @@ pub(crate) fn next(
         _ => (Method::GET, None),
     };
     if !stays && (body.is_some() || !matches!(method, Method::GET | Method::HEAD)) {
-        let to = origin(&url);
+        let to = origin_of(&url);
         return Err(RequestFault::redirect(format!(
             "to {to}, which is not part of this API, so the request is not sent there"
         )));
@@ -51,7 +51,7 @@ fn destination(from: &Url, location: &str) -> Result<Url, RequestFault> {
         return Err(RequestFault::redirect(reason));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        let reason = format!("to {} with a user name in it", origin(&url));
+        let reason = format!("to {} with a user name in it", origin_of(&url));
         return Err(RequestFault::redirect(reason));
     }
     Ok(url)

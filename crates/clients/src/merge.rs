@@ -103,7 +103,7 @@ fn add(distinct: &mut Vec<DistinctServer>, server: FoundServer, origin: ServerOr
 /// of the registry.
 fn wish(name: &str) -> ServerName {
     let last = name.rsplit('/').find(|part| !part.is_empty());
-    ServerName::nearest(last.unwrap_or(name))
+    ServerName::from_any_text(last.unwrap_or(name))
 }
 
 /// True if two launches do the same: their words, variables and secrets are equal. The order of
@@ -307,7 +307,7 @@ mod tests {
         let taken = [long.parse().unwrap()].into();
         assert_eq!(
             free(
-                &ServerName::nearest(&long),
+                &ServerName::from_any_text(&long),
                 Some(Client::ClaudeDesktop),
                 &taken
             )

@@ -5,7 +5,8 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use kitbag_domain::{ServerName, ServerNameError, TenantError};
+use kitbag_domain::toml_problem::line_number;
+use kitbag_domain::{Remedy, ServerName, ServerNameError, TenantError, TomlProblem};
 use kitbag_policy::{NetworkError, PatternError};
 
 #[derive(Debug, thiserror::Error)]
@@ -36,19 +37,8 @@ pub struct ConfigLocation {
 /// values in it may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    #[error("this is not TOML: {message}")]
-    Syntax { message: String },
-    #[error("there is no key `{key}`")]
-    UnknownKey {
-        key: String,
-        nearest: Option<&'static str>,
-        known: Box<[&'static str]>,
-    },
-    #[error("expected {expected}, found {}", with_article(found))]
-    WrongType {
-        expected: String,
-        found: &'static str,
-    },
+    #[error(transparent)]
+    Toml(#[from] TomlProblem),
     #[error(transparent)]
     ServerName(#[from] ServerNameError),
     #[error(transparent)]
@@ -57,16 +47,6 @@ pub enum Problem {
     ToolId { reason: String },
     #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
     ReservedTenant,
-    #[error("`{found}` is none of {}", quote_names(choices))]
-    NotOneOf {
-        found: String,
-        choices: Vec<&'static str>,
-        nearest: Option<&'static str>,
-    },
-    #[error("`{found}` is not a duration")]
-    Duration { found: String },
-    #[error("expected a number of at least {least}, found {found}")]
-    TooSmall { found: i64, least: i64 },
     #[error("`{found}` is not an address to listen on")]
     Bind { found: String },
     #[error("`{found}` is not an origin")]
@@ -77,8 +57,6 @@ pub enum Problem {
     Scheme { scheme: String },
     #[error("the command is empty")]
     EmptyCommand,
-    #[error("`{name}` cannot be the name of an HTTP header")]
-    HeaderName { name: String },
     #[error("`{name}` cannot be the name of an environment variable")]
     VariableName { name: String },
     #[error("it has both a `command` and a `url`")]
@@ -181,12 +159,7 @@ impl ConfigError {
 impl Problem {
     pub fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::UnknownKey { nearest: Some(nearest), .. }
-            | Self::NotOneOf { nearest: Some(nearest), .. } => {
-                format!("did you mean `{nearest}`?")
-            }
-            Self::UnknownKey { nearest: None, known, .. } => format!("the keys here are {}", quote_names(known)),
-            Self::Duration { .. } => "write it like \"90s\", \"10m\" or \"1h30m\"".to_owned(),
+            Self::Toml(problem) => return problem.remedy(),
             Self::Bind { .. } => "write an address and a port, like \"127.0.0.1:7420\"".to_owned(),
             Self::Origin { .. } => "write scheme and host, like \"https://app.example\"".to_owned(),
             Self::Url { .. } | Self::Scheme { .. } => {
@@ -263,17 +236,12 @@ impl Problem {
                 let deny = key.replace("allow", "deny");
                 format!("remove `{key}` to allow everything, or write `{deny} = [\"*\"]` to allow nothing")
             }
-            Self::Syntax { .. }
-            | Self::WrongType { .. }
-            | Self::ServerName(_)
+            Self::ServerName(_)
             | Self::Tenant(_)
             | Self::ToolId { .. }
-            | Self::NotOneOf { nearest: None, .. }
-            | Self::TooSmall { .. }
             | Self::OutOfRange { .. }
             | Self::Port { .. }
             | Self::Pattern(_)
-            | Self::HeaderName { .. }
             | Self::VariableName { .. } => return None,
         })
     }
@@ -293,7 +261,7 @@ impl Fault {
     }
 
     pub(super) fn into_error(self, text: &str, file: Option<&Path>) -> ConfigError {
-        let line = line_at(text, self.span.start);
+        let line = line_number(text, self.span.start);
         let place = ConfigLocation {
             file: file.map(Path::to_owned),
             line,
@@ -318,27 +286,4 @@ impl fmt::Display for ConfigLocation {
             write!(f, ", in `{}`", self.key)
         }
     }
-}
-
-/// Returns the line that a byte is on, counted from one.
-pub(super) fn line_at(text: &str, byte: usize) -> usize {
-    let before = text.as_bytes().get(..byte).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
-fn quote_names(words: &[&str]) -> String {
-    words
-        .iter()
-        .map(|word| format!("`{word}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    };
-    format!("{article} {noun}")
 }

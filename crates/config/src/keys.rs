@@ -1,6 +1,7 @@
 //! Refuses a key that no row names, a key that has no meaning beside the others of its table, and a
 //! list in the place of a table.
 
+use kitbag_domain::TomlProblem;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -18,22 +19,6 @@ pub(super) fn check_keys(document: &DeTable<'_>) -> Result<(), Fault> {
             Some(written) => check_section(section, written),
             None => Ok(()),
         })
-}
-
-/// Returns the candidate that the person most probably meant, if one is near enough.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const CLOSE_ENOUGH: f64 = 0.75;
-    candidates
-        .into_iter()
-        .map(|candidate| {
-            (
-                strsim::jaro_winkler(&word.to_lowercase(), &candidate.to_lowercase()),
-                candidate,
-            )
-        })
-        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
 }
 
 fn check_section(section: &SectionRow, written: &WrittenValue<'_>) -> Result<(), Fault> {
@@ -77,7 +62,7 @@ fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Resu
 }
 
 fn not_a_table(written: &WrittenValue<'_>, path: &str) -> Fault {
-    let problem = Problem::WrongType {
+    let problem = TomlProblem::WrongType {
         expected: "a table".to_owned(),
         found: written.get_ref().type_str(),
     };
@@ -91,12 +76,7 @@ fn check_names(table: &DeTable<'_>, known: Vec<&'static str>, path: &str) -> Res
     else {
         return Ok(());
     };
-    let key = unknown.get_ref().to_string();
-    let problem = Problem::UnknownKey {
-        nearest: nearest(&key, known.iter().copied()),
-        known: known.into(),
-        key,
-    };
+    let problem = TomlProblem::unknown_key(unknown.get_ref(), known);
     Err(Fault::new(unknown.span(), path, problem))
 }
 

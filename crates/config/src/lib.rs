@@ -46,7 +46,6 @@ use url::Url;
 pub use changes::{changed_sections, keys_needing_restart};
 pub use edit_log::{Edit, take_edits};
 pub use error::{ConfigError, ConfigLocation, Problem};
-pub use keys::nearest;
 pub use load::{ConfigSource, Environment, Overrides, parse};
 pub use project::{Obstacle, Project, ProjectFile, SkippedServer, describe_variable, grant_flag};
 pub use sections::agents::Agents;
@@ -66,7 +65,7 @@ pub use sections::serve::{Serve, UnprotectedBind, parse_bind};
 pub use sections::store::StoreLocation;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
-pub use sections::tools::{DeclaredTool, RESERVED as RESERVED_TOOL_NAMES};
+pub use sections::tools::{ToolOverride, RESERVED as RESERVED_TOOL_NAMES};
 pub use sections::web::{ReaderEndpoint, WebSettings};
 pub use trust::{Trust, TrustError, TrustFile, create_private_dir};
 
@@ -85,7 +84,7 @@ pub struct Config {
     /// The built-in server, unless it is switched off.
     pub agents: Option<Agents>,
     /// The facts declared about single tools, by the name that clients use for the tool.
-    pub tools: BTreeMap<String, DeclaredTool>,
+    pub tools: BTreeMap<String, ToolOverride>,
     /// The tool files in force.
     pub catalog: CatalogSettings,
     /// The definitions of other people's tools and prompts that were approved.

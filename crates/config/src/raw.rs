@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+use kitbag_domain::TomlProblem;
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::{Fault, Problem};
+use super::error::Fault;
 use super::keys;
 use super::sections::agents::RawAgents;
 use super::sections::audit::RawAudit;
@@ -92,7 +93,7 @@ pub(super) fn parse_raw(text: &str) -> Result<RawConfig, Fault> {
 }
 
 fn syntax_fault(error: &toml::de::Error) -> Fault {
-    let problem = Problem::Syntax {
+    let problem = TomlProblem::Syntax {
         message: error.message().to_owned(),
     };
     Fault::new(error.span().unwrap_or_default(), "", problem)
@@ -117,7 +118,7 @@ fn type_fault(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     Fault::new(
         span,
         key,
-        Problem::WrongType {
+        TomlProblem::WrongType {
             expected: expected.to_owned(),
             found,
         },

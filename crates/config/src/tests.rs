@@ -298,7 +298,7 @@ fn every_rule_reaches_what_the_program_runs_on() {
         };
         config
             .policy
-            .visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
+            .is_visible(&caller, &Capability::tool(server.parse().unwrap(), tool))
     };
     assert!(
         may("acme", "git", "log")

@@ -6,12 +6,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use http::HeaderName;
-use kitbag_domain::Template;
+use kitbag_domain::{Template, TomlProblem};
 use toml::Spanned;
 use url::Url;
 
 use super::error::{Fault, Problem};
-use super::nearest;
 use super::raw::{ByName, RawDuration};
 
 /// The table that a value belongs to: its path, and its place in the text.
@@ -65,7 +64,10 @@ impl Section {
         usize::try_from(found)
             .ok()
             .filter(|_| found >= least)
-            .ok_or_else(|| self.fault_at(key, &value, Problem::TooSmall { found, least }))
+            .ok_or_else(|| {
+                let found = found.to_string();
+                self.fault_at(key, &value, TomlProblem::TooSmall { found, least })
+            })
     }
 
     pub(crate) fn parse_duration(
@@ -105,7 +107,7 @@ impl Section {
             Some((_, value)) => Ok(Some(*value)),
             None => {
                 let names = choices.iter().map(|(choice, _)| *choice).collect();
-                Err(self.fault_at(key, &text, not_one_of(found, names)))
+                Err(self.fault_at(key, &text, TomlProblem::not_one_of(found, names)))
             }
         }
     }
@@ -114,19 +116,10 @@ impl Section {
         if HeaderName::try_from(name.get_ref()).is_ok() {
             return Ok(());
         }
-        let problem = Problem::HeaderName {
+        let problem = TomlProblem::HeaderName {
             name: name.get_ref().clone(),
         };
         Err(self.fault_at("headers", name, problem))
-    }
-}
-
-pub(crate) fn not_one_of(found: &str, choices: Vec<&'static str>) -> Problem {
-    let nearest = nearest(found, choices.iter().copied());
-    Problem::NotOneOf {
-        found: found.to_owned(),
-        choices,
-        nearest,
     }
 }
 
@@ -164,7 +157,7 @@ fn is_zero(raw: &RawDuration) -> bool {
     }
 }
 
-fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
+fn parse_duration(raw: &RawDuration) -> Result<Duration, TomlProblem> {
     let (parsed, found) = match raw {
         RawDuration::Seconds(seconds) => (
             u64::try_from(*seconds).ok().map(Duration::from_secs),
@@ -180,7 +173,7 @@ fn parse_duration(raw: &RawDuration) -> Result<Duration, Problem> {
     };
     parsed
         .filter(|duration| !duration.is_zero())
-        .ok_or(Problem::Duration { found })
+        .ok_or(TomlProblem::Duration { found })
 }
 
 /// Reads an address of the web to which a path can be added.

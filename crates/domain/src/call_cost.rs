@@ -23,7 +23,7 @@ impl NanoUsd {
         Self((usd * Self::ONE_DOLLAR).round() as i64)
     }
 
-    pub fn usd(self) -> f64 {
+    pub fn to_usd(self) -> f64 {
         self.0 as f64 / Self::ONE_DOLLAR
     }
 }

@@ -40,7 +40,7 @@ impl Capability {
 
     /// Returns the capability as records keep it, with a short name. Rules are compared with the
     /// whole name.
-    pub fn shortened(mut self) -> Self {
+    pub fn into_shortened(mut self) -> Self {
         let short = ShortText::cut(&self.name);
         if short.as_str() != self.name {
             self.name = short.as_str().to_owned();
@@ -66,7 +66,7 @@ impl Kind {
 }
 
 /// Splits `list_issues`, `list-issues` and `listIssues` alike.
-pub fn name_words(name: &str) -> Vec<String> {
+pub fn split_name(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut small = false;
     for c in name.chars() {

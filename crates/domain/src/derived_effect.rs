@@ -4,7 +4,7 @@
 //! The judgement is cautious: a tool that is missed is refused to programs until the operator says
 //! more, and one that is wrongly taken to read changes something without a question.
 
-use crate::capability::name_words;
+use crate::capability::split_name;
 
 /// The parts of a tool's definition that tell what it does.
 #[derive(Debug, Clone, Copy)]
@@ -17,13 +17,13 @@ pub struct DescribedTool<'a> {
 
 /// Verbs that a reading tool's name begins with. `fetch`, `query` and `check` are not here: they
 /// reach elsewhere, run statements, or check something out.
-const READING: &[&str] = &[
+const READING_VERBS: &[&str] = &[
     "browse", "compare", "count", "describe", "explain", "find", "get", "inspect", "list",
     "lookup", "peek", "preview", "read", "retrieve", "search", "show", "view",
 ];
 
 /// The words that the description of a reading tool begins with, where the name has no verb.
-const READS: &[&str] = &[
+const READING_FIRST_WORDS: &[&str] = &[
     "count",
     "counts",
     "describes",
@@ -48,7 +48,7 @@ const READS: &[&str] = &[
 
 /// Verbs that are rarely nouns. One of them in a name, or one that does something in a
 /// description, is enough for doubt.
-const WRITING: &[&str] = &[
+const WRITING_VERBS: &[&str] = &[
     "acknowledge",
     "add",
     "append",
@@ -88,7 +88,7 @@ const WRITING: &[&str] = &[
 
 /// Verbs that are often nouns: `get_commit` reads and `commit` writes. They count where a name has
 /// its verb.
-const ACTING: &[&str] = &[
+const ACTING_VERBS: &[&str] = &[
     "ack",
     "apply",
     "approve",
@@ -180,7 +180,7 @@ const ACTING: &[&str] = &[
 
 /// Parameters that take a program, a statement or an address, with which a call can do anything
 /// or carry data out.
-const POWERFUL: &[&str] = &[
+const POWERFUL_PARAMETERS: &[&str] = &[
     "code",
     "cmd",
     "command",
@@ -200,32 +200,32 @@ const POWERFUL: &[&str] = &[
 
 /// Returns true if the tool certainly looks like one that only reads.
 pub fn only_reads(tool: &DescribedTool<'_>) -> bool {
-    let words = own_words(tool);
-    let powerful = |name: &&str| POWERFUL.contains(&name.to_lowercase().as_str());
-    if words.iter().any(|word| WRITING.contains(&word.as_str()))
+    let words = words_without_server(tool);
+    let powerful = |name: &&str| POWERFUL_PARAMETERS.contains(&name.to_lowercase().as_str());
+    if words.iter().any(|word| WRITING_VERBS.contains(&word.as_str()))
         || tool.parameters.iter().any(powerful)
         || describes_writing(tool.description)
     {
         return false;
     }
-    begins_reading(&words, tool.description) && further_verbs_read(&words)
+    begins_with_reading_verb(&words, tool.description) && has_only_one_verb(&words)
 }
 
 /// Returns true if the name says that the tool changes something.
-pub fn names_change(server: &str, name: &str) -> bool {
-    let words = own_words(&DescribedTool {
+pub fn name_implies_change(server: &str, name: &str) -> bool {
+    let words = words_without_server(&DescribedTool {
         server,
         name,
         description: "",
         parameters: &[],
     });
-    let acting = words.first().is_some_and(|word| acts(word));
-    acting || words.iter().any(|word| WRITING.contains(&word.as_str()))
+    let acting = words.first().is_some_and(|word| is_acting_verb(word));
+    acting || words.iter().any(|word| WRITING_VERBS.contains(&word.as_str()))
 }
 
 /// Returns the words of the name, without those of the server in front.
-fn own_words(tool: &DescribedTool<'_>) -> Vec<String> {
-    let (server, mut words) = (name_words(tool.server), name_words(tool.name));
+fn words_without_server(tool: &DescribedTool<'_>) -> Vec<String> {
+    let (server, mut words) = (split_name(tool.server), split_name(tool.name));
     if words.starts_with(&server) && words.len() > server.len() {
         words.drain(..server.len());
     }
@@ -235,32 +235,32 @@ fn own_words(tool: &DescribedTool<'_>) -> Vec<String> {
     words
 }
 
-fn begins_reading(words: &[String], description: &str) -> bool {
+fn begins_with_reading_verb(words: &[String], description: &str) -> bool {
     let Some(first) = words.first().map(String::as_str) else {
         return false;
     };
-    if READING.contains(&first) || words.len() > 1 && last_reads(words) && !acts(first) {
+    if READING_VERBS.contains(&first) || words.len() > 1 && ends_with_reading_verb(words) && !is_acting_verb(first) {
         return true;
     }
     // `git_log` acts by its name alone; a log that is shown is read.
     let lead = first_word(description);
-    (!acts(first) || first == "log") && READS.contains(&lead.as_str())
+    (!is_acting_verb(first) || first == "log") && READING_FIRST_WORDS.contains(&lead.as_str())
 }
 
 /// `issues_list` and `user-get` have their verb at the end.
-fn last_reads(words: &[String]) -> bool {
+fn ends_with_reading_verb(words: &[String]) -> bool {
     let last = words.last().map(String::as_str);
     last.is_some_and(|last| matches!(last, "list" | "get" | "search"))
 }
 
-fn acts(word: &str) -> bool {
-    ACTING.contains(&word)
+fn is_acting_verb(word: &str) -> bool {
+    ACTING_VERBS.contains(&word)
 }
 
 /// `get_or_set` and `search_and_order` do two things.
-fn further_verbs_read(words: &[String]) -> bool {
+fn has_only_one_verb(words: &[String]) -> bool {
     let mut pairs = words.windows(2);
-    !pairs.any(|pair| matches!(pair[0].as_str(), "and" | "or" | "then") && acts(&pair[1]))
+    !pairs.any(|pair| matches!(pair[0].as_str(), "and" | "or" | "then") && is_acting_verb(&pair[1]))
 }
 
 fn first_word(text: &str) -> String {
@@ -287,7 +287,7 @@ fn describes_writing(description: &str) -> bool {
 
 /// `delete` and `deletes`; `deleted` and `updates` in a list are mostly not what the tool does.
 fn is_writing_verb(word: &str) -> bool {
-    WRITING.iter().any(|verb| {
+    WRITING_VERBS.iter().any(|verb| {
         word == *verb
             || word.strip_suffix('s') == Some(verb)
             || word.strip_suffix("es") == Some(verb)
@@ -380,7 +380,7 @@ mod tests {
         }
         check("git", "git_commit", "Records changes", &[], false);
         check("git", "git_init", "Shows what was made", &[], false);
-        assert!(names_change("db", "write_query") && names_change("git", "git_commit"));
-        assert!(!names_change("shop", "weigh") && !names_change("git", "get_commit"));
+        assert!(name_implies_change("db", "write_query") && name_implies_change("git", "git_commit"));
+        assert!(!name_implies_change("shop", "weigh") && !name_implies_change("git", "get_commit"));
     }
 }

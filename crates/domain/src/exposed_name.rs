@@ -26,21 +26,21 @@ impl ExposedName {
 
     pub fn new(server: &ServerName, name: &str) -> Self {
         let plain = format!("{server}{}{name}", Self::SEPARATOR);
-        if plain.len() <= Self::MAX && !name.is_empty() && name.chars().all(allowed) {
+        if plain.len() <= Self::MAX && !name.is_empty() && name.chars().all(is_allowed_char) {
             return Self(plain.into());
         }
-        Self::hashed(server, name, 0)
+        Self::with_hash(server, name, 0)
     }
 
     /// Returns another name for the same tool, for the case that the name from `new` is taken.
     pub fn alternative(server: &ServerName, name: &str, attempt: u32) -> Self {
-        Self::hashed(server, name, attempt)
+        Self::with_hash(server, name, attempt)
     }
 
-    fn hashed(server: &ServerName, name: &str, attempt: u32) -> Self {
+    fn with_hash(server: &ServerName, name: &str, attempt: u32) -> Self {
         let digest = blake3::hash(format!("{server}\0{name}\0{attempt}").as_bytes()).to_hex();
         let hash = &digest[..Self::HASH_LENGTH];
-        let readable = name.replace(|c| !allowed(c), "_");
+        let readable = name.replace(|c| !is_allowed_char(c), "_");
         let ending = "_".len() + Self::HASH_LENGTH;
         let room = Self::MAX - server.as_str().len() - Self::SEPARATOR.len() - ending;
         let kept = &readable[..readable.len().min(room)];
@@ -82,7 +82,7 @@ impl std::borrow::Borrow<str> for ExposedName {
     }
 }
 
-fn allowed(c: char) -> bool {
+fn is_allowed_char(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '_' | '-')
 }
 
@@ -128,7 +128,7 @@ mod tests {
         fn models_accept_every_name(server in server(), name in ".{0,200}") {
             let it = exposed(&server, &name);
             prop_assert!(it.as_str().len() <= ExposedName::MAX);
-            prop_assert!(it.as_str().chars().all(allowed));
+            prop_assert!(it.as_str().chars().all(is_allowed_char));
         }
 
         #[test]

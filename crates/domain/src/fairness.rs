@@ -16,7 +16,7 @@ pub fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> O
 }
 
 /// The entry that gives way: of the holder of most, the one that was seen least recently.
-pub fn entry_to_drop<K, H: Hash + Eq, T: Ord>(
+pub fn entry_to_evict<K, H: Hash + Eq, T: Ord>(
     entries: impl Iterator<Item = (K, H, T)> + Clone,
 ) -> Option<K> {
     let payer = largest_holder(entries.clone().map(|(_, holder, _)| (holder, 1)))?;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Buckets for each doubling of the time, so that a bucket is nine per cent wide.
 const PER_DOUBLING: f64 = 8.0;
 /// A bucket with less than this is of days that do not count any more.
-const FORGOTTEN: f64 = 0.01;
+const MIN_COUNT: f64 = 0.01;
 
 /// Counts are fractions, because those of earlier days fade.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct LatencyHistogram(BTreeMap<u16, f64>);
 
 impl LatencyHistogram {
     pub fn record(&mut self, latency: Duration) {
-        *self.0.entry(bucket(latency)).or_default() += 1.0;
+        *self.0.entry(bucket_for(latency)).or_default() += 1.0;
     }
 
     pub fn add(&mut self, other: &Self) {
@@ -30,7 +30,7 @@ impl LatencyHistogram {
     /// Lets every call count for this part of what it counted before.
     pub fn fade(&mut self, part: f64) {
         self.0.values_mut().for_each(|count| *count *= part);
-        self.0.retain(|_, count| *count >= FORGOTTEN);
+        self.0.retain(|_, count| *count >= MIN_COUNT);
     }
 
     /// The number of calls, of which those of earlier days are parts.
@@ -47,19 +47,19 @@ impl LatencyHistogram {
             counted += count;
             // The sum of fractions may miss the whole by a rounding error.
             if counted >= wanted - 1e-9 {
-                return Some(end(*bucket));
+                return Some(bucket_end(*bucket));
             }
         }
         None
     }
 }
 
-fn bucket(latency: Duration) -> u16 {
+fn bucket_for(latency: Duration) -> u16 {
     let micros = latency.as_micros().max(1) as f64;
     (micros.log2() * PER_DOUBLING).ceil() as u16
 }
 
-fn end(bucket: u16) -> Duration {
+fn bucket_end(bucket: u16) -> Duration {
     let micros = 2_f64.powf(f64::from(bucket) / PER_DOUBLING);
     Duration::from_secs_f64(micros / 1e6)
 }

@@ -20,6 +20,7 @@
 //! - [`remedy`]: the advice that comes with an error
 //! - [`sync`]: how a lock is taken; [`fairness`]: which caller gives way when something is full
 //! - [`short_text`]: names that clients and servers chose, cut
+//! - [`near_names`](mod@near_names): names like a mistyped one; [`toml_problem`]: the errors that all TOML files share
 //! - [`text`]: text of servers without its invisible characters
 
 pub mod call_cost;
@@ -32,6 +33,7 @@ pub mod exposed_name;
 pub mod fairness;
 pub mod inquiry;
 pub mod latency_histogram;
+pub mod near_names;
 pub mod observation;
 pub mod origin;
 pub mod reach;
@@ -43,6 +45,7 @@ pub mod surface;
 pub mod sync;
 pub mod template;
 pub mod text;
+pub mod toml_problem;
 pub mod write_class;
 
 pub use call_cost::{CallCost, NanoUsd};
@@ -54,13 +57,15 @@ pub use event::{Action, Event};
 pub use exposed_name::ExposedName;
 pub use inquiry::{Inquiry, InquiryKind};
 pub use latency_histogram::LatencyHistogram;
+pub use near_names::{near_names, nearest_name};
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
-pub use origin::{NoTraceParent, Origin, TraceParent};
+pub use origin::{TraceParentError, Origin, TraceParent};
 pub use reach::{Launch, Reach, RemoteEndpoint, RemoteTransport};
 pub use recorded_arguments::RecordedArguments;
 pub use remedy::Remedy;
 pub use server::{ServerName, ServerNameError};
 pub use short_text::ShortText;
-pub use surface::{Surface, UnknownSurface};
+pub use surface::{Surface, SurfaceError};
 pub use template::{Lookup, MissingVariable, Template};
+pub use toml_problem::TomlProblem;
 pub use write_class::WriteClass;

@@ -29,35 +29,35 @@ pub struct TraceParent {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("this is no `traceparent`")]
-pub struct NoTraceParent;
+pub struct TraceParentError;
 
 impl TraceParent {
     /// Returns the id of the trace in 32 hexadecimal digits.
     pub fn trace_id(&self) -> String {
-        hex(&self.trace)
+        to_hex(&self.trace)
     }
 }
 
 impl FromStr for TraceParent {
-    type Err = NoTraceParent;
+    type Err = TraceParentError;
 
     /// Reads `00-<trace>-<span>-<flags>`. Later versions may have more fields behind these four.
-    fn from_str(text: &str) -> Result<Self, NoTraceParent> {
+    fn from_str(text: &str) -> Result<Self, TraceParentError> {
         let fields: Vec<&str> = text.trim().split('-').collect();
         let [version, trace, span, flags, more @ ..] = &*fields else {
-            return Err(NoTraceParent);
+            return Err(TraceParentError);
         };
-        let [version] = bytes(version)?;
-        let [flags] = bytes(flags)?;
+        let [version] = parse_hex(version)?;
+        let [flags] = parse_hex(flags)?;
         let parent = Self {
-            trace: bytes(trace)?,
-            span: bytes(span)?,
+            trace: parse_hex(trace)?,
+            span: parse_hex(span)?,
             flags,
         };
         let is_empty = parent.trace == [0; 16] || parent.span == [0; 8];
         // The standard forbids version ff, and version 00 has four fields.
         if version == 0xff || (version == 0 && !more.is_empty()) || is_empty {
-            Err(NoTraceParent)
+            Err(TraceParentError)
         } else {
             Ok(parent)
         }
@@ -69,26 +69,26 @@ impl fmt::Display for TraceParent {
         write!(
             f,
             "00-{}-{}-{:02x}",
-            hex(&self.trace),
-            hex(&self.span),
+            to_hex(&self.trace),
+            to_hex(&self.span),
             self.flags
         )
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reads exactly this many bytes in lower-case hexadecimal digits.
-fn bytes<const N: usize>(text: &str) -> Result<[u8; N], NoTraceParent> {
+fn parse_hex<const N: usize>(text: &str) -> Result<[u8; N], TraceParentError> {
     let mut digits = text.bytes();
     if text.len() != 2 * N || !digits.all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
-        return Err(NoTraceParent);
+        return Err(TraceParentError);
     }
     let mut read = [0; N];
     for (at, byte) in read.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| NoTraceParent)?;
+        *byte = u8::from_str_radix(&text[2 * at..2 * at + 2], 16).map_err(|_| TraceParentError)?;
     }
     Ok(read)
 }
@@ -122,7 +122,7 @@ mod tests {
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
             "00-4bf92f3577b34da6a3ce929d0e0e473é-00f067aa0ba902b7-01",
         ] {
-            assert_eq!(wrong.parse::<TraceParent>(), Err(NoTraceParent), "{wrong}");
+            assert_eq!(wrong.parse::<TraceParent>(), Err(TraceParentError), "{wrong}");
         }
     }
 }

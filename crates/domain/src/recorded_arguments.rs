@@ -12,7 +12,7 @@ impl RecordedArguments {
     pub const MAX: usize = 1_000;
 
     /// Keeps the part that fits. A text that was cut ends with `…`.
-    pub fn cut(text: &str) -> Self {
+    pub fn truncate(text: &str) -> Self {
         let mut rest = text.chars();
         let mut kept: String = rest.by_ref().take(Self::MAX).collect();
         if rest.next().is_some() {

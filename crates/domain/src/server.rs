@@ -37,7 +37,7 @@ impl ServerName {
     }
 
     /// Returns the valid name that is nearest to a name from elsewhere, such as a client's file.
-    pub fn nearest(text: &str) -> Self {
+    pub fn from_any_text(text: &str) -> Self {
         let mut name = String::new();
         for c in text.chars() {
             match c {
@@ -135,7 +135,7 @@ mod tests {
                 "abcdefghijklmnopqrstuvwxyz0123",
             ),
         ] {
-            assert_eq!(ServerName::nearest(text).as_str(), expected);
+            assert_eq!(ServerName::from_any_text(text).as_str(), expected);
         }
     }
 }

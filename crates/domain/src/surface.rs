@@ -33,7 +33,7 @@ impl Surface {
 
     /// True if answers are cut to fit a model's context. A client that asked for every tool gets
     /// every answer whole, too.
-    pub fn is_frugal(self) -> bool {
+    pub fn truncates_answers(self) -> bool {
         self != Self::All
     }
 }
@@ -46,16 +46,16 @@ impl fmt::Display for Surface {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is not a surface; there are search, adaptive, code and all")]
-pub struct UnknownSurface {
+pub struct SurfaceError {
     pub name: String,
 }
 
 impl FromStr for Surface {
-    type Err = UnknownSurface;
+    type Err = SurfaceError;
 
-    fn from_str(name: &str) -> Result<Self, UnknownSurface> {
+    fn from_str(name: &str) -> Result<Self, SurfaceError> {
         let found = Self::ALL.into_iter().find(|it| it.as_str() == name);
-        found.ok_or_else(|| UnknownSurface {
+        found.ok_or_else(|| SurfaceError {
             name: name.to_owned(),
         })
     }

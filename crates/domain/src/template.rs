@@ -17,7 +17,7 @@ pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A variable has neither a value nor a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}", self.sentence())]
+#[error("{}", self.describe())]
 pub struct MissingVariable {
     pub variable: String,
 }
@@ -32,7 +32,7 @@ impl Template {
 
     /// Returns a template of an address that has passed a URL parser, which encodes the braces of
     /// variables.
-    pub fn of_url(url: &str) -> Self {
+    pub fn from_url(url: &str) -> Self {
         let mut text = String::new();
         let mut rest = url;
         while let Some((before, (inside, after))) = rest
@@ -53,7 +53,7 @@ impl Template {
     /// Returns the names of the variables in it, as they are looked up.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let names = self
-            .pieces()
+            .split_pieces()
             .filter_map(|piece| Some(piece.blank?.variable));
         // `${:-$}` is how a dollar sign is spelt that begins no variable.
         names.filter(|name| !name.is_empty())
@@ -64,7 +64,7 @@ impl Template {
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<String, MissingVariable> {
         let mut filled = String::with_capacity(self.0.len());
-        for Piece { plain, blank } in self.pieces() {
+        for Piece { plain, blank } in self.split_pieces() {
             filled.push_str(plain);
             if let Some(blank) = blank {
                 filled.push_str(&blank.resolve(&lookup)?);
@@ -73,10 +73,10 @@ impl Template {
         Ok(filled)
     }
 
-    fn pieces(&self) -> impl Iterator<Item = Piece<'_>> {
+    fn split_pieces(&self) -> impl Iterator<Item = Piece<'_>> {
         let mut rest = Some(self.0.as_str());
         std::iter::from_fn(move || {
-            let (piece, after) = Piece::first_of(rest?);
+            let (piece, after) = Piece::split_first(rest?);
             rest = after;
             Some(piece)
         })
@@ -86,23 +86,23 @@ impl Template {
 /// A stretch of a template's text, and the variable behind it.
 struct Piece<'a> {
     plain: &'a str,
-    blank: Option<Blank<'a>>,
+    blank: Option<Variable<'a>>,
 }
 
-struct Blank<'a> {
+struct Variable<'a> {
     variable: &'a str,
     default: Option<&'a str>,
 }
 
 impl<'a> Piece<'a> {
     /// Returns the first piece of a text, and the text behind its variable.
-    fn first_of(text: &'a str) -> (Self, Option<&'a str>) {
+    fn split_first(text: &'a str) -> (Self, Option<&'a str>) {
         let found = text
             .split_once("${")
             .and_then(|(plain, after)| Some((plain, after.split_once('}')?)));
         match found {
             Some((plain, (inside, after))) => {
-                let blank = Some(Blank::read(inside));
+                let blank = Some(Variable::parse(inside));
                 (Self { plain, blank }, Some(after))
             }
             None => (
@@ -116,8 +116,8 @@ impl<'a> Piece<'a> {
     }
 }
 
-impl<'a> Blank<'a> {
-    fn read(inside: &'a str) -> Self {
+impl<'a> Variable<'a> {
+    fn parse(inside: &'a str) -> Self {
         match inside.split_once(":-") {
             Some((variable, default)) => Self {
                 variable,
@@ -152,8 +152,8 @@ impl From<&str> for Template {
 }
 
 impl MissingVariable {
-    fn sentence(&self) -> String {
-        match self.secret() {
+    fn describe(&self) -> String {
+        match self.secret_name() {
             Some(secret) => format!("there is no secret `{secret}` in the store"),
             None if self.is_foreign() => format!("Kitbag cannot fill in `{}`", self.variable),
             None => format!("the environment variable `{}` is not set", self.variable),
@@ -161,8 +161,8 @@ impl MissingVariable {
     }
 
     /// Names what is missing in a few words: `missing variable GITHUB_TOKEN`.
-    pub fn label(&self) -> String {
-        match self.secret() {
+    pub fn short_label(&self) -> String {
+        match self.secret_name() {
             Some(secret) => format!("missing secret {secret}"),
             None => format!("missing variable {}", self.variable),
         }
@@ -174,14 +174,14 @@ impl MissingVariable {
         self.variable.contains(':')
     }
 
-    fn secret(&self) -> Option<&str> {
+    fn secret_name(&self) -> Option<&str> {
         self.variable.strip_prefix(Template::SECRET)
     }
 }
 
 impl Remedy for MissingVariable {
     fn remedy(&self) -> Option<String> {
-        Some(match self.secret() {
+        Some(match self.secret_name() {
             Some(secret) => format!("set it: kitbag secret set {secret}"),
             None if self.is_foreign() => {
                 format!("replace ${{{}}} in the configuration", self.variable)
@@ -276,7 +276,7 @@ mod tests {
             ),
             ("https://a/%7Bx%7D", "https://a/%7Bx%7D"),
         ] {
-            assert_eq!(Template::of_url(url).source(), expected);
+            assert_eq!(Template::from_url(url).source(), expected);
         }
     }
 

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use unicode_properties::{GeneralCategory, UnicodeGeneralCategory as _};
 
 /// Returns the text as a person would see it. Line breaks and tabs stay.
-pub fn visible(text: &str) -> Cow<'_, str> {
+pub fn strip_invisible(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
     }
@@ -20,11 +20,11 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
-        if let Some(after) = after_command(c, rest) {
+        if let Some(after) = skip_terminal_command(c, rest) {
             rest = after;
             continue;
         }
-        if let Some(shown) = shown(last, c, rest.chars().next()) {
+        if let Some(shown) = visible_char(last, c, rest.chars().next()) {
             clean.push(shown);
             last = Some(shown);
         }
@@ -33,8 +33,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
 }
 
 /// Returns the text on one line, so that it cannot pass for several.
-pub fn visible_line(text: &str) -> String {
-    visible(text)
+pub fn strip_to_one_line(text: &str) -> String {
+    strip_invisible(text)
         .split_whitespace()
         .collect::<Vec<_>>()
         .join(" ")
@@ -43,7 +43,7 @@ pub fn visible_line(text: &str) -> String {
 /// Returns the text with a name in place of each character that no person would see, such as
 /// `<U+200B>`; a letter from the plane of tags is named with the letter that a model reads. For
 /// people who judge what an author wrote. Line breaks and tabs stay.
-pub fn revealed(text: &str) -> Cow<'_, str> {
+pub fn reveal_invisible(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);
     }
@@ -52,16 +52,16 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         rest = &rest[c.len_utf8()..];
-        match shown(last, c, rest.chars().next()) {
+        match visible_char(last, c, rest.chars().next()) {
             Some(same) if same == c && c != '\r' => told.push(c),
-            _ => told.push_str(&named(c)),
+            _ => told.push_str(&name_char(c)),
         }
         last = Some(c);
     }
     Cow::Owned(told)
 }
 
-fn named(c: char) -> String {
+fn name_char(c: char) -> String {
     let code = c as u32;
     match u8::try_from(code.wrapping_sub(0xe0000)) {
         Ok(letter @ b' '..=b'~') => format!("<U+{code:04X} {}>", char::from(letter)),
@@ -73,8 +73,8 @@ fn named(c: char) -> String {
 const MAX_SUMMARY: usize = 120;
 
 /// Returns the first sentence of a description, on one line.
-pub fn summary(description: &str) -> String {
-    let flat = visible_line(description);
+pub fn first_sentence(description: &str) -> String {
+    let flat = strip_to_one_line(description);
     let sentence = flat
         .split_once(". ")
         .map_or(flat.as_str(), |(sentence, _)| sentence)
@@ -92,7 +92,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// Returns the rest behind a command to the terminal, if the character begins one.
-fn after_command(c: char, rest: &str) -> Option<&str> {
+fn skip_terminal_command(c: char, rest: &str) -> Option<&str> {
     let (kind, body) = match c {
         '\u{1b}' => {
             let kind = rest.chars().next()?;
@@ -104,8 +104,8 @@ fn after_command(c: char, rest: &str) -> Option<&str> {
         _ => return None,
     };
     match kind {
-        '[' => after_control_sequence(body),
-        ']' | 'P' | 'X' | '^' | '_' => after_string(body),
+        '[' => skip_control_sequence(body),
+        ']' | 'P' | 'X' | '^' | '_' => skip_control_string(body),
         // One more character says which set of characters is chosen.
         ' '..='/' => Some(&body[body.chars().next()?.len_utf8()..]),
         '0'..='~' => Some(body),
@@ -114,7 +114,7 @@ fn after_command(c: char, rest: &str) -> Option<&str> {
 }
 
 /// Colours and movements: parameters, and a letter at the end.
-fn after_control_sequence(body: &str) -> Option<&str> {
+fn skip_control_sequence(body: &str) -> Option<&str> {
     let end = body.find(|c: char| !matches!(c, ' '..='?'))?;
     let last = body[end..].chars().next()?;
     // A character that ends no command was not part of one.
@@ -124,7 +124,7 @@ fn after_control_sequence(body: &str) -> Option<&str> {
 
 /// A title, a link or a string for the device, until it is closed. One that is not closed on its
 /// line is text, or it would swallow everything behind it.
-fn after_string(body: &str) -> Option<&str> {
+fn skip_control_string(body: &str) -> Option<&str> {
     let line = &body[..body.find('\n').unwrap_or(body.len())];
     let close = line.find(['\u{7}', '\u{9c}', '\u{1b}'])?;
     let closing = if line[close..].starts_with("\u{1b}\\") {
@@ -136,13 +136,13 @@ fn after_string(body: &str) -> Option<&str> {
 }
 
 /// Returns the character to show for a character between its neighbours.
-fn shown(before: Option<char>, c: char, after: Option<char>) -> Option<char> {
+fn visible_char(before: Option<char>, c: char, after: Option<char>) -> Option<char> {
     match c {
         '\n' | '\t' | ' '..='~' => Some(c),
         '\r' => Some(if after == Some('\n') { '\r' } else { '\n' }),
         LINE_SEPARATOR | PARAGRAPH_SEPARATOR => Some('\n'),
         BRAILLE_BLANK => Some(' '),
-        ZWJ | ZWNJ => joins(before?, c, after?).then_some(c),
+        ZWJ | ZWNJ => is_joiner_needed(before?, c, after?).then_some(c),
         TEXT_STYLE | EMOJI_STYLE => before.is_some_and(has_styles).then_some(c),
         '\u{180b}'..='\u{180d}' | '\u{180f}' => before.is_some_and(is_mongolian).then_some(c),
         c if is_invisible(c) => None,
@@ -181,7 +181,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Joiners say whether letters of some scripts are written together, and make one emoji of several.
-fn joins(before: char, joiner: char, after: char) -> bool {
+fn is_joiner_needed(before: char, joiner: char, after: char) -> bool {
     (joiner == ZWJ && is_end_of_emoji(before) && is_pictograph(after))
         || (is_joining(before) && is_joining(after))
 }
@@ -230,9 +230,9 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(visible(text), expected, "{text:?}");
+        assert_eq!(strip_invisible(text), expected, "{text:?}");
         assert_eq!(
-            visible(expected),
+            strip_invisible(expected),
             expected,
             "what was cleaned stays as it is"
         );
@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn invisible_characters_are_named_for_people_who_judge_a_text() {
         assert_eq!(
-            revealed("Lists\u{200b} files.\r\n\u{1b}[2J\u{e0068}\u{e0069}\u{202e} é 👩‍🔧"),
+            reveal_invisible("Lists\u{200b} files.\r\n\u{1b}[2J\u{e0068}\u{e0069}\u{202e} é 👩‍🔧"),
             "Lists<U+200B> files.<U+000D>\n<U+001B>[2J<U+E0068 h><U+E0069 i><U+202E> é 👩‍🔧"
         );
     }
@@ -290,7 +290,7 @@ mod tests {
     fn lines_stay_lines() {
         check("a\nb\r\nc\td", "a\nb\r\nc\td");
         check("a\rb\u{2028}c\u{2029}d\u{85}e", "a\nb\nc\nde");
-        assert_eq!(visible_line(" a\r\nb\u{2028}\u{200b}c\td "), "a b c d");
+        assert_eq!(strip_to_one_line(" a\r\nb\u{2028}\u{200b}c\td "), "a b c d");
     }
 
     #[test]
@@ -320,16 +320,16 @@ mod tests {
 
     #[test]
     fn a_summary_is_the_first_sentence_and_not_too_long() {
-        assert_eq!(summary("Opens an\nissue.  More follows."), "Opens an issue");
-        assert_eq!(summary("Uses v1.2 of it."), "Uses v1.2 of it");
-        assert_eq!(summary(&"é".repeat(121)), format!("{}…", "é".repeat(120)));
+        assert_eq!(first_sentence("Opens an\nissue.  More follows."), "Opens an issue");
+        assert_eq!(first_sentence("Uses v1.2 of it."), "Uses v1.2 of it");
+        assert_eq!(first_sentence(&"é".repeat(121)), format!("{}…", "é".repeat(120)));
     }
 
     proptest! {
         #[test]
         fn cleaning_twice_changes_nothing_and_visible_ascii_survives(text in "(?s).{0,60}") {
-            let once = visible(&text).into_owned();
-            prop_assert_eq!(visible(&once).into_owned(), once.clone());
+            let once = strip_invisible(&text).into_owned();
+            prop_assert_eq!(strip_invisible(&once).into_owned(), once.clone());
             prop_assert!(!once.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t' | '\r')));
         }
     }

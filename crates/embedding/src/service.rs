@@ -11,7 +11,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use kitbag_config::EmbeddingsEndpoint;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Lookup, MissingVariable};
-use kitbag_fetch::{BodyError, cause, client_without_redirects, retry_after};
+use kitbag_fetch::{BodyError, describe_error, client_without_redirects, retry_after};
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -186,7 +186,7 @@ impl EmbeddingService {
             response.status(),
             retry_after(response.headers(), SystemTime::now()),
         );
-        let body = match kitbag_fetch::body(response, MAX_ANSWER).await {
+        let body = match kitbag_fetch::read_body(response, MAX_ANSWER).await {
             Ok(body) => body,
             Err(BodyError::Lost(error)) => return Err(self.unreachable(error)),
             Err(too_large) => return Err(self.unreadable(too_large.to_string())),
@@ -269,7 +269,7 @@ impl EmbeddingService {
     fn unreachable(&self, error: reqwest::Error) -> EmbeddingServiceError {
         EmbeddingServiceError::Unreachable {
             place: self.place.clone(),
-            reason: cause(error),
+            reason: describe_error(error),
         }
     }
 

@@ -1,6 +1,6 @@
 //! OpenAI's embeddings format: the body of a request, and the vectors in the reply.
 
-use kitbag_relevance::dense::is_sound;
+use kitbag_relevance::dense::is_comparable;
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
@@ -51,7 +51,7 @@ impl EmbeddingItem {
 
 /// Returns the vector at length one; `None` if it has no direction.
 fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
-    if !is_sound(&vector) {
+    if !is_comparable(&vector) {
         return None;
     }
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();

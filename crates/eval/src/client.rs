@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use kitbag_fetch::{BodyError, cause, client_without_redirects};
+use kitbag_fetch::{BodyError, describe_error, client_without_redirects};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -134,7 +134,7 @@ impl ModelClient {
     }
 
     async fn read_body(&self, response: Response) -> Result<Vec<u8>, ModelEndpointError> {
-        match kitbag_fetch::body(response, MAX_ANSWER).await {
+        match kitbag_fetch::read_body(response, MAX_ANSWER).await {
             Ok(body) => Ok(body),
             Err(BodyError::Lost(error)) => Err(self.unreachable_error(error)),
             Err(too_large) => Err(self.unreadable_error(too_large.to_string())),
@@ -186,7 +186,7 @@ impl ModelClient {
     fn unreachable_error(&self, error: reqwest::Error) -> ModelEndpointError {
         ModelEndpointError::Unreachable {
             place: self.endpoint_address(),
-            reason: cause(error),
+            reason: describe_error(error),
         }
     }
 

@@ -1,8 +1,8 @@
-//! Reading an answer up to a limit.
+//! Reads a response body up to a limit.
 
 use reqwest::Response;
 
-/// The reason why a body could not be read whole.
+/// Why a body could not be read completely.
 #[derive(Debug, thiserror::Error)]
 pub enum BodyError {
     #[error(transparent)]
@@ -11,8 +11,8 @@ pub enum BodyError {
     TooLarge { most: usize },
 }
 
-/// Returns the whole body, if it is no longer than `most` bytes.
-pub async fn body(mut response: Response, most: usize) -> Result<Vec<u8>, BodyError> {
+/// Returns the whole body, unless it exceeds `most` bytes.
+pub async fn read_body(mut response: Response, most: usize) -> Result<Vec<u8>, BodyError> {
     if response
         .content_length()
         .is_some_and(|length| length > most as u64)

@@ -1,7 +1,7 @@
 //! The addresses that a request may go to.
 //!
-//! A name is resolved and its addresses are judged in one step: the client connects to the
-//! addresses that were judged, so a name cannot lead elsewhere in between.
+//! A name is resolved and its addresses are checked in one step, and the client connects to exactly those
+//! addresses, so a name cannot resolve elsewhere in between.
 
 use std::error::Error;
 use std::io;
@@ -11,31 +11,30 @@ use std::sync::Arc;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Allows a request to go to an address, or says why not.
+/// Allows requests to an address, or returns the reason why not.
 pub type AddressGuard = Arc<dyn Fn(IpAddr) -> Result<(), String> + Send + Sync>;
 
-/// Resolves a name to those of its addresses that the guard allows.
+/// A DNS resolver that drops the addresses which the guard refuses.
 pub struct GuardedResolver(pub AddressGuard);
 
-/// The guard's reason, which travels inside the HTTP client's error until
-/// [`refusal`] takes it out again.
+/// The guard's reason. The HTTP client wraps it in its own error, and [`find_refusal`] unwraps it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("`{host}` may not be called: {reason}")]
-pub struct AddressRefused {
+pub struct AddressRefusal {
     pub host: String,
     pub reason: String,
 }
 
-/// The reason why a name leads to no address.
+/// Why a name could not be resolved.
 #[derive(Debug, thiserror::Error)]
 pub enum ResolveError {
-    #[error("there is no address for it: {0}")]
+    #[error("no address found: {0}")]
     Unknown(io::Error),
     #[error("{}", .0.reason)]
-    Refused(AddressRefused),
+    Refused(AddressRefusal),
 }
 
-/// Returns those addresses of a name, or of an address as text, that the guard allows.
+/// Resolves a host name or address to the addresses that the guard allows.
 pub async fn resolve(
     host: &str,
     port: u16,
@@ -43,7 +42,7 @@ pub async fn resolve(
 ) -> Result<Vec<SocketAddr>, ResolveError> {
     let addresses = tokio::net::lookup_host((host, port)).await;
     let addresses = addresses.map_err(ResolveError::Unknown)?;
-    allowed(host, addresses, guard).map_err(ResolveError::Refused)
+    filter_allowed(host, addresses, guard).map_err(ResolveError::Refused)
 }
 
 impl Resolve for GuardedResolver {
@@ -59,12 +58,12 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// Leaves out the addresses that are refused; it is an error if none is left.
-fn allowed(
+/// Drops refused addresses; fails if none is left.
+fn filter_allowed(
     host: &str,
     addresses: impl Iterator<Item = SocketAddr>,
     guard: &AddressGuard,
-) -> Result<Vec<SocketAddr>, AddressRefused> {
+) -> Result<Vec<SocketAddr>, AddressRefusal> {
     let mut allowed = Vec::new();
     let mut refused = None;
     for address in addresses {
@@ -74,7 +73,7 @@ fn allowed(
         }
     }
     match refused {
-        Some(reason) if allowed.is_empty() => Err(AddressRefused {
+        Some(reason) if allowed.is_empty() => Err(AddressRefusal {
             host: host.to_owned(),
             reason,
         }),
@@ -82,19 +81,19 @@ fn allowed(
     }
 }
 
-/// Judges an address that is written into the URL, which is never resolved.
-pub fn check_literal(url: &Url, guard: &AddressGuard) -> Result<(), AddressRefused> {
+/// Checks an IP address in the URL itself, which is never resolved.
+pub fn check_literal(url: &Url, guard: &AddressGuard) -> Result<(), AddressRefusal> {
     let Some(address) = literal_address(url) else {
         return Ok(());
     };
-    guard(address).map_err(|reason| AddressRefused {
+    guard(address).map_err(|reason| AddressRefusal {
         host: address.to_string(),
         reason,
     })
 }
 
 /// Returns the guard's reason, if that is why a request failed.
-pub fn refusal(error: &reqwest::Error) -> Option<&AddressRefused> {
+pub fn find_refusal(error: &reqwest::Error) -> Option<&AddressRefusal> {
     let mut cause = error.source();
     while let Some(inner) = cause {
         if let Some(refused) = inner.downcast_ref() {
@@ -105,7 +104,7 @@ pub fn refusal(error: &reqwest::Error) -> Option<&AddressRefused> {
     None
 }
 
-/// Returns the address in a URL that has an address where a name could stand.
+/// Returns the host of a URL if it is an IP address.
 pub fn literal_address(url: &Url) -> Option<IpAddr> {
     match url.host()? {
         Host::Ipv4(address) => Some(address.into()),

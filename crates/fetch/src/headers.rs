@@ -1,18 +1,18 @@
-//! The headers that are sent to a service, and the wait that a service asks for.
+//! Configured request headers, and the wait of `Retry-After`.
 
 use std::time::{Duration, SystemTime};
 
 use http::header::RETRY_AFTER;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-/// Checks headers that an operator configured. Their values never show in debug output.
+/// Parses headers from the configuration. Debug output hides their values.
 pub fn header_map(
     headers: impl IntoIterator<Item = (String, String)>,
 ) -> Result<HeaderMap, String> {
     let mut map = HeaderMap::new();
     for (name, value) in headers {
         let key = HeaderName::try_from(name.as_str())
-            .map_err(|_| format!("`{name}` is not a header name"))?;
+            .map_err(|_| format!("`{name}` is not a valid header name"))?;
         let mut value = HeaderValue::try_from(value).map_err(|_| {
             format!("the value of the header `{name}` has characters HTTP does not allow")
         })?;
@@ -22,7 +22,7 @@ pub fn header_map(
     Ok(map)
 }
 
-/// Returns how long a service asks us to wait, which it says in seconds or as a date.
+/// Returns the wait of `Retry-After`, which is given in seconds or as a date.
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

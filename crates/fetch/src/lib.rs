@@ -1,15 +1,15 @@
-//! Asks a service over HTTP: the client, the addresses it may reach, how much of an answer is held,
-//! and the secrets an answer must not show.
+//! HTTP to services: the client, the addresses it may reach, the limit on a response, and the secrets to mask
+//! in it.
 //!
 //! # Layout
 //! - this file: the HTTP client under our name
 //! - [`guard`]: the addresses that a request may go to
-//! - [`redirect`]: the address that an answer redirects to
-//! - `headers`: the headers that are sent, and the wait that a service asks for
-//! - `body`: reading an answer up to a limit
-//! - `cause`: the reason why a request failed
-//! - [`relay`]: passing a request on and its answer back
-//! - [`secrets`]: finding secrets in an answer, in every form
+//! - [`redirect`]: the target of a redirect
+//! - `headers`: configured headers, and `Retry-After`
+//! - `body`: reading a response body up to a limit
+//! - `cause`: why a request failed
+//! - [`relay`]: forwarding requests unchanged
+//! - [`secrets`]: masking secrets, in every encoding
 
 mod body;
 mod cause;
@@ -24,17 +24,17 @@ use std::time::Duration;
 use reqwest::ClientBuilder;
 use reqwest::redirect::Policy;
 
-pub use body::{BodyError, body};
-pub use cause::{cause, innermost};
+pub use body::{BodyError, read_body};
+pub use cause::{describe_error, root_cause};
 pub use guard::AddressGuard;
 use guard::GuardedResolver;
 pub use headers::{header_map, retry_after};
 pub use secrets::{MASK, Secrets};
 
-/// A service that takes longer to accept a connection is as good as down.
+/// A service that takes longer to accept a connection counts as down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns a client under our name that does not wait for ever for a connection.
+/// Returns a client with our user agent and a connect timeout.
 pub fn client() -> ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
@@ -47,9 +47,9 @@ pub fn client_without_redirects() -> ClientBuilder {
     client().redirect(Policy::none())
 }
 
-/// Returns a client for addresses that others choose: it connects only where the guard allows. It
-/// uses no proxy, because a proxy would resolve names where the guard does not see it. It follows no
-/// redirects, because each must be judged.
+/// Returns a client for addresses that others choose: it connects only where the guard allows. It uses no
+/// proxy, because a proxy would resolve names out of the guard's sight, and follows no redirects, because
+/// each must be checked.
 pub fn guarded_client(guard: AddressGuard) -> ClientBuilder {
     client_without_redirects()
         .no_proxy()

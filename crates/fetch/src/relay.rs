@@ -1,4 +1,4 @@
-//! Passes a request on to a service and the answer back, both as they are.
+//! Forwards a request to a service and its response back, both unchanged.
 
 use http::header::{
     CONNECTION, EXPECT, HOST, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
@@ -7,9 +7,9 @@ use http::header::{
 use http::{HeaderMap, HeaderName, Request, Response};
 use reqwest::redirect::Policy;
 
-use crate::{CONNECT_TIMEOUT, cause};
+use crate::{CONNECT_TIMEOUT, describe_error};
 
-/// A body on its way; nothing of it is held.
+/// A streamed body; none of it is buffered.
 pub use reqwest::Body as RelayedBody;
 
 /// The client for requests of other programs.
@@ -25,8 +25,8 @@ pub struct RelayError {
 }
 
 impl Relay {
-    /// Returns a client that adds nothing of our own, follows no redirect and waits for an answer as
-    /// long as the one who asked.
+    /// Returns a client that adds no headers, follows no redirects and sets no response timeout, which is up
+    /// to the caller.
     pub fn new() -> Self {
         let built = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -37,13 +37,13 @@ impl Relay {
         }
     }
 
-    /// Returns the answer as soon as its head is there.
-    pub async fn pass(
+    /// Returns the response as soon as its headers have arrived.
+    pub async fn forward(
         &self,
         request: Request<RelayedBody>,
     ) -> Result<Response<RelayedBody>, RelayError> {
-        let request = request.try_into().map_err(RelayError::of)?;
-        let answer = self.http.execute(request).await.map_err(RelayError::of)?;
+        let request = request.try_into().map_err(RelayError::from_reqwest)?;
+        let answer = self.http.execute(request).await.map_err(RelayError::from_reqwest)?;
         Ok(answer.into())
     }
 }
@@ -55,15 +55,15 @@ impl Default for Relay {
 }
 
 impl RelayError {
-    fn of(error: reqwest::Error) -> Self {
+    fn from_reqwest(error: reqwest::Error) -> Self {
         Self {
-            reason: cause(error),
+            reason: describe_error(error),
         }
     }
 }
 
-/// Headers about one connection and not about the message.
-const OF_A_CONNECTION: [HeaderName; 11] = [
+/// Headers that concern one connection and not the message.
+const HOP_BY_HOP_HEADERS: [HeaderName; 11] = [
     CONNECTION,
     EXPECT,
     HOST,
@@ -77,8 +77,8 @@ const OF_A_CONNECTION: [HeaderName; 11] = [
     UPGRADE,
 ];
 
-/// Returns the headers that belong to the message and travel on with it.
-pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+/// Returns the headers that are forwarded with the message.
+pub fn end_to_end_headers(headers: &HeaderMap) -> HeaderMap {
     let listed: Vec<&str> = headers
         .get_all(CONNECTION)
         .iter()
@@ -86,7 +86,7 @@ pub fn end_to_end(headers: &HeaderMap) -> HeaderMap {
         .flat_map(|value| value.split(',').map(str::trim))
         .collect();
     let travelling = headers.iter().filter(|(name, _)| {
-        !OF_A_CONNECTION.contains(name)
+        !HOP_BY_HOP_HEADERS.contains(name)
             && !listed
                 .iter()
                 .any(|listed| listed.eq_ignore_ascii_case(name.as_str()))
@@ -116,7 +116,7 @@ mod tests {
         ] {
             headers.append(name, value.parse().expect("a value"));
         }
-        let passed = end_to_end(&headers);
+        let passed = end_to_end_headers(&headers);
         assert_eq!(passed.len(), 3);
         assert_eq!(passed.get_all("set-cookie").iter().count(), 2);
     }

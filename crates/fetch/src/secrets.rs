@@ -1,6 +1,6 @@
-//! The forms in which a secret may come back, and a search for all of them at once.
+//! Masks secrets in text, in every form in which a service may return them.
 //!
-//! A service that was given a secret may show it: as it is, or encoded as programs encode text.
+//! A service may echo a secret it was given: plain, or in one of the usual encodings.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// The text that stands in the place of a secret.
+/// Replaces a secret.
 pub const MASK: &str = "•••";
 
 /// Shorter values are words like `true`; masking those would garble the text.
@@ -17,25 +17,25 @@ pub const MIN_SECRET: usize = 8;
 /// No credential is longer, and each form of a secret costs memory.
 const MAX_SECRET: usize = 64 * 1024;
 
-/// Values that must not be shown, in every form they are looked for.
+/// Secret values, compiled into one search for all their forms.
 #[derive(Debug, Clone, Default)]
 pub struct Secrets {
-    /// None if there are no secrets, which then costs nothing.
+    /// `None` without secrets, so that masking costs nothing.
     forms: Option<AhoCorasick>,
 }
 
 impl Secrets {
-    pub fn of<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> Self {
+    pub fn from_values<T: AsRef<str>>(values: impl IntoIterator<Item = T>) -> Self {
         let forms: Vec<String> = values
             .into_iter()
-            .flat_map(|value| all_in(value.as_ref()))
+            .flat_map(|value| collect_secrets(value.as_ref()))
             .filter(|secret| secret.len() <= MAX_SECRET)
-            .flat_map(|secret| forms(&secret))
+            .flat_map(|secret| all_forms(&secret))
             .collect();
         if forms.is_empty() {
             return Self::default();
         }
-        // The longest first: of a secret that contains another, nothing must be left over.
+        // Prefer the longest match, so that a secret that contains another is masked completely.
         let built = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
             .build(&forms);
@@ -52,8 +52,8 @@ impl Secrets {
             .is_some_and(|forms| forms.is_match(text))
     }
 
-    /// Returns the text as it may be shown.
-    pub fn hidden_in<'a>(&self, text: &'a str) -> Cow<'a, str> {
+    /// Replaces every secret in the text with [`MASK`].
+    pub fn mask_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let Some(forms) = self.forms.as_ref().filter(|forms| forms.is_match(text)) else {
             return Cow::Borrowed(text);
         };
@@ -66,8 +66,8 @@ impl Secrets {
     }
 }
 
-/// Returns the secrets in a value, and the user and password that `Basic` hides.
-fn all_in(value: &str) -> Vec<String> {
+/// Returns the secrets in a value, and the user and password of a `Basic` login.
+fn collect_secrets(value: &str) -> Vec<String> {
     let mut secrets: Vec<String> = secrets_in(value).map(str::to_owned).collect();
     if let Some(pair) = basic_login(value) {
         let password = pair
@@ -90,8 +90,8 @@ fn basic_login(value: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// True if the name of a header or variable says that its value is a secret.
-pub fn speaks_of_a_secret(name: &str) -> bool {
+/// True if the name of a header or variable suggests that its value is a secret.
+pub fn is_secret_name(name: &str) -> bool {
     const WORDS: [&str; 9] = [
         "auth",
         "key",
@@ -107,8 +107,8 @@ pub fn speaks_of_a_secret(name: &str) -> bool {
     WORDS.iter().any(|word| name.contains(word))
 }
 
-/// Returns each line of a value, because logs are written by the line; and the part after `Bearer`,
-/// because a server may show that alone.
+/// Returns each line of a value, because logs are written line by line, and the part after `Bearer`, because
+/// a server may print only that.
 pub fn secrets_in(value: &str) -> impl Iterator<Item = &str> {
     [Some(value), without_scheme(value)]
         .into_iter()
@@ -123,13 +123,13 @@ fn without_scheme(value: &str) -> Option<&str> {
     is_scheme(scheme).then_some(rest)
 }
 
-/// True for the scheme of an `Authorization` header that a secret follows.
+/// True for `Authorization` schemes that are followed by a secret.
 pub fn is_scheme(word: &str) -> bool {
     word.eq_ignore_ascii_case("bearer") || word.eq_ignore_ascii_case("basic")
 }
 
-fn forms(secret: &str) -> Vec<String> {
-    let mut forms = spellings(secret);
+fn all_forms(secret: &str) -> Vec<String> {
+    let mut forms = text_encodings(secret);
     forms.extend(base64_forms(secret));
     forms.sort();
     forms.dedup();
@@ -137,8 +137,8 @@ fn forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Returns the secret as it is, reversed, and as JSON, a URL, a form and hexadecimal digits spell it.
-fn spellings(secret: &str) -> Vec<String> {
+/// Returns the secret plain, reversed, and encoded as JSON, URL, form field and hex.
+fn text_encodings(secret: &str) -> Vec<String> {
     let quoted = utf8_percent_encode(secret, NON_ALPHANUMERIC).to_string();
     let form_field: String = url::form_urlencoded::byte_serialize(secret.as_bytes()).collect();
     let json = serde_json::to_string(secret).unwrap_or_default();
@@ -157,8 +157,8 @@ fn spellings(secret: &str) -> Vec<String> {
     ]
 }
 
-/// Returns the encodings of a secret that stands somewhere in an encoded text. Three bytes make four
-/// letters, so the letters depend on the number of bytes before the secret, modulo three.
+/// Returns the base64 of a secret inside a longer text. Three bytes become four characters, so it depends on
+/// the number of bytes before the secret, modulo three.
 fn base64_forms(secret: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for shift in 0..3 {
@@ -167,22 +167,22 @@ fn base64_forms(secret: &str) -> Vec<String> {
             STANDARD_NO_PAD.encode(&shifted),
             URL_SAFE_NO_PAD.encode(&shifted),
         ] {
-            forms.extend(steady(&encoded, shift, shifted.len()).map(str::to_owned));
+            forms.extend(stable_part(&encoded, shift, shifted.len()).map(str::to_owned));
         }
     }
     forms
 }
 
-/// Returns the part of an encoding that depends on nothing but the secret: letters at the edges also
-/// depend on the bytes before and behind it.
-fn steady(encoded: &str, shift: usize, length: usize) -> Option<&str> {
-    // One byte before the secret spoils two letters, two bytes spoil three.
+/// Returns the part of an encoding that depends only on the secret: the characters at the edges also depend
+/// on the bytes around it.
+fn stable_part(encoded: &str, shift: usize, length: usize) -> Option<&str> {
+    // One byte before the secret affects two characters, two bytes affect three.
     let start = [0, 2, 3][shift];
     let end = encoded.len() - usize::from(!length.is_multiple_of(3));
     encoded.get(start..end)
 }
 
-/// Writes `%2F` as `%2f`.
+/// Lowercases percent escapes, such as `%2F` to `%2f`.
 fn lower_escapes(text: &str) -> String {
     let mut pieces = text.split('%');
     let mut lower = pieces.next().unwrap_or_default().to_owned();
@@ -203,7 +203,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(Secrets::of([SECRET]).hidden_in(text), expected, "{text}");
+        assert_eq!(Secrets::from_values([SECRET]).mask_text(text), expected, "{text}");
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
                     URL_SAFE.encode(&whole),
                     STANDARD_NO_PAD.encode(&whole),
                 ] {
-                    let found = Secrets::of([SECRET]).hidden_in(&encoded).into_owned();
+                    let found = Secrets::from_values([SECRET]).mask_text(&encoded).into_owned();
                     assert!(
                         found.contains(MASK) && found.len() < encoded.len() - 10,
                         "{whole}: {found}"
@@ -248,9 +248,9 @@ mod tests {
 
     #[test]
     fn a_password_that_was_sent_with_the_basic_scheme_is_found() {
-        let secrets = Secrets::of([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
+        let secrets = Secrets::from_values([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
         assert_eq!(
-            secrets.hidden_in("user ann:pass-word-1, pass-word-1"),
+            secrets.mask_text("user ann:pass-word-1, pass-word-1"),
             "user •••, •••"
         );
     }
@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn without_secrets_a_text_is_returned_as_it_is() {
-        assert!(Secrets::of(["short", ""]).is_empty());
+        assert!(Secrets::from_values(["short", ""]).is_empty());
         assert!(matches!(
-            Secrets::default().hidden_in("text"),
+            Secrets::default().mask_text("text"),
             Cow::Borrowed("text")
         ));
     }

@@ -13,6 +13,6 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(WorkerCommand::ARGUMENT) {
         return worker::main();
     }
-    completions::answer();
-    Cli::read().map_or_else(|ended| ended, Cli::run)
+    completions::answer_shell();
+    Cli::parse_or_report().map_or_else(|ended| ended, Cli::run)
 }

@@ -1,10 +1,9 @@
-//! Follows the configuration while the gateway runs: an edit is taken over within a second; an edit
-//! that cannot be used is reported, and everything goes on as before. If the configuration says so,
-//! the files of clients are followed, too, and new servers there are imported.
+//! Reloads the configuration while the gateway runs. An edit takes effect within a second. An
+//! invalid edit is logged, and the gateway keeps the configuration it has. With `follow` in
+//! [import], new servers in the files of clients are imported, too.
 //!
-//! Files are looked at rather than watched: that holds for editors that put a new file in place
-//! of the old, for links that are turned elsewhere, for network and container mounts, and for
-//! files in folders that do not exist yet.
+//! Polling works where file events do not: with editors that replace the file, changed links,
+//! network and container mounts, and folders that do not exist yet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,133 +27,129 @@ use kitbag_gateway::front::announce;
 use kitbag_gateway::state::clock::now;
 use kitbag_gateway::state::host::{GatewayHost, ServerChanges};
 
-const LOOK_EVERY: Duration = Duration::from_millis(500);
-/// A program that is still writing is given this long to finish.
-const SETTLE: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a file must stay unchanged, since a program may still be writing it.
+const SETTLE_TIME: Duration = Duration::from_millis(100);
 
-/// The place of the configuration, the looks of its files when they were read last, and the
-/// configuration that the gateway was started with.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub(crate) struct ConfigFollower {
     whereabouts: ConfigSource,
-    running: Config,
-    /// The configuration that the gateway works by now.
-    in_force: Config,
-    /// The file in force.
+    initial: Config,
+    /// The configuration in use.
+    effective: Config,
+    /// The file of the configuration in use.
     origin: Option<PathBuf>,
-    /// The project's file beside the file in force.
+    /// The project file in addition to it.
     project: Project,
-    /// The clients to follow.
     clients: Vec<Client>,
-    configured: Vec<FileLook>,
-    settled: watch::Sender<Settled>,
-    /// The list is empty until the clients' files were looked at first: they may have changed while
-    /// no gateway ran.
-    written_down: Vec<FileLook>,
+    config_stamps: Vec<FileStamp>,
+    settled: watch::Sender<ReadFiles>,
+    /// Empty at first, since the clients' files may have changed while no gateway ran.
+    client_stamps: Vec<FileStamp>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Edited {
+enum ChangedFiles {
     Configuration,
     Clients,
 }
 
-/// The way by which clients connect; the network needs more care than a pipe.
+/// Only HTTP needs a check of who can connect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServingTransport {
     Http,
     Stdio,
 }
 
-/// The facts that can be told of a file without reading it; nothing when it is not there.
-type FileLook = (PathBuf, Option<(SystemTime, u64)>);
+/// The path of a file, and its modification time and length if it exists.
+type FileStamp = (PathBuf, Option<(SystemTime, u64)>);
 
-impl Follower {
-    /// Looks at the files first and reads them then, so that no edit is lost between the two.
-    pub(crate) fn begin(whereabouts: ConfigSource) -> Result<Self, ConfigError> {
-        let configured = looks(whereabouts.source_files());
+impl ConfigFollower {
+    /// Stamps the files before it reads them, so that no edit between the two is lost.
+    pub(crate) fn new(whereabouts: ConfigSource) -> Result<Self, ConfigError> {
+        let configured = stamp_files(whereabouts.source_files());
         let running = whereabouts.load()?;
-        tell(&running.project);
+        log_project_notices(&running.project);
         let (origin, project) = (running.origin.clone(), running.project.clone());
         let (clients, written_down) = (running.follow.clone(), Vec::new());
-        let settled = watch::Sender::new(Settled {
-            looks: configured.clone(),
+        let settled = watch::Sender::new(ReadFiles {
+            stamps: configured.clone(),
             project: project.clone(),
         });
         let in_force = running.clone();
         Ok(Self {
             whereabouts,
-            running,
-            in_force,
+            initial: running,
+            effective: in_force,
             origin,
             project,
             clients,
-            configured,
+            config_stamps: configured,
             settled,
-            written_down,
+            client_stamps: written_down,
         })
     }
 
-    pub(crate) fn whereabouts(&self) -> &ConfigSource {
+    pub(crate) fn source(&self) -> &ConfigSource {
         &self.whereabouts
     }
 
-    /// Returns the value by which other tasks can wait until the latest edit has been looked at.
+    /// Lets other tasks wait until the latest edit has been handled.
     pub(crate) fn freshness(&self) -> Freshness {
         Freshness {
-            whereabouts: self.whereabouts.clone(),
-            settled: self.settled.subscribe(),
+            source: self.whereabouts.clone(),
+            read_files: self.settled.subscribe(),
         }
     }
 
-    pub(crate) fn running(&self) -> &Config {
-        &self.running
+    pub(crate) fn initial_config(&self) -> &Config {
+        &self.initial
     }
 
     /// Follows the files until the gateway closes.
-    pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, entrance: ServingTransport) {
+    pub(crate) async fn follow(mut self, host: Arc<GatewayHost>, transport: ServingTransport) {
         loop {
-            let done = match self.edited().await {
-                Edited::Configuration => self.take_over(&host, entrance).await,
-                Edited::Clients => self.import(&host).await,
+            let done = match self.wait_for_change().await {
+                ChangedFiles::Configuration => self.reload_config(&host, transport).await,
+                ChangedFiles::Clients => self.import_additions(&host).await,
             };
             if let Err(error) = done {
-                let remedy = remedy(&error);
+                let remedy = find_remedy(&error);
                 tracing::error!(
                     remedy,
-                    "a change cannot be used, what was before stays in force: {error:#}"
+                    "the change is invalid, keeping the previous configuration: {error:#}"
                 );
             }
-            let (looks, project) = (self.configured.clone(), self.project.clone());
-            self.settled.send_replace(Settled { looks, project });
+            let (looks, project) = (self.config_stamps.clone(), self.project.clone());
+            self.settled.send_replace(ReadFiles { stamps: looks, project });
         }
     }
 
-    /// Comes back when a file has changed, and has stopped changing.
-    async fn edited(&mut self) -> Edited {
+    /// Waits until a file has changed and settled.
+    async fn wait_for_change(&mut self) -> ChangedFiles {
         loop {
             let configured =
-                settled(|| looks(self.whereabouts.source_files()), &self.configured).await;
+                wait_until_settled(|| stamp_files(self.whereabouts.source_files()), &self.config_stamps).await;
             if let Some(changed) = configured {
-                self.configured = changed;
-                return Edited::Configuration;
+                self.config_stamps = changed;
+                return ChangedFiles::Configuration;
             }
-            let written_down = settled(|| self.client_looks(), &self.written_down).await;
+            let written_down = wait_until_settled(|| self.stamp_client_files(), &self.client_stamps).await;
             if let Some(changed) = written_down {
-                self.written_down = changed;
-                return Edited::Clients;
+                self.client_stamps = changed;
+                return ChangedFiles::Clients;
             }
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    fn client_looks(&self) -> Vec<FileLook> {
-        looks(import::files(&self.clients, &self.whereabouts.environment))
+    fn stamp_client_files(&self) -> Vec<FileStamp> {
+        stamp_files(import::client_files(&self.clients, &self.whereabouts.environment))
     }
 
-    /// Each added server is an edit of the configuration, and taken over as one.
-    async fn import(&self, host: &GatewayHost) -> anyhow::Result<()> {
-        let plan = import::additions(&self.clients, &self.whereabouts).await?;
+    /// Adds servers to the configuration file, which then counts as edited.
+    async fn import_additions(&self, host: &GatewayHost) -> anyhow::Result<()> {
+        let plan = import::import_additions(&self.clients, &self.whereabouts).await?;
         for problem in plan
             .problems
             .iter()
@@ -162,66 +157,65 @@ impl Follower {
         {
             tracing::warn!("{problem}");
         }
-        plan.rows.iter().for_each(mention);
+        plan.rows.iter().for_each(log_import);
         for edit in kitbag_config::take_edits() {
             host.gateway()
                 .services
                 .audit
-                .note(trail::edit("kitbag serve", &edit));
+                .record_event(trail::edit_event("kitbag serve", &edit));
         }
         Ok(())
     }
 
-    async fn take_over(
+    async fn reload_config(
         &mut self,
         host: &Arc<GatewayHost>,
-        entrance: ServingTransport,
+        transport: ServingTransport,
     ) -> anyhow::Result<()> {
         if let Some(path) = self.origin.as_ref().filter(|path| !path.exists()) {
-            // An operator who wants to serve nothing can say so; a file that vanished is an
-            // accident.
-            bail!("{} is gone", path.display());
+            // A missing file is an accident: an empty file is the way to serve nothing.
+            bail!("{} does not exist any more", path.display());
         }
         let config = self.whereabouts.load()?;
-        if entrance == ServingTransport::Http {
-            self.check_open_address(&config, host).await?;
+        if transport == ServingTransport::Http {
+            self.check_exposure(&config, host).await?;
         }
         let done = host
             .replace_config(&config)
             .await
-            .context("it was read, but cannot be put to work")?;
+            .context("the configuration is valid but cannot be applied")?;
         tracing::info!(
-            added = names(&done.added),
-            changed = names(&done.changed),
-            removed = names(&done.removed),
-            "the changed configuration is in force"
+            added = join_names(&done.added),
+            changed = join_names(&done.changed),
+            removed = join_names(&done.removed),
+            "configuration reloaded"
         );
-        for key in keys_needing_restart(&self.running, &config) {
+        for key in keys_needing_restart(&self.initial, &config) {
             tracing::warn!(
                 key,
-                "a change of this takes effect when Kitbag is started again"
+                "this change takes effect when Kitbag is restarted"
             );
         }
-        announce::announce_everything(&host.gateway());
-        tokio::spawn(list_servers::list_unknown(host.clone()));
+        announce::announce_all_lists(&host.gateway());
+        tokio::spawn(list_servers::list_new_servers(host.clone()));
         if config.project != self.project {
-            tell(&config.project);
+            log_project_notices(&config.project);
         }
         host.gateway()
             .services
             .audit
-            .note(in_force(&self.in_force, &config, &done));
+            .record_event(reload_event(&self.effective, &config, &done));
         self.clients = config.follow.clone();
         self.origin = config.origin.clone();
         self.project = config.project.clone();
-        self.in_force = config;
+        self.effective = config;
         Ok(())
     }
 
-    /// The address stays the one that the gateway was started with.
-    async fn check_open_address(&self, config: &Config, host: &GatewayHost) -> anyhow::Result<()> {
+    /// The gateway keeps the address it was started with.
+    async fn check_exposure(&self, config: &Config, host: &GatewayHost) -> anyhow::Result<()> {
         let serve = Serve {
-            bind: self.running.serve.bind,
+            bind: self.initial.serve.bind,
             ..config.serve.clone()
         };
         serve.check_exposure()?;
@@ -229,16 +223,15 @@ impl Follower {
     }
 }
 
-/// Logs what became of a server that a client has.
-fn mention(row: &ImportRow) {
+fn log_import(row: &ImportRow) {
     let server = &row.name;
     match (row.action, &row.reason) {
-        (ImportAction::Add, _) if row.waits() => {
+        (ImportAction::Add, _) if row.awaits_review() => {
             let why: Vec<_> = row.dangers.iter().map(ToString::to_string).collect();
             let why = why.join("; ");
             let remedy =
-                format!("if you want it, remove `enabled = false` from [servers.{server}]");
-            tracing::warn!(%server, why, remedy, "imported from a client, and switched off until you look at it");
+                format!("to enable it, remove `enabled = false` from [servers.{server}]");
+            tracing::warn!(%server, why, remedy, "imported from a client; disabled until you have reviewed it");
         }
         (ImportAction::Add, _) => tracing::info!(%server, "imported from a client"),
         (ImportAction::Refused, Some(reason)) => {
@@ -248,40 +241,37 @@ fn mention(row: &ImportRow) {
     }
 }
 
-/// Logs the notices of a project's file, so that the operator soon sees that the file is not
-/// obeyed.
-pub(crate) fn tell(project: &Project) {
+/// Logs why a project file is ignored.
+pub(crate) fn log_project_notices(project: &Project) {
     for (what, remedy) in project.notices() {
         tracing::warn!(remedy, "{what}");
     }
 }
 
-/// The files that were looked at last.
+/// The state of the files when they were last read.
 #[derive(Debug)]
-struct Settled {
-    /// The files as they were when they were taken over, or refused.
-    looks: Vec<FileLook>,
-    /// The state of the project's file since then.
+struct ReadFiles {
+    stamps: Vec<FileStamp>,
     project: Project,
 }
 
-/// Tells if the gateway has caught up with the files of its configuration.
+/// Waits for the gateway to read the current configuration files.
 #[derive(Debug)]
 pub(crate) struct Freshness {
-    whereabouts: ConfigSource,
-    settled: watch::Receiver<Settled>,
+    source: ConfigSource,
+    read_files: watch::Receiver<ReadFiles>,
 }
 
 impl Freshness {
-    /// Comes back when the files as they are now have been taken over or refused: an edit made
-    /// before this call is then in force if it can be. Returns the project's file that is in force.
-    pub(crate) async fn caught_up(&self) -> Option<PathBuf> {
-        let now = looks(self.whereabouts.source_files());
-        let mut settled = self.settled.clone();
-        // A gateway that has stopped following will not change any more.
-        let waiting = settled.wait_for(|settled| settled.looks == now);
-        let _late = tokio::time::timeout(CATCHING_UP, waiting).await;
-        self.settled
+    /// Waits until the current files have been loaded or rejected, so that an edit before this call
+    /// is effective. Returns the active project file.
+    pub(crate) async fn wait_until_current(&self) -> Option<PathBuf> {
+        let now = stamp_files(self.source.source_files());
+        let mut settled = self.read_files.clone();
+        // Fails if the follower has stopped, in which case nothing changes any more.
+        let waiting = settled.wait_for(|settled| settled.stamps == now);
+        let _late = tokio::time::timeout(MAX_WAIT, waiting).await;
+        self.read_files
             .borrow()
             .project
             .active_path()
@@ -289,37 +279,36 @@ impl Freshness {
     }
 }
 
-/// The longest wait: a file that is written again and again is never caught up with.
-const CATCHING_UP: Duration = Duration::from_secs(5);
+/// A file that is written continuously never settles.
+const MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Returns the looks of the files if they are not as before, as soon as they stay the same for a
-/// moment.
-async fn settled(look: impl Fn() -> Vec<FileLook>, before: &[FileLook]) -> Option<Vec<FileLook>> {
-    let mut now = look();
+/// If the files have changed, waits for them to settle and returns their stamps.
+async fn wait_until_settled(stamp: impl Fn() -> Vec<FileStamp>, before: &[FileStamp]) -> Option<Vec<FileStamp>> {
+    let mut now = stamp();
     if now == before {
         return None;
     }
     loop {
-        tokio::time::sleep(SETTLE).await;
-        let then = std::mem::replace(&mut now, look());
+        tokio::time::sleep(SETTLE_TIME).await;
+        let then = std::mem::replace(&mut now, stamp());
         if now == then {
             return Some(now);
         }
     }
 }
 
-fn looks(paths: Vec<PathBuf>) -> Vec<FileLook> {
-    paths.into_iter().map(look).collect()
+fn stamp_files(paths: Vec<PathBuf>) -> Vec<FileStamp> {
+    paths.into_iter().map(stamp_file).collect()
 }
 
-fn look(path: PathBuf) -> FileLook {
+fn stamp_file(path: PathBuf) -> FileStamp {
     let written = fs::metadata(&path).ok();
     let written = written.and_then(|it| Some((it.modified().ok()?, it.len())));
     (path, written)
 }
 
-/// Returns the event for the audit: the servers and the sections that have changed.
-fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
+/// Returns the audit event with the changed servers and sections.
+fn reload_event(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     let path = after
         .origin
         .as_deref()
@@ -331,7 +320,7 @@ fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     ]
     .into_iter()
     .filter(|(_, servers)| !servers.is_empty())
-    .map(|(what, servers)| format!("{what} {}", names(servers)))
+    .map(|(what, servers)| format!("{what} {}", join_names(servers)))
     .collect();
     let sections = changed_sections(before, after);
     if !sections.is_empty() {
@@ -348,7 +337,7 @@ fn in_force(before: &Config, after: &Config, servers: &ServerChanges) -> Event {
     }
 }
 
-fn remedy(error: &anyhow::Error) -> Option<String> {
+fn find_remedy(error: &anyhow::Error) -> Option<String> {
     error
         .chain()
         .find_map(|cause| match cause.downcast_ref::<ConfigError>() {
@@ -358,7 +347,7 @@ fn remedy(error: &anyhow::Error) -> Option<String> {
         })
 }
 
-fn names(servers: &std::collections::BTreeSet<kitbag_domain::ServerName>) -> String {
+fn join_names(servers: &std::collections::BTreeSet<kitbag_domain::ServerName>) -> String {
     servers
         .iter()
         .map(ToString::to_string)

@@ -1,5 +1,4 @@
-//! A change that a person makes from the command line leaves a row in the audit, with the user who
-//! made it.
+//! Audit events for changes made from the command line, with the user who made them.
 
 use std::fs;
 
@@ -10,42 +9,40 @@ use kitbag_store::Store;
 
 use kitbag_gateway::state::clock::now;
 
-/// A change by the person at this machine, through a verb such as `kitbag key create`.
-pub(crate) fn change(verb: &str, action: Action, subject: &str) -> Event {
+/// A change by the local user through a verb such as `kitbag key create`.
+pub(crate) fn change_event(verb: &str, action: Action, subject: &str) -> Event {
     Event {
-        actor: Some(user()),
+        actor: Some(current_user()),
         client: Some(ShortText::cut(verb)),
         ..Event::new(now(), action, subject)
     }
 }
 
-/// A change of a key.
-pub(crate) fn key_change(verb: &str, action: Action, key: &KeyId, tenant: Option<Tenant>) -> Event {
+pub(crate) fn key_event(verb: &str, action: Action, key: &KeyId, tenant: Option<Tenant>) -> Event {
     Event {
         key: Some(key.clone()),
         tenant,
-        ..change(verb, action, &key.0)
+        ..change_event(verb, action, &key.0)
     }
 }
 
-/// A change of the configuration file.
-pub(crate) fn edit(verb: &str, edit: &Edit) -> Event {
+pub(crate) fn edit_event(verb: &str, edit: &Edit) -> Event {
     let path = edit.path.display().to_string();
     let detail = (!edit.changes.is_empty()).then(|| ShortText::cut(&edit.changes.join(", ")));
     Event {
         detail,
-        ..change(verb, Action::ConfigurationEdited, &path)
+        ..change_event(verb, Action::ConfigurationEdited, &path)
     }
 }
 
-/// Writes the event down. The change stays if that fails, so the error says so.
-pub(crate) async fn record(store: &Store, event: Event) -> anyhow::Result<()> {
-    let recorded = store.record(&[event.into()]).await;
-    recorded.context("the change was made, but the audit could not record it")
+/// Records the event. If that fails, the error says that the change was made.
+pub(crate) async fn record_event(store: &Store, event: Event) -> anyhow::Result<()> {
+    let recorded = store.record_all(&[event.into()]).await;
+    recorded.context("the change was made but could not be recorded in the audit")
 }
 
-/// Returns the verb that was typed, without the words behind it, which may be secrets.
-pub(crate) fn typed() -> String {
+/// Returns the verb of the command line without its arguments, which may be secrets.
+pub(crate) fn typed_verb() -> String {
     let verbs = std::env::args()
         .skip(1)
         .skip_while(|word| word.starts_with('-'))
@@ -61,8 +58,8 @@ fn is_verb(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|c| c.is_ascii_lowercase() || c == b'-')
 }
 
-/// The user this process runs as: by name if the system knows one, else by number.
-fn user() -> ShortText {
+/// Returns the name of the user that runs this process, or the uid if there is no name.
+fn current_user() -> ShortText {
     let number = rustix::process::getuid().as_raw();
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let name = users.lines().find_map(|line| {

@@ -32,7 +32,7 @@ pub struct DefinitionHash([u8; 32]);
 
 impl ListedDefinition {
     /// Returns nothing for what is no definition: JSON without a name.
-    pub fn read(kind: Kind, definition: &RawValue) -> Option<Self> {
+    pub fn parse(kind: Kind, definition: &RawValue) -> Option<Self> {
         let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
         // Of a member that is written twice the gateway reads the last. The others count as members,
         // so that nothing can change unseen.
@@ -44,20 +44,20 @@ impl ListedDefinition {
         Some(Self {
             kind,
             name,
-            hash: DefinitionHash::of(&text),
+            hash: DefinitionHash::hash_text(&text),
             text,
             unmasked: None,
         })
     }
 
     /// True if a hash of the lock file approves it.
-    pub fn is_of(&self, approved: &DefinitionHash) -> bool {
+    pub fn matches_approved(&self, approved: &DefinitionHash) -> bool {
         self.hash == *approved || self.unmasked.as_ref() == Some(approved)
     }
 }
 
 impl DefinitionHash {
-    pub fn of(text: &str) -> Self {
+    pub fn hash_text(text: &str) -> Self {
         Self(*blake3::hash(text.as_bytes()).as_bytes())
     }
 
@@ -116,7 +116,7 @@ fn write_object(text: &mut String, mut members: Vec<(String, &RawValue)>) {
         }
         write_string(text, &member);
         text.push(':');
-        match names(value).filter(|_| member == REQUIRED) {
+        match sorted_names(value).filter(|_| member == REQUIRED) {
             Some(names) => text.push_str(&serde_json::Value::from(names).to_string()),
             None => write_value(text, value),
         }
@@ -125,7 +125,7 @@ fn write_object(text: &mut String, mut members: Vec<(String, &RawValue)>) {
 }
 
 /// The names under `required`, sorted.
-fn names(value: &RawValue) -> Option<Vec<String>> {
+fn sorted_names(value: &RawValue) -> Option<Vec<String>> {
     let mut names: Vec<String> = serde_json::from_str(value.get()).ok()?;
     names.sort_unstable();
     Some(names)
@@ -181,7 +181,7 @@ mod tests {
 
     fn read(text: &str) -> ListedDefinition {
         let raw: Raw = serde_json::from_str(text).unwrap();
-        ListedDefinition::read(Kind::Tool, &raw).unwrap()
+        ListedDefinition::parse(Kind::Tool, &raw).unwrap()
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_hash_is_read_as_it_is_written() {
-        let hash = DefinitionHash::of("x");
+        let hash = DefinitionHash::hash_text("x");
         assert_eq!(hash.to_string().parse(), Ok(hash));
         assert_eq!("12".parse::<DefinitionHash>(), Err(NoDefinitionHash));
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::words::{changed_places, one_line};
+use crate::text_diff::{changed_passages, to_one_line};
 
 /// The difference between what was approved and what a server lists now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,72 +31,72 @@ impl DefinitionDifference {
     /// Compares two texts of definitions.
     pub fn between(old: &str, new: &str) -> Self {
         let mut changes = Vec::new();
-        let (old, new) = (object(old), object(new));
+        let (old, new) = (parse_object(old), parse_object(new));
         compare_objects(&mut changes, "", &old, &new);
         Self::Changes(changes)
     }
 
-    pub fn whole(new: &str) -> Self {
-        Self::Whole(object(new))
+    pub fn whole_definition(new: &str) -> Self {
+        Self::Whole(parse_object(new))
     }
 
     /// Returns the lines for people. A line of an old value begins with `-`, one of a new value with
     /// `+`.
-    pub fn lines(&self) -> Vec<String> {
+    pub fn to_lines(&self) -> Vec<String> {
         match self {
-            Self::Changes(changes) if changes.is_empty() => vec![SPELLING.to_owned()],
-            Self::Changes(changes) => changes.iter().flat_map(MemberChange::lines).collect(),
+            Self::Changes(changes) if changes.is_empty() => vec![ONLY_SPELLING_DIFFERS.to_owned()],
+            Self::Changes(changes) => changes.iter().flat_map(MemberChange::to_lines).collect(),
             Self::Whole(members) => {
                 let members = members.iter();
                 members
-                    .map(|(member, value)| line('+', &step(member), value))
+                    .map(|(member, value)| signed_line('+', &path_step(member), value))
                     .collect()
             }
         }
     }
 }
 
-const SPELLING: &str =
+const ONLY_SPELLING_DIFFERS: &str =
     "  the same but for the digits of a number, or for a member that is written twice";
 
 impl MemberChange {
-    fn lines(&self) -> Vec<String> {
+    fn to_lines(&self) -> Vec<String> {
         match (&self.old, &self.new) {
             (Some(Value::String(old)), Some(Value::String(new))) => {
                 let mut lines = vec![format!("  {}:", self.path)];
-                for place in changed_places(old, new) {
-                    lines.push(format!("    - {}", shortened(&place.old)));
-                    lines.push(format!("    + {}", shortened(&place.new)));
+                for place in changed_passages(old, new) {
+                    lines.push(format!("    - {}", truncate_value(&place.old)));
+                    lines.push(format!("    + {}", truncate_value(&place.new)));
                 }
                 lines
             }
             (Some(old), Some(new)) => {
-                let (old, new) = (shown(old), shown(new));
+                let (old, new) = (value_to_line(old), value_to_line(new));
                 vec![format!("  {}: {old} → {new}", self.path)]
             }
-            (Some(old), None) => vec![line('-', &self.path, old)],
-            (None, Some(new)) => vec![line('+', &self.path, new)],
+            (Some(old), None) => vec![signed_line('-', &self.path, old)],
+            (None, Some(new)) => vec![signed_line('+', &self.path, new)],
             (None, None) => Vec::new(),
         }
     }
 }
 
-fn line(sign: char, path: &str, value: &Value) -> String {
-    format!("  {sign} {path}: {}", shown(value))
+fn signed_line(sign: char, path: &str, value: &Value) -> String {
+    format!("  {sign} {path}: {}", value_to_line(value))
 }
 
 /// Definitions are objects; a text from a damaged store is none, and has no members.
-fn object(text: &str) -> Map<String, Value> {
+fn parse_object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
 
-fn compare(changes: &mut Vec<MemberChange>, path: &str, old: &Value, new: &Value) {
+fn compare_values(changes: &mut Vec<MemberChange>, path: &str, old: &Value, new: &Value) {
     match (old, new) {
         (old, new) if old == new => {}
         (Value::Object(old), Value::Object(new)) => compare_objects(changes, path, old, new),
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() && are_nested(old) => {
             for (at, (old, new)) in old.iter().zip(new).enumerate() {
-                compare(changes, &format!("{path}[{at}]"), old, new);
+                compare_values(changes, &format!("{path}[{at}]"), old, new);
             }
         }
         (old, new) => changes.push(MemberChange {
@@ -123,11 +123,11 @@ fn compare_objects(
     members.dedup();
     for member in members {
         let path = match path {
-            "" => step(member),
-            path => format!("{path}.{}", step(member)),
+            "" => path_step(member),
+            path => format!("{path}.{}", path_step(member)),
         };
         match (old.get(member), new.get(member)) {
-            (Some(old), Some(new)) => compare(changes, &path, old, new),
+            (Some(old), Some(new)) => compare_values(changes, &path, old, new),
             (old, new) => changes.push(MemberChange {
                 path,
                 old: old.cloned(),
@@ -138,19 +138,19 @@ fn compare_objects(
 }
 
 /// A member in a path. Its author chose the name, which must not look like a path of several.
-fn step(member: &str) -> String {
+fn path_step(member: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
     match !member.is_empty() && member.chars().all(is_plain) {
         true => member.to_owned(),
-        false => one_line(&Value::from(member).to_string()),
+        false => to_one_line(&Value::from(member).to_string()),
     }
 }
 
-fn shown(value: &Value) -> String {
-    shortened(&one_line(&value.to_string()))
+fn value_to_line(value: &Value) -> String {
+    truncate_value(&to_one_line(&value.to_string()))
 }
 
-fn shortened(text: &str) -> String {
+fn truncate_value(text: &str) -> String {
     match text.char_indices().nth(LONGEST_VALUE) {
         None => text.to_owned(),
         Some((end, _)) => {
@@ -172,7 +172,7 @@ mod tests {
     #[track_caller]
     fn check(old: &Value, new: &Value, expected: &str) {
         let difference = DefinitionDifference::between(&old.to_string(), &new.to_string());
-        assert_eq!(difference.lines().join("\n"), expected);
+        assert_eq!(difference.to_lines().join("\n"), expected);
     }
 
     #[test]
@@ -215,9 +215,9 @@ mod tests {
 
     #[test]
     fn an_unknown_text_leaves_the_new_definition_to_be_read() {
-        let whole = DefinitionDifference::whole(r#"{"description":"Reads.","inputSchema":{}}"#);
+        let whole = DefinitionDifference::whole_definition(r#"{"description":"Reads.","inputSchema":{}}"#);
         assert_eq!(
-            whole.lines(),
+            whole.to_lines(),
             [r#"  + description: "Reads.""#, "  + inputSchema: {}"]
         );
     }

@@ -44,7 +44,7 @@ impl Drift {
 
 /// The reason for which a tool or prompt is kept from callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum HeldReason {
+pub enum UnapprovedReason {
     Changed,
     New,
     Renamed,
@@ -58,9 +58,9 @@ pub enum HeldReason {
     UnreadableLock,
 }
 
-impl HeldReason {
+impl UnapprovedReason {
     /// Returns nothing for what is gone, since there is nothing to hold back.
-    pub fn of(drift: &Drift) -> Option<Self> {
+    pub fn for_drift(drift: &Drift) -> Option<Self> {
         match drift {
             Drift::Changed => Some(Self::Changed),
             Drift::New => Some(Self::New),
@@ -70,7 +70,7 @@ impl HeldReason {
     }
 }
 
-impl fmt::Display for HeldReason {
+impl fmt::Display for UnapprovedReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Changed => "its server changed the definition after it was approved",
@@ -91,17 +91,17 @@ impl fmt::Display for HeldReason {
 impl LockedServer {
     /// Compares what a server lists with what was approved of it, sorted by kind and name. Of a name
     /// that is listed twice, the first counts.
-    pub fn drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
+    pub fn detect_drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
         let drifted = [Kind::Tool, Kind::Prompt]
             .into_iter()
-            .flat_map(|kind| drift_of_kind(kind, self.of_kind(kind), listed));
+            .flat_map(|kind| detect_drift_of_kind(kind, self.definitions_of(kind), listed));
         drifted.collect()
     }
 }
 
 type Hashes = BTreeMap<String, DefinitionHash>;
 
-fn drift_of_kind(
+fn detect_drift_of_kind(
     kind: Kind,
     approved: &Hashes,
     listed: &[ListedDefinition],
@@ -115,9 +115,9 @@ fn drift_of_kind(
     let mut drifted = Vec::new();
     for (name, listed) in now {
         let drift = match approved.get(name) {
-            Some(before) if listed.is_of(before) => continue,
+            Some(before) if listed.matches_approved(before) => continue,
             Some(_) => Drift::Changed,
-            None => arrival(listed, approved, &mut missing),
+            None => classify_new_name(listed, approved, &mut missing),
         };
         drifted.push(DriftedDefinition {
             kind,
@@ -137,8 +137,8 @@ fn drift_of_kind(
 }
 
 /// A name that was not there before: an approved definition under another name, or something new.
-fn arrival(listed: &ListedDefinition, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
-    let from = missing.iter().find(|name| listed.is_of(&approved[**name]));
+fn classify_new_name(listed: &ListedDefinition, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
+    let from = missing.iter().find(|name| listed.matches_approved(&approved[**name]));
     match from.map(|name| (*name).to_owned()) {
         Some(from) => {
             missing.remove(from.as_str());
@@ -156,7 +156,7 @@ mod tests {
         let read = |(name, text): &(&str, &str)| ListedDefinition {
             kind: Kind::Tool,
             name: (*name).to_owned(),
-            hash: DefinitionHash::of(text),
+            hash: DefinitionHash::hash_text(text),
             text: (*text).to_owned(),
             unmasked: None,
         };
@@ -168,7 +168,7 @@ mod tests {
         let mut server = LockedServer::default();
         listed(approved).iter().for_each(|it| server.approve(it));
         let told: Vec<String> = server
-            .drift(&listed(now))
+            .detect_drift(&listed(now))
             .iter()
             .map(|it| format!("{} {:?}", it.name, it.drift))
             .collect();

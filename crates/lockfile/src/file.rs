@@ -6,7 +6,8 @@ use std::fmt::Write as _;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use kitbag_domain::text::revealed;
+use kitbag_domain::text::reveal_invisible;
+use kitbag_domain::toml_problem::line_number;
 use kitbag_domain::{Kind, ServerName};
 use serde::Deserialize as _;
 use toml::Spanned;
@@ -30,7 +31,7 @@ pub struct LockedServer {
 
 /// A lock file that cannot be read, and the line to look at.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{} cannot be read: {problem}", path.display(), in_line(*line))]
+#[error("{}{} cannot be read: {problem}", path.display(), describe_line(*line))]
 pub struct LockFileError {
     pub path: PathBuf,
     pub line: Option<usize>,
@@ -64,8 +65,8 @@ const HEADING: &str = "\
 
 impl LockFile {
     pub fn parse(text: &str) -> Result<Self, (Option<usize>, LockFileProblem)> {
-        let read = read(text);
-        read.map_err(|(span, problem)| (span.map(|span| line_of(text, span.start)), problem))
+        let read = read_lock_file(text);
+        read.map_err(|(span, problem)| (span.map(|span| line_number(text, span.start)), problem))
     }
 
     /// Returns the file as text, which is the same for the same content.
@@ -80,7 +81,7 @@ impl LockFile {
                 }
                 let _ = writeln!(text, "\n[servers.{server}.{kind}]");
                 for (name, hash) in hashes {
-                    let _ = writeln!(text, "{} = \"{hash}\"", key(name));
+                    let _ = writeln!(text, "{} = \"{hash}\"", quote_key(name));
                 }
             }
         }
@@ -90,7 +91,7 @@ impl LockFile {
 
 impl LockedServer {
     /// Approves everything that a server lists.
-    pub fn of(listed: &[ListedDefinition]) -> Self {
+    pub fn from_listed(listed: &[ListedDefinition]) -> Self {
         let mut locked = Self::default();
         // Of a name that is listed twice, the first counts.
         listed.iter().rev().for_each(|it| locked.approve(it));
@@ -98,13 +99,13 @@ impl LockedServer {
     }
 
     pub fn approve(&mut self, definition: &ListedDefinition) {
-        self.of_kind_mut(definition.kind)
+        self.definitions_of_mut(definition.kind)
             .insert(definition.name.clone(), definition.hash);
     }
 
     /// Approves what a server made of one definition.
-    pub fn accept(&mut self, drifted: &DriftedDefinition) {
-        let hashes = self.of_kind_mut(drifted.kind);
+    pub fn approve_drift(&mut self, drifted: &DriftedDefinition) {
+        let hashes = self.definitions_of_mut(drifted.kind);
         if let Drift::Renamed { from } = &drifted.drift {
             hashes.remove(from);
         }
@@ -115,13 +116,13 @@ impl LockedServer {
     }
 
     pub fn is_approved(&self, definition: &ListedDefinition) -> bool {
-        let approved = self.of_kind(definition.kind).get(&definition.name);
-        approved.is_some_and(|approved| definition.is_of(approved))
+        let approved = self.definitions_of(definition.kind).get(&definition.name);
+        approved.is_some_and(|approved| definition.matches_approved(approved))
     }
 
     /// The approved definitions of one kind. Of resources there are none: the words of a resource
     /// tell a model nothing to do.
-    pub fn of_kind(&self, kind: Kind) -> &BTreeMap<String, DefinitionHash> {
+    pub fn definitions_of(&self, kind: Kind) -> &BTreeMap<String, DefinitionHash> {
         static NONE: BTreeMap<String, DefinitionHash> = BTreeMap::new();
         match kind {
             Kind::Tool => &self.tools,
@@ -130,7 +131,7 @@ impl LockedServer {
         }
     }
 
-    fn of_kind_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, DefinitionHash> {
+    fn definitions_of_mut(&mut self, kind: Kind) -> &mut BTreeMap<String, DefinitionHash> {
         match kind {
             Kind::Prompt => &mut self.prompts,
             Kind::Tool | Kind::Resource => &mut self.tools,
@@ -155,7 +156,7 @@ struct RawLockedServer {
 
 type Misread = (Option<Range<usize>>, LockFileProblem);
 
-fn read(text: &str) -> Result<LockFile, Misread> {
+fn read_lock_file(text: &str) -> Result<LockFile, Misread> {
     let document = DeTable::parse(text).map_err(|error| {
         let message = error.message().to_owned();
         (error.span(), LockFileProblem::Syntax { message })
@@ -168,27 +169,27 @@ fn read(text: &str) -> Result<LockFile, Misread> {
         let found = *raw.version.get_ref();
         return Err((Some(raw.version.span()), LockFileProblem::Version { found }));
     }
-    let servers = raw.servers.into_iter().map(server);
+    let servers = raw.servers.into_iter().map(read_server);
     Ok(LockFile {
         servers: servers.collect::<Result<_, _>>()?,
     })
 }
 
-fn server(
+fn read_server(
     (name, raw): (Spanned<String>, RawLockedServer),
 ) -> Result<(ServerName, LockedServer), Misread> {
     let server = name.get_ref().parse().map_err(|_| {
-        let found = revealed(name.get_ref()).into_owned();
+        let found = reveal_invisible(name.get_ref()).into_owned();
         (Some(name.span()), LockFileProblem::Server { found })
     })?;
     let locked = LockedServer {
-        tools: hashes(raw.tools)?,
-        prompts: hashes(raw.prompts)?,
+        tools: read_hashes(raw.tools)?,
+        prompts: read_hashes(raw.prompts)?,
     };
     Ok((server, locked))
 }
 
-fn hashes(
+fn read_hashes(
     raw: BTreeMap<String, Spanned<String>>,
 ) -> Result<BTreeMap<String, DefinitionHash>, Misread> {
     raw.into_iter()
@@ -198,23 +199,18 @@ fn hashes(
 
 fn parse_hash(hash: &Spanned<String>) -> Result<DefinitionHash, Misread> {
     hash.get_ref().parse().map_err(|_| {
-        let found = revealed(hash.get_ref()).into_owned();
+        let found = reveal_invisible(hash.get_ref()).into_owned();
         (Some(hash.span()), LockFileProblem::Hash { found })
     })
 }
 
-fn line_of(text: &str, at: usize) -> usize {
-    let before = &text.as_bytes()[..at.min(text.len())];
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
-fn in_line(line: Option<usize>) -> String {
+fn describe_line(line: Option<usize>) -> String {
     line.map(|line| format!(", line {line},"))
         .unwrap_or_default()
 }
 
 /// A name as a key of TOML. Servers choose names, and a reviewer must see every character.
-fn key(name: &str) -> String {
+fn quote_key(name: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if !name.is_empty() && name.chars().all(is_bare) {
         return name.to_owned();
@@ -241,7 +237,7 @@ mod tests {
         ListedDefinition {
             kind,
             name: name.to_owned(),
-            hash: DefinitionHash::of(name),
+            hash: DefinitionHash::hash_text(name),
             text: String::new(),
             unmasked: None,
         }

@@ -6,7 +6,7 @@ use kitbag_domain::{Capability, Kind, UnmaskedHash};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::canonical::{DefinitionHash, ListedDefinition};
-use crate::drift::{DriftedDefinition, HeldReason};
+use crate::drift::{DriftedDefinition, UnapprovedReason};
 use crate::file::LockedServer;
 
 /// The tools and prompts of a server, to the letter.
@@ -22,8 +22,8 @@ pub struct ListedOffer<'a> {
 #[derive(Debug, Default)]
 pub struct Judgement {
     /// One for each tool, in the order of the list; nothing for a tool that passes.
-    pub tools: Vec<Option<HeldReason>>,
-    pub prompts: Vec<Option<HeldReason>>,
+    pub tools: Vec<Option<UnapprovedReason>>,
+    pub prompts: Vec<Option<UnapprovedReason>>,
     pub drifted: Vec<DriftedDefinition>,
 }
 
@@ -40,12 +40,12 @@ impl ListedOffer<'_> {
             Kind::Prompt => self.prompts,
             Kind::Tool | Kind::Resource => self.tools,
         };
-        let read = definitions.iter().map(|it| {
-            let mut listed = ListedDefinition::read(kind, it)?;
+        let read_definitions = definitions.iter().map(|it| {
+            let mut listed = ListedDefinition::parse(kind, it)?;
             listed.unmasked = self.unmasked(kind, &listed.name);
             Some(listed)
         });
-        read.collect()
+        read_definitions.collect()
     }
 
     fn unmasked(self, kind: Kind, name: &str) -> Option<DefinitionHash> {
@@ -57,24 +57,24 @@ impl ListedOffer<'_> {
 
 impl Judgement {
     /// Holds back everything that was not approved.
-    pub fn by(locked: &LockedServer, offer: ListedOffer<'_>) -> Self {
+    pub fn against_lock(locked: &LockedServer, offer: ListedOffer<'_>) -> Self {
         let tools = offer.read(Kind::Tool);
         let prompts = offer.read(Kind::Prompt);
         let listed: Vec<_> = tools.iter().chain(&prompts).flatten().cloned().collect();
-        let drifted = locked.drift(&listed);
-        let reasons: HashMap<(Kind, &str), HeldReason> = drifted
+        let drifted = locked.detect_drift(&listed);
+        let reasons: HashMap<(Kind, &str), UnapprovedReason> = drifted
             .iter()
-            .filter_map(|it| Some(((it.kind, it.name.as_str()), HeldReason::of(&it.drift)?)))
+            .filter_map(|it| Some(((it.kind, it.name.as_str()), UnapprovedReason::for_drift(&it.drift)?)))
             .collect();
         Self {
-            tools: judged(locked, &reasons, &tools),
-            prompts: judged(locked, &reasons, &prompts),
+            tools: judge_definitions(locked, &reasons, &tools),
+            prompts: judge_definitions(locked, &reasons, &prompts),
             drifted,
         }
     }
 
     /// Gives one answer for everything.
-    pub fn same_for_all(reason: Option<HeldReason>, offer: ListedOffer<'_>) -> Self {
+    pub fn same_for_all(reason: Option<UnapprovedReason>, offer: ListedOffer<'_>) -> Self {
         Self {
             tools: vec![reason.clone(); offer.tools.len()],
             prompts: vec![reason; offer.prompts.len()],
@@ -83,7 +83,7 @@ impl Judgement {
     }
 
     /// Returns the reason to hold back a tool or prompt of the lists that were judged.
-    pub fn reason(&self, offer: ListedOffer<'_>, capability: &Capability) -> Option<HeldReason> {
+    pub fn reason_for(&self, offer: ListedOffer<'_>, capability: &Capability) -> Option<UnapprovedReason> {
         let (definitions, reasons) = match capability.kind {
             Kind::Tool => (offer.tools, &self.tools),
             Kind::Prompt => (offer.prompts, &self.prompts),
@@ -92,30 +92,30 @@ impl Judgement {
         let mut named = definitions
             .iter()
             .zip(reasons)
-            .filter(|(definition, _)| is_named(definition, &capability.name));
+            .filter(|(definition, _)| has_name(definition, &capability.name));
         match named.next() {
             Some((_, reason)) => reason.clone(),
-            None => Some(HeldReason::Unlisted),
+            None => Some(UnapprovedReason::Unlisted),
         }
     }
 }
 
-fn is_named(definition: &Raw, name: &str) -> bool {
-    let own = RawObject::peek(definition, "name");
+fn has_name(definition: &Raw, name: &str) -> bool {
+    let own = RawObject::peek_member(definition, "name");
     own.and_then(|own| serde_json::from_str::<String>(own.get()).ok())
         .is_some_and(|own| own == name)
 }
 
-fn judged(
+fn judge_definitions(
     locked: &LockedServer,
-    reasons: &HashMap<(Kind, &str), HeldReason>,
+    reasons: &HashMap<(Kind, &str), UnapprovedReason>,
     listed: &[Option<ListedDefinition>],
-) -> Vec<Option<HeldReason>> {
+) -> Vec<Option<UnapprovedReason>> {
     let listed = listed.iter().map(|it| {
         let it = it.as_ref().filter(|it| !locked.is_approved(it))?;
         // Of a name that is listed twice, the second is another definition than the approved one.
         let reason = reasons.get(&(it.kind, it.name.as_str()));
-        Some(reason.cloned().unwrap_or(HeldReason::Changed))
+        Some(reason.cloned().unwrap_or(UnapprovedReason::Changed))
     });
     listed.collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -34,31 +34,31 @@ impl Serialize for Mark {
 }
 
 /// Returns the marks of a definition: of its descriptions, its schemas, and whatever else it has.
-pub fn marks(definition: &str) -> Vec<Mark> {
+pub fn find_marks(definition: &str) -> Vec<Mark> {
     let mut found = Vec::new();
     let definition = serde_json::from_str(definition).unwrap_or_default();
-    look_through(&definition, &mut found);
+    search_value(&definition, &mut found);
     found.sort();
     found.dedup();
     found
 }
 
-fn look_through(value: &Value, found: &mut Vec<Mark>) {
+fn search_value(value: &Value, found: &mut Vec<Mark>) {
     match value {
-        Value::String(text) => look_at(text, found),
-        Value::Array(items) => items.iter().for_each(|it| look_through(it, found)),
+        Value::String(text) => search_text(text, found),
+        Value::Array(items) => items.iter().for_each(|it| search_value(it, found)),
         Value::Object(members) => {
             for (name, value) in members {
-                look_at(name, found);
-                look_through(value, found);
+                search_text(name, found);
+                search_value(value, found);
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-fn look_at(text: &str, found: &mut Vec<Mark>) {
-    let shown = visible(text);
+fn search_text(text: &str, found: &mut Vec<Mark>) {
+    let shown = strip_invisible(text);
     if shown != text {
         found.push(Mark::Invisible);
     }
@@ -142,7 +142,7 @@ mod tests {
 
     #[track_caller]
     fn check(definition: &Value, expected: &[&str]) {
-        let found = marks(&definition.to_string());
+        let found = find_marks(&definition.to_string());
         let told: Vec<String> = found.iter().map(ToString::to_string).collect();
         assert_eq!(told, expected, "{definition}");
     }

@@ -1,4 +1,4 @@
-//! `browser`: takes a picture of a page of the web.
+//! `browser`: takes a screenshot of a web page.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::web_fetch::address_code;
 use crate::{PlatformAnswer, PlatformError, PlatformServices};
 
-/// The keys that are absent have the values of [`ScreenshotRequest::of`].
+/// Absent keys default to [`ScreenshotRequest::new`].
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ScreenshotArguments {
@@ -33,17 +33,17 @@ enum PictureFormat {
     Jpeg,
 }
 
-/// Text stays legible, in a third of the bytes of the best quality.
-pub(crate) const USUAL_QUALITY: u8 = 80;
+/// Text stays legible at a third of the size of the best quality.
+pub(crate) const DEFAULT_QUALITY: u8 = 80;
 
-pub(crate) async fn screenshot(
+pub(crate) async fn take_screenshot(
     services: &PlatformServices,
     arguments: ScreenshotArguments,
 ) -> Result<PlatformAnswer, PlatformError> {
     let browser = &services.web_pages()?.browser;
     let taken = browser.screenshot(arguments.into()).await?;
     Ok(PlatformAnswer::Image {
-        about: about(&taken),
+        about: screenshot_facts(&taken),
         media_type: taken.format.media_type().to_owned(),
         bytes: taken.bytes,
     })
@@ -56,7 +56,7 @@ impl From<ScreenshotArguments> for ScreenshotRequest {
             format: match arguments.format {
                 PictureFormat::Png => ImageFormat::Png,
                 PictureFormat::Jpeg => ImageFormat::Jpeg {
-                    quality: arguments.quality.unwrap_or(USUAL_QUALITY),
+                    quality: arguments.quality.unwrap_or(DEFAULT_QUALITY),
                 },
             },
             full_page: arguments.full_page.unwrap_or(usual.full_page),
@@ -68,7 +68,7 @@ impl From<ScreenshotArguments> for ScreenshotRequest {
     }
 }
 
-fn about(taken: &Screenshot) -> Value {
+fn screenshot_facts(taken: &Screenshot) -> Value {
     json!({
         "url": taken.url,
         "status": taken.status,
@@ -82,8 +82,7 @@ fn about(taken: &Screenshot) -> Value {
     })
 }
 
-/// Returns the word by which programs tell errors apart.
-pub(crate) fn code(error: &BrowserError) -> &'static str {
+pub(crate) fn error_code(error: &BrowserError) -> &'static str {
     match error {
         BrowserError::Address(error) => address_code(error),
         BrowserError::Size { .. } | BrowserError::Quality => "INVALID_ARGUMENTS",
@@ -99,17 +98,17 @@ pub(crate) fn code(error: &BrowserError) -> &'static str {
     }
 }
 
-/// Paths and the words of a program that does not start are for the operator, in the log.
+/// Paths and the output of a browser that does not start go to the log only.
 impl From<BrowserError> for PlatformError {
     fn from(error: BrowserError) -> Self {
         let advice = error.remedy().unwrap_or_default();
         match &error {
             BrowserError::MissingProgram { .. } => {
-                tracing::warn!(%error, "no picture can be taken");
+                tracing::warn!(%error, "cannot take a screenshot");
                 Self::NoBrowser { advice }
             }
             BrowserError::NotStarted { .. } => {
-                tracing::warn!(%error, "no picture can be taken");
+                tracing::warn!(%error, "cannot take a screenshot");
                 Self::BrowserNotStarted { advice }
             }
             _ => Self::Browser(error),

@@ -1,17 +1,17 @@
-//! The function that makes vectors of texts. How they are made is not known here.
+//! The function that embeds texts. The gateway provides it.
 
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
 
-/// Makes vectors of texts, one for each, in their order.
+/// Returns one vector for each text, in order.
 pub type EmbedFunction = Arc<
     dyn Fn(TextsToEmbed) -> BoxFuture<'static, Result<EmbeddedTexts, EmbeddingFailed>>
         + Send
         + Sync,
 >;
 
-/// Texts, and their role: some models want to be told which of the two it is.
+/// Texts and their role; some models embed queries and documents differently.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextsToEmbed {
     Questions(Vec<String>),
@@ -20,7 +20,7 @@ pub enum TextsToEmbed {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmbeddedTexts {
-    /// Tells vectors of one model from those of another: the two cannot be compared.
+    /// The model that made the vectors. Only vectors of one model can be compared.
     pub model: String,
     pub vectors: Vec<Vec<f32>>,
 }

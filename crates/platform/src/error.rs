@@ -1,4 +1,4 @@
-//! The reasons why an action was not carried out: a word for programs, a sentence, and advice.
+//! The errors of actions: a code for programs, a message and a remedy.
 
 use kitbag_domain::Remedy;
 use kitbag_web::{BrowserError, PageError};
@@ -9,59 +9,59 @@ use crate::{browser, web_fetch};
 pub enum PlatformError {
     #[error("`{tool}` has no action `{action}`")]
     UnknownAction { tool: String, action: String },
-    #[error("the arguments cannot be used: {reason}")]
+    #[error("invalid arguments: {reason}")]
     Arguments { reason: String },
-    #[error("nothing is kept under the key `{key}`")]
+    #[error("no value is stored under the key `{key}`")]
     NoValue { key: String },
     #[error(
-        "the key `{key}` has version {found} and not {wanted}: it was changed since it was read"
+        "the key `{key}` has version {found}, not {wanted}: it changed since it was read"
     )]
     OtherVersion {
         key: String,
         wanted: i64,
         found: i64,
     },
-    #[error("the value has {bytes} bytes as JSON, and a value may have {most}")]
+    #[error("the value has {bytes} bytes as JSON; the limit is {most}")]
     ValueTooLarge { bytes: usize, most: usize },
-    #[error("this tenant keeps {most} keys, and may not keep more")]
+    #[error("this tenant has reached its limit of {most} keys")]
     TooManyKeys { most: i64 },
-    #[error("this tenant would keep more than {most} bytes")]
+    #[error("this tenant would exceed its limit of {most} bytes")]
     TooManyBytes { most: i64 },
     #[error(
-        "this tenant has {most} reports that no operator has resolved yet, and may not leave more"
+        "this tenant has reached its limit of {most} unresolved reports"
     )]
     TooManyReports { most: i64 },
-    #[error("this gateway has no context plane: the operator has not switched it on")]
+    #[error("the context plane is not enabled on this gateway")]
     NoContextPlane,
     #[error("no fact says anything about `{predicate}` of `{subject}`")]
     NoFact { subject: String, predicate: String },
-    #[error("the operator has no ideal customer profile that is in force today")]
+    #[error("no ideal customer profile is valid today")]
     NoIcpProfile,
-    #[error("a data file of the operator has a mistake: {reason}")]
+    #[error("invalid data file: {reason}")]
     DataFile { reason: String },
     #[error("there is no ideal customer profile `{wanted}`")]
     UnknownIcpProfile { wanted: String, known: Vec<String> },
-    #[error("there are several ideal customer profiles")]
+    #[error("there are several ideal customer profiles; `profile` is missing")]
     WhichIcpProfile { known: Vec<String> },
     #[error(transparent)]
     Page(#[from] PageError),
     #[error(transparent)]
     Browser(BrowserError),
     #[error(
-        "pages are pictured with a browser, and the one that the configuration names is not there"
+        "the browser that the configuration names does not exist"
     )]
     NoBrowser { advice: String },
     #[error("the browser could not be started")]
     BrowserNotStarted { advice: String },
-    #[error("the certificate authorities of the configuration cannot be used")]
+    #[error("the configured certificate authorities cannot be used")]
     NoWebPages,
-    /// The reason is for the operator; it is in the log.
-    #[error("what Kitbag keeps cannot be reached at the moment")]
+    /// Only the log has the reason, which is for the operator.
+    #[error("the store is unavailable at the moment")]
     Store,
 }
 
 impl PlatformError {
-    /// Returns the word by which programs tell errors apart.
+    /// Returns the error code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::UnknownAction { .. } => "UNKNOWN_ACTION",
@@ -77,8 +77,8 @@ impl PlatformError {
             Self::NoContextPlane => "CONTEXT_PLANE_UNAVAILABLE",
             Self::NoIcpProfile | Self::NoBrowser { .. } => "CONFIG_MISSING",
             Self::DataFile { .. } | Self::NoWebPages => "CONFIG_INVALID",
-            Self::Page(error) => web_fetch::code(error),
-            Self::Browser(error) => browser::code(error),
+            Self::Page(error) => web_fetch::error_code(error),
+            Self::Browser(error) => browser::error_code(error),
             Self::BrowserNotStarted { .. } => "BROWSER_FAILED",
             Self::Store => "STORE_UNAVAILABLE",
         }
@@ -93,41 +93,41 @@ impl Remedy for PlatformError {
             Self::NoBrowser { advice } | Self::BrowserNotStarted { advice } => advice.clone(),
             Self::NoWebPages => {
                 "ask the operator to correct the file that `certificate_authorities` under [web] names; the reason is in the \
-                 log of the gateway"
+                 gateway's log"
                     .to_owned()
             }
             Self::UnknownAction { .. } | Self::Arguments { .. } => {
                 "read the schema of the tool, and call it again".to_owned()
             }
-            Self::NoValue { .. } => "see which keys there are with the action `list`".to_owned(),
+            Self::NoValue { .. } => "list the keys with the action `list`".to_owned(),
             Self::OtherVersion { found: 0, .. } => {
-                "the key is not there: write it with `if_version` 0, or without".to_owned()
+                "the key does not exist: write it with `if_version` 0 or without `if_version`".to_owned()
             }
             Self::OtherVersion { .. } => {
                 "read the key again, apply the change to that value, and write with its version"
                     .to_owned()
             }
             Self::ValueTooLarge { .. } => {
-                "keep less, or split the value over several keys".to_owned()
+                "store less, or split the value over several keys".to_owned()
             }
             Self::TooManyKeys { .. } | Self::TooManyBytes { .. } => {
                 "delete keys that are no longer needed, and write with `ttl_seconds`".to_owned()
             }
             Self::TooManyReports { .. } => {
-                "ask the operator to look through them: kitbag feedback list".to_owned()
+                "ask the operator to resolve some: kitbag feedback list".to_owned()
             }
             Self::NoContextPlane => {
-                "go on without it; the operator switches it on with `enabled = true` under [context] and fills it with \
+                "continue without it; the operator enables it with `enabled = true` under [context] and fills it with \
                  `kitbag context import FILE`"
                     .to_owned()
             }
             Self::NoFact { .. } => {
-                "ask context_query in plain words to see how the subject and the property are called"
+                "ask context_query in plain words to find the names of the subject and the property"
                     .to_owned()
             }
             Self::NoIcpProfile => {
-                "the operator names a file with a table [[profile]] in `data` under [catalog]; docs/tools/icp-scorer.md \
-                 has an example"
+                "the operator lists a file with a [[profile]] table in `data` under [catalog]; see \
+                 docs/tools/icp-scorer.md"
                     .to_owned()
             }
             Self::DataFile { .. } => "ask the operator to correct the file".to_owned(),
@@ -135,7 +135,7 @@ impl Remedy for PlatformError {
                 format!("name one of these as `profile`: {}", known.join(", "))
             }
             Self::Store => {
-                "try again later; the operator finds the reason in the log of the gateway".to_owned()
+                "try again later; the reason is in the gateway's log".to_owned()
             }
         })
     }
@@ -143,7 +143,7 @@ impl Remedy for PlatformError {
 
 impl From<kitbag_store::Error> for PlatformError {
     fn from(error: kitbag_store::Error) -> Self {
-        tracing::error!(%error, "a tool of Kitbag itself could not use the store");
+        tracing::error!(%error, "a built-in tool could not use the store");
         Self::Store
     }
 }

@@ -1,4 +1,4 @@
-//! `icp-scorer`: scores companies against the ideal customer profile of the operator.
+//! `icp-scorer`: scores companies by the operator's ideal customer profile.
 
 use kitbag_tool_files::dated::{IcpProfile, IcpScore};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ pub(crate) struct ScoreArguments {
     profile: Option<String>,
 }
 
-/// The facts that are known of a company.
+/// The known facts about a company.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct ScoredCompany {
@@ -25,20 +25,20 @@ struct ScoredCompany {
     technologies: Option<Vec<String>>,
 }
 
-pub(crate) async fn score(
+pub(crate) async fn score_companies(
     services: &PlatformServices,
     arguments: ScoreArguments,
 ) -> Result<Value, PlatformError> {
-    let data = data_files::read(services).await?;
-    let today = moment::day((services.now)());
-    let profile = chosen(&data.at(today).profiles(), arguments.profile)?;
+    let data = data_files::read_dated_data(services).await?;
+    let today = moment::utc_day((services.now)());
+    let profile = choose_profile(&data.at(today).profiles(), arguments.profile)?;
     let companies: Vec<Value> = arguments.companies.iter().map(|it| json!(it)).collect();
-    let scores: Vec<Value> = profile.rank(&companies).iter().map(told).collect();
+    let scores: Vec<Value> = profile.rank(&companies).iter().map(score_to_json).collect();
     Ok(json!({ "profile": profile.name, "companies": scores }))
 }
 
-/// Returns the profile of that name, or the only one that is in force.
-fn chosen<'a>(
+/// Returns the profile with that name, or the only valid one.
+fn choose_profile<'a>(
     profiles: &[&'a IcpProfile],
     name: Option<String>,
 ) -> Result<&'a IcpProfile, PlatformError> {
@@ -46,23 +46,23 @@ fn chosen<'a>(
         (_, []) => Err(PlatformError::NoIcpProfile),
         (None, [only]) => Ok(only),
         (None, several) => Err(PlatformError::WhichIcpProfile {
-            known: names(several),
+            known: profile_names(several),
         }),
         (Some(wanted), some) => {
             let found = some.iter().find(|profile| profile.name == wanted);
             found.copied().ok_or(PlatformError::UnknownIcpProfile {
                 wanted,
-                known: names(some),
+                known: profile_names(some),
             })
         }
     }
 }
 
-fn names(profiles: &[&IcpProfile]) -> Vec<String> {
+fn profile_names(profiles: &[&IcpProfile]) -> Vec<String> {
     profiles.iter().map(|it| it.name.clone()).collect()
 }
 
-fn told(score: &IcpScore) -> Value {
+fn score_to_json(score: &IcpScore) -> Value {
     json!({
         "name": score.company,
         "score": score.score,

@@ -1,18 +1,18 @@
-//! Carries out the tools that Kitbag has itself.
+//! Runs Kitbag's own tools.
 //!
-//! A tool file declares each of them and has no `[api]`. The caller of this crate has checked the
-//! arguments against the schema of the action; here they become types.
+//! Each has a tool file without `[api]`. The caller has checked the arguments against the schema of the
+//! action; here they are parsed into types.
 //!
 //! # Layout
-//! - [`agent_state`]: values that agents keep between runs
-//! - [`feedback`]: reports of agents to the operators
+//! - [`agent_state`]: values that agents store between runs
+//! - [`feedback`]: reports from agents to operators
 //! - [`context`]: facts with their sources, and the weighing of claims
-//! - [`icp`]: companies against the operator's ideal customer profile
-//! - `web_fetch`, `browser`: pages of the web, read and pictured
-//! - [`embedding`]: the function that makes vectors of texts; it is handed in
+//! - [`icp`]: scores companies by the operator's ideal customer profile
+//! - `web_fetch`, `browser`: text and screenshots of web pages
+//! - [`embedding`]: the caller's function that embeds texts
 //! - `data_files`: the operator's dated data
-//! - `arguments`: the arguments of an action as a type; `moment`: moments as people and models read them
-//! - [`error`]: the reasons why an action was not carried out
+//! - `arguments`: parses the arguments of an action; `moment`: formats and parses timestamps
+//! - [`error`]: the errors of actions
 
 pub mod agent_state;
 mod arguments;
@@ -39,26 +39,28 @@ use kitbag_tool_spec::{ActionName, ToolId};
 use kitbag_web::{Browser, PageReader};
 use serde_json::{Map, Value};
 
+use arguments::parse_arguments;
+
 pub use embedding::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbed};
 pub use error::PlatformError;
 
-/// Returns true for the tools that this crate carries out.
-pub fn carries_out(id: &ToolId) -> bool {
-    OwnTool::of(id).is_some()
+/// True for the tools that this crate runs.
+pub fn is_platform_tool(id: &ToolId) -> bool {
+    PlatformAction::ALL.iter().any(|(tool, ..)| *tool == id.as_str())
 }
 
-/// Carries out the tools. Clones share everything.
+/// Runs the tools. Clones share everything.
 #[derive(Debug, Clone)]
 pub struct Platform {
     services: Arc<PlatformServices>,
 }
 
-/// The things that the tools work with.
+/// What the tools need to run.
 pub struct PlatformServices {
     pub store: Store,
     pub embed: EmbedFunction,
     pub now: fn() -> Timestamp,
-    /// False if the operator has switched the context plane off.
+    /// False if the operator has disabled the context plane.
     pub context: bool,
     /// The operator's files of dated data, such as ideal customer profiles.
     pub data_files: Vec<PathBuf>,
@@ -66,7 +68,7 @@ pub struct PlatformServices {
     pub web: Option<Arc<WebPages>>,
 }
 
-/// The rooms for pages of the web.
+/// Access to web pages.
 #[derive(Debug)]
 pub struct WebPages {
     pub reader: PageReader,
@@ -79,7 +81,7 @@ pub struct PlatformCaller {
     pub tenant: Tenant,
     /// Absent for the person at this machine.
     pub key: Option<KeyId>,
-    /// The program that the caller uses, by the name that it gave itself.
+    /// The name that the client gave itself.
     pub client: Option<ShortText>,
 }
 
@@ -103,13 +105,13 @@ impl Platform {
         }
     }
 
-    /// Returns the dated data in force: that of the binary, and that of the operator's files over it.
+    /// Returns the built-in dated data with the operator's files laid over it.
     pub async fn dated_data(&self) -> Result<DatedData, PlatformError> {
-        data_files::read(&self.services).await
+        data_files::read_dated_data(&self.services).await
     }
 
-    /// Carries out an action of a tool for a caller.
-    pub async fn carry_out(
+    /// Runs an action of a tool for a caller.
+    pub async fn run_action(
         &self,
         id: &ToolId,
         action: &ActionName,
@@ -117,86 +119,82 @@ impl Platform {
         caller: &PlatformCaller,
     ) -> Result<PlatformAnswer, PlatformError> {
         let services = &*self.services;
-        let answer = match (OwnTool::of(id), action.as_str()) {
-            (Some(OwnTool::AgentState), "get") => {
-                agent_state::get(services, arguments::read(arguments)?, caller).await?
+        let action = PlatformAction::find(id, action)?;
+        let answer = match action {
+            PlatformAction::GetValue => {
+                agent_state::get_value(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::AgentState), "set") => {
-                agent_state::set(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::SetValue => {
+                agent_state::set_value(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::AgentState), "delete") => {
-                agent_state::delete(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::DeleteValue => {
+                agent_state::delete_value(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::AgentState), "list") => {
-                agent_state::list(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::ListKeys => {
+                agent_state::list_keys(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::SubmitFeedback), "submit") => {
-                feedback::submit(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::SubmitReport => {
+                feedback::submit_report(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::ContextQuery), "query") => {
-                context::query(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::QueryFacts => {
+                context::query_facts(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::ContextExplain), "explain") => {
-                context::explain(services, arguments::read(arguments)?, caller).await?
+            PlatformAction::ExplainClaim => {
+                context::explain_claim(services, parse_arguments(arguments)?, caller).await?
             }
-            (Some(OwnTool::IcpScorer), "score") => {
-                icp::score(services, arguments::read(arguments)?).await?
+            PlatformAction::ScoreCompanies => {
+                icp::score_companies(services, parse_arguments(arguments)?).await?
             }
-            (Some(OwnTool::WebFetch), "fetch") => {
-                let page = web_fetch::fetch(services, arguments::read(arguments)?).await?;
+            PlatformAction::FetchPage => {
+                let page = web_fetch::fetch_page(services, parse_arguments(arguments)?).await?;
                 return Ok(PlatformAnswer::Text(page));
             }
-            (Some(OwnTool::Browser), "screenshot") => {
-                return browser::screenshot(services, arguments::read(arguments)?).await;
-            }
-            _ => {
-                return Err(PlatformError::UnknownAction {
-                    tool: id.to_string(),
-                    action: action.to_string(),
-                });
+            PlatformAction::TakeScreenshot => {
+                return browser::take_screenshot(services, parse_arguments(arguments)?).await;
             }
         };
         Ok(PlatformAnswer::Json(answer))
     }
 }
 
-/// The tools of this crate.
+/// The actions of the tools in this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OwnTool {
-    AgentState,
-    SubmitFeedback,
-    ContextQuery,
-    ContextExplain,
-    IcpScorer,
-    WebFetch,
-    Browser,
+enum PlatformAction {
+    GetValue,
+    SetValue,
+    DeleteValue,
+    ListKeys,
+    SubmitReport,
+    QueryFacts,
+    ExplainClaim,
+    ScoreCompanies,
+    FetchPage,
+    TakeScreenshot,
 }
 
-impl OwnTool {
-    const ALL: [Self; 7] = [
-        Self::AgentState,
-        Self::SubmitFeedback,
-        Self::ContextQuery,
-        Self::ContextExplain,
-        Self::IcpScorer,
-        Self::WebFetch,
-        Self::Browser,
+impl PlatformAction {
+    /// Each action with its tool and its name in the tool file.
+    const ALL: [(&str, &str, Self); 10] = [
+        ("agent-state", "get", Self::GetValue),
+        ("agent-state", "set", Self::SetValue),
+        ("agent-state", "delete", Self::DeleteValue),
+        ("agent-state", "list", Self::ListKeys),
+        ("submit-feedback", "submit", Self::SubmitReport),
+        ("context-query", "query", Self::QueryFacts),
+        ("context-explain", "explain", Self::ExplainClaim),
+        ("icp-scorer", "score", Self::ScoreCompanies),
+        ("web-fetch", "fetch", Self::FetchPage),
+        ("browser", "screenshot", Self::TakeScreenshot),
     ];
 
-    fn of(id: &ToolId) -> Option<Self> {
-        Self::ALL.into_iter().find(|tool| tool.id() == id.as_str())
-    }
-
-    fn id(self) -> &'static str {
-        match self {
-            Self::AgentState => "agent-state",
-            Self::SubmitFeedback => "submit-feedback",
-            Self::ContextQuery => "context-query",
-            Self::ContextExplain => "context-explain",
-            Self::IcpScorer => "icp-scorer",
-            Self::WebFetch => "web-fetch",
-            Self::Browser => "browser",
-        }
+    fn find(id: &ToolId, action: &ActionName) -> Result<Self, PlatformError> {
+        let mut all = Self::ALL.into_iter();
+        all.find(|(tool, name, _)| *tool == id.as_str() && *name == action.as_str())
+            .map(|(_, _, action)| action)
+            .ok_or_else(|| PlatformError::UnknownAction {
+                tool: id.to_string(),
+                action: action.to_string(),
+            })
     }
 }
 

@@ -1,28 +1,28 @@
-//! Moments as people and models read and write them.
+//! Formats and parses timestamps for people and models.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use kitbag_domain::Timestamp;
 
 /// Returns the moment as RFC 3339 text in UTC.
-pub(crate) fn written(at: Timestamp) -> String {
+pub(crate) fn to_rfc3339(at: Timestamp) -> String {
     let moment = jiff::Timestamp::from_millisecond(at.0);
     moment.map_or_else(|_| at.0.to_string(), |moment| moment.to_string())
 }
 
-/// Reads an RFC 3339 moment, or a day, which begins at midnight in UTC.
-pub(crate) fn read(text: &str) -> Option<Timestamp> {
-    let moment = text.parse().ok().or_else(|| begins(text.parse().ok()?))?;
+/// Parses an RFC 3339 timestamp, or a day, which means midnight UTC.
+pub(crate) fn parse_moment(text: &str) -> Option<Timestamp> {
+    let moment = text.parse().ok().or_else(|| start_of_day(text.parse().ok()?))?;
     Some(Timestamp(moment.as_millisecond()))
 }
 
-fn begins(day: Date) -> Option<jiff::Timestamp> {
+fn start_of_day(day: Date) -> Option<jiff::Timestamp> {
     let zoned = day.to_zoned(TimeZone::UTC).ok()?;
     Some(zoned.timestamp())
 }
 
 /// Returns the day of the moment in UTC.
-pub(crate) fn day(at: Timestamp) -> Date {
+pub(crate) fn utc_day(at: Timestamp) -> Date {
     let moment = jiff::Timestamp::from_millisecond(at.0).unwrap_or_default();
     moment.to_zoned(TimeZone::UTC).date()
 }
@@ -39,7 +39,7 @@ mod tests {
             ("yesterday", None),
             ("2026-02-30", None),
         ] {
-            assert_eq!(read(text).map(written).as_deref(), again, "{text}");
+            assert_eq!(parse_moment(text).map(to_rfc3339).as_deref(), again, "{text}");
         }
     }
 }

@@ -26,7 +26,7 @@ pub struct Network(IpNet);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{address} is {kind}")]
-pub struct RefusedAddress {
+pub struct AddressDenial {
     pub address: IpAddr,
     pub kind: AddressKind,
 }
@@ -53,48 +53,48 @@ pub enum AddressKind {
 }
 
 impl AddressRules {
-    pub fn check(&self, address: IpAddr) -> Result<(), RefusedAddress> {
-        let inner = embedded(address).map(IpAddr::V4);
-        if self.names(address) || inner.is_some_and(|inner| self.names(inner)) {
+    pub fn check(&self, address: IpAddr) -> Result<(), AddressDenial> {
+        let inner = embedded_v4(address).map(IpAddr::V4);
+        if self.is_named(address) || inner.is_some_and(|inner| self.is_named(inner)) {
             return Ok(());
         }
-        match kind(address) {
+        match special_kind(address) {
             Some(kind) if !(self.private && kind.is_private()) => {
-                Err(RefusedAddress { address, kind })
+                Err(AddressDenial { address, kind })
             }
             _ => Ok(()),
         }
     }
 
     /// True if the operator named a network that has this address.
-    fn names(&self, address: IpAddr) -> bool {
+    fn is_named(&self, address: IpAddr) -> bool {
         let mut networks = self.networks.iter();
         networks.any(|network| network.0.contains(&address))
     }
 }
 
 /// Returns the kind of the address, or of the one it is translated to on the way.
-fn kind(address: IpAddr) -> Option<AddressKind> {
+fn special_kind(address: IpAddr) -> Option<AddressKind> {
     match address {
-        IpAddr::V4(address) => kind_v4(address),
+        IpAddr::V4(address) => special_kind_v4(address),
         // These two look like an embedded 0.0.0.0 and 0.0.0.1.
         IpAddr::V6(Ipv6Addr::UNSPECIFIED) => Some(AddressKind::Unspecified),
         IpAddr::V6(Ipv6Addr::LOCALHOST) => Some(AddressKind::Loopback),
-        IpAddr::V6(six) => match embedded(address) {
-            Some(four) => kind_v4(four),
-            None => kind_v6(six),
+        IpAddr::V6(six) => match embedded_v4(address) {
+            Some(four) => special_kind_v4(four),
+            None => special_kind_v6(six),
         },
     }
 }
 
-fn kind_v4(address: Ipv4Addr) -> Option<AddressKind> {
+fn special_kind_v4(address: Ipv4Addr) -> Option<AddressKind> {
     V4.iter()
         .find(|(network, _)| network.contains(&address))
         .map(|(_, kind)| *kind)
 }
 
 /// Only 2000::/3 is handed out, so all addresses outside of it are special.
-fn kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
+fn special_kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
     let special = V6
         .iter()
         .find(|(network, _)| network.contains(&address))
@@ -104,7 +104,7 @@ fn kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
 
 /// Returns the IPv4 address inside an IPv6 one, in the ways that routers and gateways translate
 /// them.
-fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
+fn embedded_v4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
     };
@@ -116,12 +116,12 @@ fn embedded(address: IpAddr) -> Option<Ipv4Addr> {
         // 6to4.
         | [0x2002, high, low, ..]
         // ISATAP, under any prefix.
-        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(joined(high, low)),
+        | [_, _, _, _, 0 | 0x200, 0x5efe, high, low] => Some(join_segments(high, low)),
         _ => None,
     }
 }
 
-fn joined(high: u16, low: u16) -> Ipv4Addr {
+fn join_segments(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
 }
 

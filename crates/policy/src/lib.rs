@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 
-pub use address::{AddressRules, Network, NetworkError, RefusedAddress};
+pub use address::{AddressRules, Network, NetworkError, AddressDenial};
 pub use pattern::{Pattern, PatternError};
 pub use rules::{CodeWrites, RuleText, Rules};
 use rules::{RuleRefusal, RuleSubject};
@@ -58,7 +58,7 @@ impl Policy {
 
     /// True if keys of this tenant may be used at all. The tenant of the person at this machine
     /// needs no table.
-    pub fn knows(&self, tenant: &Tenant) -> bool {
+    pub fn is_known_tenant(&self, tenant: &Tenant) -> bool {
         self.unknown == UnknownTenants::Allow
             || *tenant == Tenant::local()
             || self.tenants.contains_key(tenant)
@@ -66,9 +66,9 @@ impl Policy {
 
     /// Returns the reason why this caller may use nothing at all, if the configuration does not
     /// name its tenant.
-    pub fn unknown_tenant(&self, caller: &Caller) -> Option<String> {
+    pub fn unknown_tenant_reason(&self, caller: &Caller) -> Option<String> {
         let tenant = &caller.tenant;
-        (!caller.is_local() && !self.knows(tenant)).then(|| {
+        (!caller.is_local() && !self.is_known_tenant(tenant)).then(|| {
             format!(
                 "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}] to the \
                  configuration of the gateway, which may be empty, or set `unknown = \"allow\"` under [tenants]"
@@ -77,17 +77,17 @@ impl Policy {
     }
 
     pub fn decide(&self, caller: &Caller, capability: &Capability) -> Decision {
-        if let Some(reason) = self.unknown_tenant(caller) {
+        if let Some(reason) = self.unknown_tenant_reason(caller) {
             return Decision::Deny(reason);
         }
         match self.refusal(caller, &RuleSubject::capability(capability)) {
             None => Decision::Allow,
-            Some((owner, refusal)) => Decision::Deny(explain(caller, capability, owner, &refusal)),
+            Some((owner, refusal)) => Decision::Deny(explain_denial(caller, capability, owner, &refusal)),
         }
     }
 
-    pub fn visible(&self, caller: &Caller, capability: &Capability) -> bool {
-        self.unknown_tenant(caller).is_none()
+    pub fn is_visible(&self, caller: &Caller, capability: &Capability) -> bool {
+        self.unknown_tenant_reason(caller).is_none()
             && self
                 .refusal(caller, &RuleSubject::capability(capability))
                 .is_none()
@@ -95,8 +95,8 @@ impl Policy {
 
     /// True if the caller may know of the server at all. [`visible`](Self::visible) decides about
     /// each of its tools.
-    pub fn server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.unknown_tenant(caller).is_none()
+    pub fn is_server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
+        self.unknown_tenant_reason(caller).is_none()
             && self.refusal(caller, &RuleSubject::server(server)).is_none()
     }
 
@@ -136,7 +136,7 @@ enum RuleOwner {
     Tenant,
 }
 
-fn explain(
+fn explain_denial(
     caller: &Caller,
     capability: &Capability,
     owner: RuleOwner,
@@ -149,15 +149,15 @@ fn explain(
         RuleOwner::Default => "the rules for every tenant",
         RuleOwner::Tenant => "the rules of this tenant",
     };
-    let why = reason(refusal);
+    let why = denial_reason(refusal);
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }
 
 /// Returns the rest of a sentence that begins with the owner of the rule.
-fn reason(refusal: &RuleRefusal<'_>) -> String {
+fn denial_reason(refusal: &RuleRefusal<'_>) -> String {
     match refusal {
         RuleRefusal::Denied { pattern } => format!("deny `{pattern}`"),
-        RuleRefusal::NotAllowed { patterns } => format!("allow only {}", listed(patterns)),
+        RuleRefusal::NotAllowed { patterns } => format!("allow only {}", quote_list(patterns)),
         RuleRefusal::Evasive(Evasion::DotSegments) => {
             "permit no `.` and `..` as steps of it".to_owned()
         }
@@ -168,7 +168,7 @@ fn reason(refusal: &RuleRefusal<'_>) -> String {
     }
 }
 
-fn listed(patterns: &[&str]) -> String {
+fn quote_list(patterns: &[&str]) -> String {
     patterns
         .iter()
         .map(|pattern| format!("`{pattern}`"))
@@ -243,7 +243,7 @@ mod tests {
         for item in WORLD {
             let decision = policy.decide(&caller, &capability(item));
             assert_eq!(
-                policy.visible(&caller, &capability(item)),
+                policy.is_visible(&caller, &capability(item)),
                 decision == Decision::Allow,
                 "{item}"
             );
@@ -335,7 +335,7 @@ mod tests {
     fn a_server_is_hidden_by_server_rules_only() {
         let policy = policy("-server:mail -tool:github/* | +server:git*");
         let sees = |tenant: &str, server: &str| {
-            policy.server_visible(&caller(tenant), &server.parse().unwrap())
+            policy.is_server_visible(&caller(tenant), &server.parse().unwrap())
         };
         assert!(sees("acme", "github") && !sees("acme", "mail") && !sees("acme", "files"));
         assert!(sees("globex", "github") && !sees("globex", "mail") && sees("globex", "files"));
@@ -346,9 +346,9 @@ mod tests {
         let of = |tenant: &str| Caller::user(tenant.parse().unwrap(), KeyId("3f9c1a20".to_owned()));
         let mail = capability("mail/send");
         let check = |policy: &Policy, caller: &Caller, expected: bool| {
-            assert_eq!(policy.visible(caller, &mail), expected, "{caller:?}");
+            assert_eq!(policy.is_visible(caller, &mail), expected, "{caller:?}");
             assert_eq!(
-                policy.server_visible(caller, &mail.server),
+                policy.is_server_visible(caller, &mail.server),
                 expected,
                 "{caller:?}"
             );
@@ -358,7 +358,7 @@ mod tests {
                 "{caller:?}"
             );
             assert_eq!(
-                policy.unknown_tenant(caller).is_none(),
+                policy.unknown_tenant_reason(caller).is_none(),
                 expected,
                 "{caller:?}"
             );
@@ -368,7 +368,7 @@ mod tests {
         check(&denying, &of("ghost"), false);
         check(&denying, &of("local"), true);
         check(&denying, &Caller::local(), true);
-        let Some(reason) = denying.unknown_tenant(&of("ghost")) else {
+        let Some(reason) = denying.unknown_tenant_reason(&of("ghost")) else {
             panic!("it is refused")
         };
         assert!(

@@ -36,17 +36,17 @@ impl PatternError {
 
 impl Pattern {
     /// Compiles a pattern for names without a `/`: of servers, of clients.
-    pub fn name(text: &str) -> Result<Self, PatternError> {
+    pub fn for_names(text: &str) -> Result<Self, PatternError> {
         // Such a pattern can never match, and a deny rule that never matches protects nothing.
         if text.contains('/') {
             let reason = "a server has no `/` in its name; to choose tools, use a tool list";
             return Err(PatternError::new(text, reason));
         }
-        Self::any(text)
+        Self::for_any_text(text)
     }
 
     /// Compiles a pattern for `<server>/<tool>`.
-    pub fn tool(text: &str) -> Result<Self, PatternError> {
+    pub fn for_tools(text: &str) -> Result<Self, PatternError> {
         // `delete_*` would mean "servers whose name begins with delete_", which an operator hardly
         // ever means.
         let is_anchored = text.contains('/') || text.starts_with('*');
@@ -56,17 +56,17 @@ impl Pattern {
             return Err(PatternError::new(text, reason));
         }
         Ok(Self {
-            folded: glob(&folded(text)).ok().map(|glob| glob.compile_matcher()),
-            ..Self::any(text)?
+            folded: build_glob(&fold_pattern(text)).ok().map(|glob| glob.compile_matcher()),
+            ..Self::for_any_text(text)?
         })
     }
 
     /// Compiles a pattern for text of any kind.
-    pub fn any(text: &str) -> Result<Self, PatternError> {
+    pub fn for_any_text(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::new(text, "it is empty"));
         }
-        let glob = glob(text).map_err(|error| PatternError::new(text, error.kind().to_string()))?;
+        let glob = build_glob(text).map_err(|error| PatternError::new(text, error.kind().to_string()))?;
         Ok(Self {
             exact: glob.compile_matcher(),
             folded: None,
@@ -85,7 +85,7 @@ impl Pattern {
     }
 
     /// True if a tool pattern may match a tool of this server.
-    pub(crate) fn concerns(&self, server: &str) -> bool {
+    pub(crate) fn may_match_server(&self, server: &str) -> bool {
         let Some((named, _)) = self.as_str().split_once('/') else {
             return true;
         };
@@ -93,8 +93,8 @@ impl Pattern {
     }
 
     /// True if a tool pattern matches the capability.
-    pub fn covers(&self, capability: &Capability) -> bool {
-        self.matches(&path(capability))
+    pub fn matches_capability(&self, capability: &Capability) -> bool {
+        self.matches(&tool_path(capability))
     }
 
     pub fn as_str(&self) -> &str {
@@ -102,7 +102,7 @@ impl Pattern {
     }
 }
 
-fn glob(text: &str) -> Result<Glob, globset::Error> {
+fn build_glob(text: &str) -> Result<Glob, globset::Error> {
     GlobBuilder::new(text)
         .literal_separator(false)
         .backslash_escape(true)
@@ -111,7 +111,7 @@ fn glob(text: &str) -> Result<Glob, globset::Error> {
 
 /// Returns a tool pattern in the form that readings of names have. The name of a server has one
 /// spelling; the names of its tools and resources may have many.
-fn folded(text: &str) -> String {
+fn fold_pattern(text: &str) -> String {
     match text.split_once('/') {
         Some((server, name)) => {
             let name = spelling::pattern(name);
@@ -122,6 +122,6 @@ fn folded(text: &str) -> String {
 }
 
 /// Returns the text that a tool pattern is matched against.
-pub(crate) fn path(capability: &Capability) -> String {
+pub(crate) fn tool_path(capability: &Capability) -> String {
     format!("{}/{}", capability.server, capability.name)
 }

@@ -8,26 +8,26 @@ use crate::rules::Rules;
 
 impl Policy {
     /// True if any rule for this caller is about single tools, prompts or resources.
-    pub fn judges_tools(&self, caller: &Caller) -> bool {
-        self.rules_for(caller).any(Rules::judges_tools)
+    pub fn has_tool_rules(&self, caller: &Caller) -> bool {
+        self.rules_for(caller).any(Rules::has_tool_rules)
     }
 
     /// True if the rules may permit something that the server could offer. It errs on the side of
     /// yes: only the tools themselves tell exactly.
     pub fn may_reach(&self, caller: &Caller, server: &ServerName) -> bool {
-        self.server_visible(caller, server)
+        self.is_server_visible(caller, server)
             && self.rules_for(caller).all(|rules| rules.may_reach(server))
     }
 }
 
 /// True if a deny pattern leaves nothing of a server. The text that it is matched against begins
 /// with the server's name and a slash, and a star at its end matches any rest.
-pub(crate) fn covers_all_of(pattern: &Pattern, server: &ServerName) -> bool {
+pub(crate) fn matches_all_of_server(pattern: &Pattern, server: &ServerName) -> bool {
     pattern.as_str().ends_with('*') && pattern.matches(&format!("{server}/"))
 }
 
 /// True if an allow pattern can match anything of a server.
-pub(crate) fn may_cover_some_of(pattern: &Pattern, server: &ServerName) -> bool {
+pub(crate) fn may_match_some_of_server(pattern: &Pattern, server: &ServerName) -> bool {
     let text = pattern.as_str();
     let literal = text
         .find(['*', '?', '[', '{', '\\', '/'])
@@ -62,7 +62,7 @@ mod tests {
             .collect();
         assert_eq!(found, reached, "allow {allow:?}, deny {deny:?}");
         assert_eq!(
-            policy.judges_tools(&Caller::local()),
+            policy.has_tool_rules(&Caller::local()),
             !(allow.is_empty() && deny.is_empty())
         );
     }

@@ -4,8 +4,8 @@ use std::cell::OnceCell;
 
 use kitbag_domain::{Capability, Kind, ServerName};
 
-use crate::pattern::{Pattern, PatternError, path};
-use crate::reach::{covers_all_of, may_cover_some_of};
+use crate::pattern::{Pattern, PatternError, tool_path};
+use crate::reach::{matches_all_of_server, may_match_some_of_server};
 use crate::spelling::{Evasion, Readings};
 
 /// The rules as they stand in the configuration.
@@ -48,12 +48,12 @@ impl Rules {
     pub fn compile(text: &RuleText) -> Result<Self, PatternError> {
         Ok(Self {
             servers: AllowDenyLists {
-                allow: patterns(&text.allow_servers, Pattern::name)?,
-                deny: patterns(&text.deny_servers, Pattern::name)?,
+                allow: patterns(&text.allow_servers, Pattern::for_names)?,
+                deny: patterns(&text.deny_servers, Pattern::for_names)?,
             },
             tools: AllowDenyLists {
-                allow: patterns(&text.allow_tools, Pattern::tool)?,
-                deny: patterns(&text.deny_tools, Pattern::tool)?,
+                allow: patterns(&text.allow_tools, Pattern::for_tools)?,
+                deny: patterns(&text.deny_tools, Pattern::for_tools)?,
             },
             code_writes: text.code_writes,
         })
@@ -73,17 +73,17 @@ impl Rules {
             })
     }
 
-    pub(crate) fn judges_tools(&self) -> bool {
+    pub(crate) fn has_tool_rules(&self) -> bool {
         !(self.tools.allow.is_empty() && self.tools.deny.is_empty())
     }
 
     pub(crate) fn may_reach(&self, server: &ServerName) -> bool {
         let AllowDenyLists { allow, deny } = &self.tools;
-        !deny.iter().any(|pattern| covers_all_of(pattern, server))
+        !deny.iter().any(|pattern| matches_all_of_server(pattern, server))
             && (allow.is_empty()
                 || allow
                     .iter()
-                    .any(|pattern| may_cover_some_of(pattern, server)))
+                    .any(|pattern| may_match_some_of_server(pattern, server)))
     }
 }
 
@@ -110,7 +110,7 @@ impl<'a> RuleSubject<'a> {
         let name = capability.name.as_str();
         let spelt = (capability.kind == Kind::Resource || is_request(name)).then_some(name);
         Self {
-            path: Some(path(capability)),
+            path: Some(tool_path(capability)),
             spelt,
             ..Self::server(&capability.server)
         }
@@ -171,7 +171,7 @@ impl AllowDenyLists {
     /// with is refused if there are rules about its server.
     fn deny_readings(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
         let mut rules = self.deny.iter().chain(&self.allow);
-        rules.find(|pattern| pattern.concerns(subject.server))?;
+        rules.find(|pattern| pattern.may_match_server(subject.server))?;
         let readings = subject.readings()?;
         let hit = self
             .deny

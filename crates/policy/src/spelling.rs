@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -110,7 +110,7 @@ fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
 
 /// Readers of URLs drop tabs and line breaks wherever they stand, and spaces around the whole.
 fn folded(text: &str) -> String {
-    let kept: String = visible(text).chars().filter(|c| !c.is_control()).collect();
+    let kept: String = strip_invisible(text).chars().filter(|c| !c.is_control()).collect();
     kept.trim()
         .nfkc()
         .collect::<String>()

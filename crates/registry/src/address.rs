@@ -7,22 +7,22 @@ use crate::plan::PlanError;
 use crate::server::Package;
 
 /// Returns the name of the package for its runner, version included.
-pub(crate) fn address(package: &Package, kind: RunKind) -> Result<String, PlanError> {
+pub(crate) fn package_name(package: &Package, kind: RunKind) -> Result<String, PlanError> {
     let version = package.version.as_deref();
     let version = version.filter(|version| !version.is_empty());
     check_word(&package.identifier)?;
     version.map_or(Ok(()), check_word)?;
-    let host = host_of(package);
+    let host = registry_host(package);
     if kind == RunKind::Oci {
-        return Ok(image(&package.identifier, version, host.as_deref()));
+        return Ok(image_name(&package.identifier, version, host.as_deref()));
     }
     match host {
-        Some(host) if !is_usual(&host, kind) => Err(PlanError::Elsewhere { host }),
-        _ => Ok(versioned(&package.identifier, version, kind)),
+        Some(host) if !is_default_host(&host, kind) => Err(PlanError::Elsewhere { host }),
+        _ => Ok(with_version(&package.identifier, version, kind)),
     }
 }
 
-fn versioned(identifier: &str, version: Option<&str>, kind: RunKind) -> String {
+fn with_version(identifier: &str, version: Option<&str>, kind: RunKind) -> String {
     let separator = if kind == RunKind::Pypi { "==" } else { "@" };
     match version {
         Some(version) => format!("{identifier}{separator}{version}"),
@@ -41,13 +41,13 @@ fn check_word(word: &str) -> Result<(), PlanError> {
     Ok(())
 }
 
-fn host_of(package: &Package) -> Option<String> {
+fn registry_host(package: &Package) -> Option<String> {
     let url = Url::parse(package.registry_base_url.as_deref()?).ok()?;
     url.host_str().map(str::to_owned)
 }
 
 /// True if the runner looks there without an option.
-fn is_usual(host: &str, kind: RunKind) -> bool {
+fn is_default_host(host: &str, kind: RunKind) -> bool {
     let usual = if kind == RunKind::Npm {
         "npmjs"
     } else {
@@ -58,7 +58,7 @@ fn is_usual(host: &str, kind: RunKind) -> bool {
 
 /// Returns the name of an image with its host and its tag, also where the author wrote them into
 /// the identifier.
-fn image(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
+fn image_name(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
     let host = host.filter(|host| !has_host(identifier) && !is_docker_hub(host));
     let host = host.map(|host| format!("{host}/")).unwrap_or_default();
     let last = identifier.rsplit('/').next().unwrap_or_default();
@@ -89,7 +89,7 @@ mod tests {
         let package = json!({
             "registryType": kind.name(), "registryBaseUrl": host, "identifier": identifier, "version": version,
         });
-        let found = address(&serde_json::from_value(package).unwrap(), kind);
+        let found = package_name(&serde_json::from_value(package).unwrap(), kind);
         assert_eq!(found.unwrap_or_else(|error| error.to_string()), expected);
     }
 

@@ -49,8 +49,8 @@ pub fn choose(
     wanted: Option<RunKind>,
     on_path: impl Fn(&str) -> bool,
 ) -> Result<RunPlan, ChoiceError> {
-    let offered = kinds(server);
-    let plans = plans(server).filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind));
+    let offered = offered_kinds(server);
+    let plans = all_plans(server).filter(|(kind, _)| wanted.is_none_or(|wanted| wanted == *kind));
     let (mut usable, mut useless) = (Vec::new(), None);
     for (_, plan) in plans {
         match plan {
@@ -62,10 +62,10 @@ pub fn choose(
     let best = usable
         .into_iter()
         .min_by_key(|plan| (!plan.program().is_none_or(&on_path), plan.kind));
-    best.ok_or_else(|| nothing(useless, wanted, offered))
+    best.ok_or_else(|| choice_error(useless, wanted, offered))
 }
 
-fn nothing(
+fn choice_error(
     useless: Option<PlanError>,
     wanted: Option<RunKind>,
     offered: Vec<RunKind>,
@@ -78,12 +78,12 @@ fn nothing(
 }
 
 /// Returns the kinds of ways that an entry offers, each once.
-pub fn kinds(server: &RegistryServer) -> Vec<RunKind> {
+pub fn offered_kinds(server: &RegistryServer) -> Vec<RunKind> {
     let remote = server.remotes.first().map(|_| RunKind::Remote);
     let mut kinds: Vec<_> = server
         .packages
         .iter()
-        .map(RunKind::of)
+        .map(RunKind::for_package)
         .chain(remote)
         .collect();
     kinds.sort_unstable();
@@ -91,20 +91,20 @@ pub fn kinds(server: &RegistryServer) -> Vec<RunKind> {
     kinds
 }
 
-fn plans(server: &RegistryServer) -> impl Iterator<Item = (RunKind, Result<RunPlan, PlanError>)> {
+fn all_plans(server: &RegistryServer) -> impl Iterator<Item = (RunKind, Result<RunPlan, PlanError>)> {
     let packages = server.packages.iter().map(package_plan);
     // The newer transport comes first.
-    let newer = remotes(server, RemoteKind::StreamableHttp);
-    let remotes = newer.chain(remotes(server, RemoteKind::Sse));
-    packages.chain(remotes.map(|remote| (RunKind::Remote, Ok(RunPlan::of_remote(remote)))))
+    let newer = remotes_of_kind(server, RemoteKind::StreamableHttp);
+    let remotes = newer.chain(remotes_of_kind(server, RemoteKind::Sse));
+    packages.chain(remotes.map(|remote| (RunKind::Remote, Ok(RunPlan::for_remote(remote)))))
 }
 
 fn package_plan(package: &Package) -> (RunKind, Result<RunPlan, PlanError>) {
-    let kind = RunKind::of(package);
-    (kind, RunPlan::of_package(package, kind))
+    let kind = RunKind::for_package(package);
+    (kind, RunPlan::for_package(package, kind))
 }
 
-fn remotes(server: &RegistryServer, kind: RemoteKind) -> impl Iterator<Item = &RegistryRemote> {
+fn remotes_of_kind(server: &RegistryServer, kind: RemoteKind) -> impl Iterator<Item = &RegistryRemote> {
     let remotes = server.remotes.iter();
     remotes.filter(move |remote| remote.kind == kind)
 }
@@ -122,7 +122,7 @@ impl RunKind {
         }
     }
 
-    fn of(package: &Package) -> Self {
+    fn for_package(package: &Package) -> Self {
         match package.registry_type.as_str() {
             "npm" => Self::Npm,
             "pypi" => Self::Pypi,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use kitbag_fetch::{BodyError, cause, client, retry_after};
+use kitbag_fetch::{BodyError, describe_error, client, retry_after};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use url::Url;
@@ -10,28 +10,28 @@ use url::Url;
 use crate::entry::{EntryPage, RegistryEntry};
 use crate::error::RegistryError;
 use crate::name::EntryName;
-use crate::rank::{rank, words};
+use crate::rank::{rank_entries, split_words};
 
 #[derive(Debug, Clone)]
 pub struct Registry {
     http: reqwest::Client,
     base: Url,
     /// The address without anything that could be a secret.
-    place: String,
+    display_url: String,
 }
 
 /// The most entries that a registry returns for one request.
 const PER_PAGE: usize = 100;
 /// Beyond these, a search is too vague to be ranked by reading on.
-const PAGES: usize = 3;
+const MAX_PAGES: usize = 3;
 /// A person waits for the answer at the terminal.
-const PATIENCE: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Some hundred times the size of a usual page.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Characters of a message of the registry that fit into an error.
 const MAX_MESSAGE: usize = 200;
 /// The number of names that an error suggests.
-const NEAR: usize = 3;
+const MAX_SUGGESTIONS: usize = 3;
 /// Encodes all characters but these in a step of a path.
 const STEP: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -43,67 +43,71 @@ impl Registry {
     /// The registry of the MCP project.
     pub const OFFICIAL: &str = "https://registry.modelcontextprotocol.io";
 
-    pub fn at(base: Url) -> Self {
+    pub fn new(base: Url) -> Self {
         let http = client()
             // No redirect may lead to plain HTTP, where an attacker could change the answer.
             .https_only(base.scheme() == "https")
             .build()
             .expect("the client is built from constants");
         let origin = base.origin().ascii_serialization();
-        let place = format!("{origin}{}", base.path().trim_end_matches('/'));
-        Self { http, base, place }
+        let display_url = format!("{origin}{}", base.path().trim_end_matches('/'));
+        Self {
+            http,
+            base,
+            display_url,
+        }
     }
 
-    pub fn place(&self) -> &str {
-        &self.place
+    pub fn display_url(&self) -> &str {
+        &self.display_url
     }
 
     /// Returns the servers that fit a text, best first. If no name contains all of it, its words are
     /// looked for one by one.
-    pub async fn find(&self, text: &str) -> Result<Vec<RegistryEntry>, RegistryError> {
-        let mut entries = self.search(text.trim(), PAGES).await?;
-        let words = words(text);
+    pub async fn find_servers(&self, text: &str) -> Result<Vec<RegistryEntry>, RegistryError> {
+        let mut entries = self.search_names(text.trim(), MAX_PAGES).await?;
+        let words = split_words(text);
         if entries.is_empty() && words.len() > 1 {
             // Two letters are in half of all names.
             for word in words.iter().filter(|word| word.chars().count() > 2) {
-                entries.extend(self.search(word, 1).await?);
+                entries.extend(self.search_names(word, 1).await?);
             }
         }
-        Ok(rank(entries, text))
+        Ok(rank_entries(entries, text))
     }
 
     /// Returns the latest version of a server, or the one that is named.
-    pub async fn entry(
+    pub async fn fetch_entry(
         &self,
         name: &EntryName,
         version: Option<&str>,
     ) -> Result<RegistryEntry, RegistryError> {
-        match self.get(&entry_path(name, version), &[]).await {
-            Ok(body) => RegistryEntry::read(&body).map_err(|error| self.unreadable(&error)),
+        match self.get_with_timeout(&entry_path(name, version), &[]).await {
+            Ok(body) => RegistryEntry::from_json(&body).map_err(|error| self.unreadable_error(&error)),
             Err(RegistryError::Refused { status: 404, .. }) => {
-                Err(self.missing(name, version).await)
+                Err(self.missing_error(name, version).await)
             }
             Err(error) => Err(error),
         }
     }
 
     /// Returns the one server that has this short name.
-    pub async fn named(&self, short: &str) -> Result<RegistryEntry, RegistryError> {
-        let found = self.find(short).await?;
+    pub async fn find_by_short_name(&self, short: &str) -> Result<RegistryEntry, RegistryError> {
+        let found = self.find_servers(short).await?;
         let mut fitting = found
             .iter()
             .filter(|entry| entry.server.name.short().eq_ignore_ascii_case(short));
         match (fitting.next(), fitting.next()) {
             (Some(entry), None) => Ok(entry.clone()),
-            _ => Err(self.unknown(short, &found)),
+            _ => Err(self.unknown_server_error(short, &found)),
         }
     }
 
-    async fn search(&self, text: &str, pages: usize) -> Result<Vec<RegistryEntry>, RegistryError> {
+    async fn search_names(&self, text: &str, pages: usize) -> Result<Vec<RegistryEntry>, RegistryError> {
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..pages {
-            let page = self.page(text, cursor.as_deref()).await?;
+            let page = self.fetch_page(text, cursor.as_deref()).await?;
             entries.extend(page.entries);
             match page.next {
                 Some(next) => cursor = Some(next),
@@ -113,52 +117,52 @@ impl Registry {
         Ok(entries)
     }
 
-    async fn page(&self, text: &str, cursor: Option<&str>) -> Result<EntryPage, RegistryError> {
+    async fn fetch_page(&self, text: &str, cursor: Option<&str>) -> Result<EntryPage, RegistryError> {
         let limit = PER_PAGE.to_string();
         let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
-        let body = self.get("", &query).await?;
-        EntryPage::read(&body).map_err(|error| self.unreadable(&error))
+        let body = self.get_with_timeout("", &query).await?;
+        EntryPage::from_json(&body).map_err(|error| self.unreadable_error(&error))
     }
 
     /// Finds out whether the server or the version is missing, and which names are similar.
-    async fn missing(&self, name: &EntryName, version: Option<&str>) -> RegistryError {
+    async fn missing_error(&self, name: &EntryName, version: Option<&str>) -> RegistryError {
         // The refusal is what counts; that a search fails, too, would add nothing.
-        let found = self.find(name.short()).await.unwrap_or_default();
+        let found = self.find_servers(name.short()).await.unwrap_or_default();
         match version {
             Some(version) if found.iter().any(|entry| entry.server.name == *name) => {
                 RegistryError::NoSuchVersion {
-                    place: self.place.clone(),
+                    url: self.display_url.clone(),
                     name: name.clone(),
                     version: version.to_owned(),
                 }
             }
-            _ => self.unknown(name.as_str(), &found),
+            _ => self.unknown_server_error(name.as_str(), &found),
         }
     }
 
-    fn unknown(&self, name: &str, found: &[RegistryEntry]) -> RegistryError {
-        let near = found.iter().take(NEAR);
+    fn unknown_server_error(&self, name: &str, found: &[RegistryEntry]) -> RegistryError {
+        let near = found.iter().take(MAX_SUGGESTIONS);
         let near = near.map(|entry| entry.server.name.clone()).collect();
         RegistryError::NoSuchServer {
-            place: self.place.clone(),
+            url: self.display_url.clone(),
             name: name.to_owned(),
             near,
         }
     }
 
-    async fn get(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, RegistryError> {
-        let asking = self.exchange(self.url(path, query));
-        let answer = tokio::time::timeout(PATIENCE, asking).await;
+    async fn get_with_timeout(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, RegistryError> {
+        let asking = self.send_get(self.build_url(path, query));
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, asking).await;
         answer.unwrap_or_else(|_| {
             Err(RegistryError::TimedOut {
-                place: self.place.clone(),
-                after: PATIENCE,
+                url: self.display_url.clone(),
+                after: REQUEST_TIMEOUT,
             })
         })
     }
 
-    fn url(&self, path: &str, query: &[(&str, &str)]) -> Url {
+    fn build_url(&self, path: &str, query: &[(&str, &str)]) -> Url {
         let mut url = self.base.clone();
         let base = self.base.path().trim_end_matches('/');
         let slash = if path.is_empty() { "" } else { "/" };
@@ -169,46 +173,46 @@ impl Registry {
         url
     }
 
-    async fn exchange(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
+    async fn send_get(&self, url: Url) -> Result<Vec<u8>, RegistryError> {
         let response = self.http.get(url).send().await;
-        let response = response.map_err(|error| self.unreachable(error))?;
+        let response = response.map_err(|error| self.unreachable_error(error))?;
         let (status, again_after) = (
             response.status(),
             retry_after(response.headers(), SystemTime::now()),
         );
-        let body = self.body(response).await?;
+        let body = self.read_body(response).await?;
         if status.is_success() {
             return Ok(body);
         }
-        let place = self.place.clone();
+        let url = self.display_url.clone();
         Err(match status {
-            StatusCode::TOO_MANY_REQUESTS => RegistryError::Busy { place, again_after },
+            StatusCode::TOO_MANY_REQUESTS => RegistryError::Busy { url, again_after },
             status => RegistryError::Refused {
-                place,
+                url,
                 status: status.as_u16(),
-                message: message(&body),
+                message: find_message(&body),
             },
         })
     }
 
-    async fn body(&self, response: reqwest::Response) -> Result<Vec<u8>, RegistryError> {
-        let body = kitbag_fetch::body(response, MAX_ANSWER).await;
+    async fn read_body(&self, response: reqwest::Response) -> Result<Vec<u8>, RegistryError> {
+        let body = kitbag_fetch::read_body(response, MAX_ANSWER).await;
         body.map_err(|error| match error {
-            BodyError::Lost(error) => self.unreachable(error),
-            too_large => self.unreadable(&too_large),
+            BodyError::Lost(error) => self.unreachable_error(error),
+            too_large => self.unreadable_error(&too_large),
         })
     }
 
-    fn unreachable(&self, error: reqwest::Error) -> RegistryError {
+    fn unreachable_error(&self, error: reqwest::Error) -> RegistryError {
         RegistryError::Unreachable {
-            place: self.place.clone(),
-            reason: cause(error),
+            url: self.display_url.clone(),
+            reason: describe_error(error),
         }
     }
 
-    fn unreadable(&self, reason: &impl ToString) -> RegistryError {
+    fn unreadable_error(&self, reason: &impl ToString) -> RegistryError {
         RegistryError::Unreadable {
-            place: self.place.clone(),
+            url: self.display_url.clone(),
             reason: reason.to_string(),
         }
     }
@@ -221,7 +225,7 @@ fn entry_path(name: &EntryName, version: Option<&str>) -> String {
 }
 
 /// Finds the message of the registry, in one of the shapes that are in use.
-fn message(body: &[u8]) -> String {
+fn find_message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let mut keys = ["detail", "error", "message", "title"].iter();
     match keys.find_map(|key| parsed.get(key)?.as_str()) {

@@ -28,7 +28,7 @@ pub(crate) struct EntryPage {
 
 impl EntryPage {
     /// Leaves out entries that cannot be read. An answer of another kind is an error.
-    pub(crate) fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
+    pub(crate) fn from_json(body: &[u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct PageBody {
             servers: Option<Vec<Value>>,
@@ -40,7 +40,7 @@ impl EntryPage {
         let next = page.metadata.get("nextCursor").and_then(Value::as_str);
         Ok(Self {
             entries: items
-                .filter_map(|item| RegistryEntry::of(item).ok())
+                .filter_map(|item| RegistryEntry::from_value(item).ok())
                 .collect(),
             next: next.filter(|cursor| !cursor.is_empty()).map(str::to_owned),
         })
@@ -48,11 +48,11 @@ impl EntryPage {
 }
 
 impl RegistryEntry {
-    pub(crate) fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
-        Self::of(serde_json::from_slice(body)?)
+    pub(crate) fn from_json(body: &[u8]) -> Result<Self, serde_json::Error> {
+        Self::from_value(serde_json::from_slice(body)?)
     }
 
-    fn of(value: Value) -> Result<Self, serde_json::Error> {
+    fn from_value(value: Value) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct Wrapped {
             server: RegistryServer,
@@ -63,7 +63,7 @@ impl RegistryEntry {
         let official = &meta[OFFICIAL];
         Ok(Self {
             server,
-            status: EntryStatus::read(&official["status"]),
+            status: EntryStatus::from_json(&official["status"]),
             message: official["statusMessage"].as_str().map(str::to_owned),
             is_latest: official["isLatest"].as_bool().unwrap_or(false),
         })
@@ -71,7 +71,7 @@ impl RegistryEntry {
 }
 
 impl EntryStatus {
-    fn read(value: &Value) -> Self {
+    fn from_json(value: &Value) -> Self {
         match value.as_str() {
             Some("deprecated") => Self::Deprecated,
             Some("deleted") => Self::Deleted,
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn one_odd_entry_does_not_spoil_the_page() {
-        let page = EntryPage::read(
+        let page = EntryPage::from_json(
             br#"{
               "servers": [
                 { "server": { "name": "a/good", "description": null, "future": {}, "packages": null } },
@@ -136,12 +136,12 @@ mod tests {
         ] {
             let body = format!(r#"{{ "servers": [], "metadata": {metadata} }}"#);
             assert_eq!(
-                EntryPage::read(body.as_bytes()).unwrap().next,
+                EntryPage::from_json(body.as_bytes()).unwrap().next,
                 None,
                 "{metadata}"
             );
         }
-        assert!(EntryPage::read(b"<html>").is_err());
-        assert!(EntryPage::read(b"[]").is_err());
+        assert!(EntryPage::from_json(b"<html>").is_err());
+        assert!(EntryPage::from_json(b"[]").is_err());
     }
 }

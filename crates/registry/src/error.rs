@@ -8,35 +8,35 @@ use crate::name::EntryName;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RegistryError {
-    #[error("the registry {place} cannot be reached: {reason}")]
-    Unreachable { place: String, reason: String },
-    #[error("the registry {place} did not answer within {} seconds", after.as_secs())]
-    TimedOut { place: String, after: Duration },
-    #[error("the registry {place} knows no server `{name}`")]
+    #[error("the registry {url} cannot be reached: {reason}")]
+    Unreachable { url: String, reason: String },
+    #[error("the registry {url} did not answer within {} seconds", after.as_secs())]
+    TimedOut { url: String, after: Duration },
+    #[error("the registry {url} knows no server `{name}`")]
     NoSuchServer {
-        place: String,
+        url: String,
         name: String,
         near: Vec<EntryName>,
     },
-    #[error("the registry {place} knows no version `{version}` of `{name}`")]
+    #[error("the registry {url} knows no version `{version}` of `{name}`")]
     NoSuchVersion {
-        place: String,
+        url: String,
         name: EntryName,
         version: String,
     },
-    #[error("the registry {place} takes no more requests for now (429)")]
+    #[error("the registry {url} takes no more requests for now (429)")]
     Busy {
-        place: String,
+        url: String,
         again_after: Option<Duration>,
     },
-    #[error("the registry {place} answered {status}{message}")]
+    #[error("the registry {url} answered {status}{message}")]
     Refused {
-        place: String,
+        url: String,
         status: u16,
         message: String,
     },
-    #[error("the registry {place} sent something else than servers: {reason}")]
-    Unreadable { place: String, reason: String },
+    #[error("the registry {url} sent something else than servers: {reason}")]
+    Unreadable { url: String, reason: String },
 }
 
 impl Remedy for RegistryError {

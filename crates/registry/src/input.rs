@@ -50,7 +50,7 @@ pub enum WrongAnswer {
 pub struct PlanAnswers(BTreeMap<String, Vec<String>>);
 
 impl PlanAnswers {
-    pub fn give(&mut self, input: &PlanInput, answer: String) -> Result<(), WrongAnswer> {
+    pub fn add(&mut self, input: &PlanInput, answer: String) -> Result<(), WrongAnswer> {
         let answers = self.0.entry(input.name.clone()).or_default();
         if !answers.is_empty() && !input.repeated {
             return Err(WrongAnswer::Twice {
@@ -65,7 +65,7 @@ impl PlanAnswers {
         self.0.contains_key(&input.name)
     }
 
-    pub(crate) fn of(&self, name: &str) -> &[String] {
+    pub(crate) fn get(&self, name: &str) -> &[String] {
         self.0.get(name).map(Vec::as_slice).unwrap_or_default()
     }
 }
@@ -123,18 +123,18 @@ impl PlanInputs {
     /// Returns the name under which the person is asked. The same question is asked once; another
     /// one with the same name gets a number.
     pub(crate) fn add(&mut self, name: &str, facts: &Facts, repeated: bool) -> String {
-        let name = harmless(name);
+        let name = shell_safe_name(name);
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
         let mut names = [name.clone()].into_iter().chain(numbered);
         names
-            .find(|name| self.claim(name, facts, repeated))
+            .find(|name| self.merge_or_insert(name, facts, repeated))
             .expect("there are more numbers than inputs")
     }
 
     /// Returns true if the name was free, or belongs to the same question.
-    fn claim(&mut self, name: &str, facts: &Facts, repeated: bool) -> bool {
+    fn merge_or_insert(&mut self, name: &str, facts: &Facts, repeated: bool) -> bool {
         let Some(input) = self.0.iter_mut().find(|input| input.name == name) else {
-            self.0.push(describe(name, facts, repeated));
+            self.0.push(new_input(name, facts, repeated));
             return true;
         };
         let is_same = input.description == facts.description;
@@ -147,7 +147,7 @@ impl PlanInputs {
 }
 
 /// Replaces what a shell would interpret: people copy commands with these names into a shell.
-fn harmless(name: &str) -> String {
+fn shell_safe_name(name: &str) -> String {
     if name.is_empty() {
         return "value".to_owned();
     }
@@ -157,26 +157,26 @@ fn harmless(name: &str) -> String {
     )
 }
 
-fn describe(name: &str, facts: &Facts, repeated: bool) -> PlanInput {
+fn new_input(name: &str, facts: &Facts, repeated: bool) -> PlanInput {
     PlanInput {
         name: name.to_owned(),
-        description: without_empty(&facts.description),
+        description: non_empty(&facts.description),
         required: facts.is_required,
         secret: facts.is_secret,
         repeated,
         default: facts.default.clone().filter(|text| !text.is_empty()),
         placeholder: facts.placeholder.clone().filter(|text| !text.is_empty()),
         choices: facts.choices.clone(),
-        format: InputFormat::read(facts.format.as_deref()),
+        format: InputFormat::from_name(facts.format.as_deref()),
     }
 }
 
-fn without_empty(text: &Option<String>) -> Option<String> {
+fn non_empty(text: &Option<String>) -> Option<String> {
     text.clone().filter(|text| !text.trim().is_empty())
 }
 
 impl InputFormat {
-    fn read(text: Option<&str>) -> Self {
+    fn from_name(text: Option<&str>) -> Self {
         match text {
             Some("number") => Self::Number,
             Some("boolean") => Self::Boolean,

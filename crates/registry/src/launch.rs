@@ -1,6 +1,6 @@
 //! The command line for a package: the program that runs it, and the order of the words.
 
-use crate::address::address;
+use crate::address::package_name;
 use crate::choose::RunKind;
 use crate::input::PlanInputs;
 use crate::plan::{PlanError, fill_pairs};
@@ -30,7 +30,7 @@ enum CommandWord {
         on_by_default: bool,
     },
     /// Passes a variable on into a container, if it has a value.
-    HandOn {
+    PassVariable {
         variable: String,
     },
 }
@@ -49,22 +49,22 @@ enum Runner {
 }
 
 impl CommandLine {
-    pub(crate) fn of(
+    pub(crate) fn for_package(
         package: &Package,
         kind: RunKind,
         inputs: &mut PlanInputs,
     ) -> Result<Self, PlanError> {
-        let runner = Runner::of(package, kind)?;
-        let name = address(package, kind)?;
+        let runner = Runner::for_package(package, kind)?;
+        let name = package_name(package, kind)?;
         let (variables, plain) = runtime_arguments(package, kind);
-        let runtime = arguments(plain, inputs);
-        let own = arguments(&package.package_arguments, inputs);
+        let runtime = argument_words(plain, inputs);
+        let own = argument_words(&package.package_arguments, inputs);
         let variables = package.environment_variables.iter().chain(&variables);
         let env: Vec<_> = variables
             .map(|variable| variable_text(variable, inputs))
             .collect();
         let variables = env.iter().map(|(variable, _)| variable.clone());
-        let words = runner.words(name, runtime, own, variables);
+        let words = runner.build_words(name, runtime, own, variables);
         Ok(Self {
             command: runner.program(),
             words,
@@ -98,7 +98,7 @@ impl CommandWord {
                 flag.iter().cloned().chain([text.to_string()]).collect()
             }
             Self::Switch { flag, .. } => vec![format!("[{flag}]")],
-            Self::HandOn { variable } => vec!["-e".to_owned(), variable.clone()],
+            Self::PassVariable { variable } => vec!["-e".to_owned(), variable.clone()],
         }
     }
 
@@ -113,10 +113,10 @@ impl CommandWord {
             } => fill_switch(flag, text, *on_by_default, filling)
                 .into_iter()
                 .collect(),
-            Self::HandOn { variable } if env.iter().any(|(name, _)| name == variable) => {
+            Self::PassVariable { variable } if env.iter().any(|(name, _)| name == variable) => {
                 vec!["-e".to_owned(), (filling.literally)(variable)]
             }
-            Self::HandOn { .. } => Vec::new(),
+            Self::PassVariable { .. } => Vec::new(),
         }
     }
 }
@@ -145,7 +145,7 @@ fn fill_switch(
 }
 
 impl Runner {
-    fn of(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
+    fn for_package(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
         let hint = package.runtime_hint.as_deref();
         Ok(match (kind, hint) {
             (RunKind::Npm, Some("bunx")) => Self::Bunx,
@@ -177,7 +177,7 @@ impl Runner {
     }
 
     /// Returns the words after the program: its own, the package, and those of the package.
-    fn words(
+    fn build_words(
         self,
         name: String,
         runtime: Vec<CommandWord>,
@@ -188,7 +188,7 @@ impl Runner {
         let consent = (self == Self::Dnx).then(|| unless_given("--yes", &["-y"], &runtime));
         words.extend(runtime.into_iter().filter(|word| !self.has_usual(word)));
         if self.is_container() {
-            words.extend(variables.map(|variable| CommandWord::HandOn { variable }));
+            words.extend(variables.map(|variable| CommandWord::PassVariable { variable }));
         }
         words.push(CommandWord::Fixed(name));
         words.extend(consent.flatten());
@@ -202,7 +202,7 @@ impl Runner {
 
     /// True for the subcommand of a container, which is among the usual words.
     fn has_usual(self, word: &CommandWord) -> bool {
-        self.is_container() && word.spelt() == Some("run")
+        self.is_container() && word.leading_text() == Some("run")
     }
 
     /// The words that the program needs before all others, unless the author has written them.
@@ -227,7 +227,7 @@ impl Runner {
 
 /// Returns the word unless it is given already, in this or another spelling.
 fn unless_given(word: &str, same: &[&str], given: &[CommandWord]) -> Option<CommandWord> {
-    let mut given = given.iter().filter_map(CommandWord::spelt);
+    let mut given = given.iter().filter_map(CommandWord::leading_text);
     let is_given = given.any(|other| other == word || same.contains(&other));
     (!is_given).then(|| CommandWord::fixed(word))
 }
@@ -246,37 +246,37 @@ fn runtime_arguments(package: &Package, kind: RunKind) -> (Vec<NamedValue>, Vec<
 
 fn variable_text(variable: &NamedValue, inputs: &mut PlanInputs) -> (String, GapText) {
     let NamedValue { name, value } = variable;
-    let text = GapText::of(inputs, name, value, false, UnknownGap::Itself);
+    let text = GapText::new(inputs, name, value, false, UnknownGap::Itself);
     (name.clone(), text)
 }
 
-fn arguments<'a>(
+fn argument_words<'a>(
     arguments: impl IntoIterator<Item = &'a Argument>,
     inputs: &mut PlanInputs,
 ) -> Vec<CommandWord> {
     arguments
         .into_iter()
         .enumerate()
-        .map(|(index, argument)| word(argument, index, inputs))
+        .map(|(index, argument)| argument_word(argument, index, inputs))
         .collect()
 }
 
-fn word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
+fn argument_word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
     match &argument.name {
-        Some(flag) if stands_alone(argument) => CommandWord::fixed(flag),
+        Some(flag) if is_bare_flag(argument) => CommandWord::fixed(flag),
         Some(flag) => flag_word(argument, flag, inputs),
-        None => positional(argument, index, inputs),
+        None => positional_word(argument, index, inputs),
     }
 }
 
 /// A flag without a description, or with an empty value, stands alone.
-fn stands_alone(argument: &Argument) -> bool {
+fn is_bare_flag(argument: &Argument) -> bool {
     let facts = &argument.value.facts;
     let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
     is_bare || facts.value.as_deref() == Some("")
 }
 
-fn positional(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
+fn positional_word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
     let hint = argument.value_hint.clone();
     let name = hint.unwrap_or_else(|| format!("argument-{}", index + 1));
     CommandWord::Argument {
@@ -305,7 +305,7 @@ fn flag_word(argument: &Argument, flag: &str, inputs: &mut PlanInputs) -> Comman
 
 fn argument_text(argument: &Argument, name: &str, inputs: &mut PlanInputs) -> GapText {
     let repeated = argument.is_repeated;
-    GapText::of(inputs, name, &argument.value, repeated, UnknownGap::Itself)
+    GapText::new(inputs, name, &argument.value, repeated, UnknownGap::Itself)
 }
 
 /// Reads `-e NAME=value` as a variable like any other. On the command line, every process of the
@@ -328,7 +328,7 @@ fn as_variable(argument: &Argument) -> Option<NamedValue> {
 
 impl CommandWord {
     /// The text with which it begins, if that is known.
-    fn spelt(&self) -> Option<&str> {
+    fn leading_text(&self) -> Option<&str> {
         match self {
             Self::Fixed(text)
             | Self::Argument {
@@ -336,7 +336,7 @@ impl CommandWord {
             }
             | Self::Switch { flag: text, .. } => Some(text),
             Self::Argument { flag: None, text } => text.as_fixed(),
-            Self::HandOn { .. } => None,
+            Self::PassVariable { .. } => None,
         }
     }
 }

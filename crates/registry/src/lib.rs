@@ -22,7 +22,7 @@ mod rank;
 mod server;
 mod text;
 
-pub use choose::{ChoiceError, RunKind, UnknownRunKind, choose, kinds};
+pub use choose::{ChoiceError, RunKind, UnknownRunKind, choose, offered_kinds};
 pub use client::Registry;
 pub use entry::{EntryStatus, RegistryEntry};
 pub use error::RegistryError;

@@ -37,13 +37,13 @@ impl EntryName {
 
     /// The name of the server in our configuration. If its owner calls it just a server, it gets
     /// the name of the owner.
-    pub fn local(&self) -> ServerName {
+    pub fn server_name(&self) -> ServerName {
         let (owner, short) = self.parts();
         match short.to_lowercase().as_str() {
             "mcp" | "server" | "mcp-server" => {
-                ServerName::nearest(owner.rsplit('.').next().unwrap_or(owner))
+                ServerName::from_any_text(owner.rsplit('.').next().unwrap_or(owner))
             }
-            _ => ServerName::nearest(short),
+            _ => ServerName::from_any_text(short),
         }
     }
 

@@ -59,9 +59,9 @@ pub enum PlanError {
 }
 
 impl RunPlan {
-    pub(crate) fn of_package(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
+    pub(crate) fn for_package(package: &Package, kind: RunKind) -> Result<Self, PlanError> {
         let mut inputs = PlanInputs::default();
-        let line = CommandLine::of(package, kind, &mut inputs)?;
+        let line = CommandLine::for_package(package, kind, &mut inputs)?;
         let spoken = &package.transport.kind;
         if spoken != "stdio" {
             return Err(PlanError::NotStdio {
@@ -70,13 +70,13 @@ impl RunPlan {
         }
         Ok(Self {
             kind,
-            source: source_of(package),
+            source: package_source(package),
             inputs: inputs.0,
             reach: PlannedReach::Launch(line),
         })
     }
 
-    pub(crate) fn of_remote(remote: &RegistryRemote) -> Self {
+    pub(crate) fn for_remote(remote: &RegistryRemote) -> Self {
         let mut inputs = PlanInputs::default();
         let gap = UnknownGap::Gap { secret: false };
         let url = GapText::with_gaps(&mut inputs, &remote.url, &remote.variables, gap);
@@ -135,7 +135,7 @@ impl RunPlan {
     }
 }
 
-fn source_of(package: &Package) -> String {
+fn package_source(package: &Package) -> String {
     match &package.version {
         Some(version) => format!("{} {version}", package.identifier),
         None => package.identifier.clone(),
@@ -146,7 +146,7 @@ fn header_text(header: &NamedValue, inputs: &mut PlanInputs) -> (String, GapText
     let unknown = UnknownGap::Gap {
         secret: header.value.facts.is_secret,
     };
-    let text = GapText::of(inputs, &header.name, &header.value, false, unknown);
+    let text = GapText::new(inputs, &header.name, &header.value, false, unknown);
     (header.name.clone(), text)
 }
 

@@ -9,14 +9,14 @@ use crate::name::EntryName;
 
 /// Returns each server once, the best match first. Deprecated servers come last, and deleted ones
 /// are left out.
-pub(crate) fn rank(entries: Vec<RegistryEntry>, text: &str) -> Vec<RegistryEntry> {
-    let wanted = words(text);
-    let mut entries = latest(entries);
+pub(crate) fn rank_entries(entries: Vec<RegistryEntry>, text: &str) -> Vec<RegistryEntry> {
+    let wanted = split_words(text);
+    let mut entries = latest_versions(entries);
     entries.retain(|entry| entry.status != EntryStatus::Deleted);
     entries.sort_by_cached_key(|entry| {
         (
             entry.status == EntryStatus::Deprecated,
-            Reverse(score(entry, &wanted)),
+            Reverse(entry_score(entry, &wanted)),
             entry.server.name.clone(),
         )
     });
@@ -25,7 +25,7 @@ pub(crate) fn rank(entries: Vec<RegistryEntry>, text: &str) -> Vec<RegistryEntry
 
 /// Keeps one version of each server. Registries that do not know the parameter for the latest one
 /// return every version.
-fn latest(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
+fn latest_versions(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
     let mut known: BTreeMap<EntryName, RegistryEntry> = BTreeMap::new();
     for entry in entries {
         match known.get(&entry.server.name) {
@@ -37,16 +37,16 @@ fn latest(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
 }
 
 /// The number of words that an entry has counts most, then the fields in which they are.
-fn score(entry: &RegistryEntry, wanted: &[String]) -> usize {
+fn entry_score(entry: &RegistryEntry, wanted: &[String]) -> usize {
     let server = &entry.server;
-    let short = words(server.name.short());
+    let short = split_words(server.name.short());
     // The weights say how much a word in that field tells about the server: its own name most, the
     // name of its owner least.
     let fields = [
         (if short == wanted { 16 } else { 8 }, short),
-        (6, words(server.title.as_deref().unwrap_or_default())),
-        (3, words(server.name.owner())),
-        (4, words(&server.description)),
+        (6, split_words(server.title.as_deref().unwrap_or_default())),
+        (3, split_words(server.name.owner())),
+        (4, split_words(&server.description)),
     ];
     wanted.iter().map(|word| word_score(word, &fields)).sum()
 }
@@ -57,7 +57,7 @@ fn word_score(word: &str, fields: &[(usize, Vec<String>)]) -> usize {
         .map(|(weight, field)| field_score(word, *weight, field));
     match scores.sum::<usize>() {
         0 => 0,
-        found => found + HAS_IT,
+        found => found + WORD_BONUS,
     }
 }
 
@@ -73,9 +73,9 @@ fn field_score(word: &str, weight: usize, field: &[String]) -> usize {
 }
 
 /// More than the scores of all fields together.
-const HAS_IT: usize = 100;
+const WORD_BONUS: usize = 100;
 
-pub(crate) fn words(text: &str) -> Vec<String> {
+pub(crate) fn split_words(text: &str) -> Vec<String> {
     let words = text
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty());
@@ -101,9 +101,9 @@ mod tests {
                 "server": { "name": name, "description": description },
                 "_meta": { "io.modelcontextprotocol.registry/official": { "status": status } },
             });
-            RegistryEntry::read(entry.to_string().as_bytes()).unwrap()
+            RegistryEntry::from_json(entry.to_string().as_bytes()).unwrap()
         });
-        let ranked = rank(entries.collect(), text);
+        let ranked = rank_entries(entries.collect(), text);
         let names: Vec<_> = ranked
             .iter()
             .map(|entry| entry.server.name.as_str())

@@ -124,13 +124,13 @@ pub(crate) struct Facts {
     #[serde(deserialize_with = "or_default")]
     pub(crate) is_secret: bool,
     /// The author has fixed the value, so that the person is not asked.
-    #[serde(deserialize_with = "plain")]
+    #[serde(deserialize_with = "deserialize_text")]
     pub(crate) value: Option<String>,
-    #[serde(deserialize_with = "plain")]
+    #[serde(deserialize_with = "deserialize_text")]
     pub(crate) default: Option<String>,
-    #[serde(deserialize_with = "plain")]
+    #[serde(deserialize_with = "deserialize_text")]
     pub(crate) placeholder: Option<String>,
-    #[serde(deserialize_with = "plain_list")]
+    #[serde(deserialize_with = "deserialize_text_list")]
     pub(crate) choices: Vec<String>,
     pub(crate) format: Option<String>,
 }
@@ -178,11 +178,11 @@ fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 }
 
 /// Some authors write `8080` and `true` in the place of a text.
-fn plain<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Value::deserialize(from).map(as_text)
 }
 
-fn plain_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+fn deserialize_text_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     let items: Vec<Value> = or_default(from)?;
     Ok(items.into_iter().filter_map(as_text).collect())
 }

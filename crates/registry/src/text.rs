@@ -36,7 +36,7 @@ pub(crate) struct GapFilling<'a> {
 
 impl GapText {
     /// The value that the author fixed, or else one gap with the name of the whole.
-    pub(crate) fn of(
+    pub(crate) fn new(
         inputs: &mut PlanInputs,
         name: &str,
         value: &VariedValue,
@@ -65,7 +65,7 @@ impl GapText {
             pieces.push(GapTextPart::Fixed(before.to_owned()));
             pieces.push(match variables.get(name) {
                 Some(facts) => described_gap(inputs, name, facts),
-                None => unknown.part(inputs, name),
+                None => unknown.to_part(inputs, name),
             });
             rest = after;
         }
@@ -92,7 +92,7 @@ impl GapText {
     /// Returns nothing if a gap stays open. A text that is just a gap is returned once for each answer.
     pub(crate) fn fill(&self, filling: GapFilling<'_>) -> Vec<String> {
         if let [GapTextPart::Gap(name)] = self.0.as_slice() {
-            return filling.all(name);
+            return filling.values_of(name);
         }
         let filled = self.0.iter().map(|part| part.fill(filling));
         filled.collect::<Option<String>>().into_iter().collect()
@@ -108,7 +108,7 @@ impl GapTextPart {
     fn fill(&self, filling: GapFilling<'_>) -> Option<String> {
         match self {
             Self::Fixed(text) => Some((filling.literally)(text)),
-            Self::Gap(name) => filling.all(name).into_iter().next(),
+            Self::Gap(name) => filling.values_of(name).into_iter().next(),
         }
     }
 }
@@ -121,7 +121,7 @@ fn described_gap(inputs: &mut PlanInputs, name: &str, facts: &Facts) -> GapTextP
 }
 
 impl UnknownGap {
-    fn part(self, inputs: &mut PlanInputs, name: &str) -> GapTextPart {
+    fn to_part(self, inputs: &mut PlanInputs, name: &str) -> GapTextPart {
         let Self::Gap { secret } = self else {
             return GapTextPart::Fixed(format!("{{{name}}}"));
         };
@@ -136,8 +136,8 @@ impl UnknownGap {
 
 impl GapFilling<'_> {
     /// Returns the answers, or else the default.
-    fn all(self, name: &str) -> Vec<String> {
-        let answers = self.answers.of(name);
+    fn values_of(self, name: &str) -> Vec<String> {
+        let answers = self.answers.get(name);
         if !answers.is_empty() {
             return answers.to_vec();
         }

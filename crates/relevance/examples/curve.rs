@@ -1,12 +1,10 @@
-//! Measures how the index grows: time to build, time to search and memory for so many tools, on
-//! one thread.
+//! Measures how the index scales: build time, search time and memory on one thread.
 //!
 //!     cargo run --release -p kitbag-relevance --example curve 1000 10000 100000 [TOOLS]
 //!
-//! TOOLS is a file with one tool a line, `name | description`. Beyond its lines, tools are
-//! variations of them: their words mixed with those of others and some that no other tool has,
-//! their vectors turned a little, because embedding so many texts would take hours. Prints one JSON
-//! object for each size.
+//! TOOLS is a file with one tool per line, `name | description`. Further tools are variations:
+//! their words are mixed with other tools' words and some unique ones, and their vectors are
+//! perturbed, because embedding that many texts would take hours. Prints one JSON object per size.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
 use std::sync::Arc;
@@ -14,17 +12,17 @@ use std::time::{Duration, Instant};
 use std::{env, fs};
 
 use kitbag_encoder::Encoder;
-use kitbag_relevance::text::ToolText;
+use kitbag_relevance::tool_text::ToolText;
 use kitbag_relevance::{
-    Document, Index, IndexedTool, Intent, IntentStep, MAX_TOP_K, Options, retrieve, steps,
+    Document, Index, IndexedTool, MAX_TOP_K, Options, Query, QueryStep, retrieve, steps,
 };
 
 const MODEL: &[u8] = include_bytes!("../../embedding/kitbag-embedder.bin");
 const TOOLS: &str = include_str!("../../../evals/small/tools.jsonl");
-/// Tools that are embedded; the vectors of the others are made from theirs.
+/// The number of tools that are embedded; other vectors are derived from theirs.
 const EMBEDDED: usize = 2_000;
 const QUERIES: usize = 400;
-/// Ten words, twelve tokens with those at the ends.
+/// Ten words are twelve tokens.
 const QUERY_WORDS: usize = 10;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -47,41 +45,41 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             .collect::<Result<_, _>>()?,
     };
     let vectors = embed(&encoder, &real);
-    let intents = intents(&real);
+    let queries = queries(&real);
     for size in sizes {
-        measure(&encoder, size, documents(&real, &vectors, size), &intents);
+        measure(&encoder, size, documents(&real, &vectors, size), &queries);
     }
     Ok(())
 }
 
-fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[String]) {
+fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, queries: &[String]) {
     let started = Instant::now();
     let index = Index::build(documents);
     let build = started.elapsed();
     let (mut searching, mut altogether) = (Vec::new(), Vec::new());
-    for text in intents {
+    for text in queries {
         let started = Instant::now();
-        let parts = steps::split(text);
+        let parts = steps::split_steps(text);
         let texts: Vec<&str> = std::iter::once(text)
             .chain(&parts)
             .map(String::as_str)
             .collect();
         let mut vectors = encoder.embed_batch(&texts).into_iter();
         let vector = vectors.next().unwrap_or_default();
-        let embedded = |(text, vector): (String, Vec<f32>)| IntentStep {
+        let embedded = |(text, vector): (String, Vec<f32>)| QueryStep {
             text,
             vector: vector.into(),
         };
-        let steps: Vec<IntentStep> = parts.into_iter().zip(vectors).map(embedded).collect();
+        let steps: Vec<QueryStep> = parts.into_iter().zip(vectors).map(embedded).collect();
         let embedded = Instant::now();
-        let intent = Intent {
+        let query = Query {
             text,
             vector: Some(&vector),
             steps: &steps,
             votes: None,
         };
         assert_eq!(
-            retrieve(&index, intent, &Options::default(), |_| true)
+            retrieve(&index, query, &Options::default(), |_| true)
                 .candidates
                 .len(),
             MAX_TOP_K
@@ -103,7 +101,7 @@ fn measure(encoder: &Encoder, size: usize, documents: Vec<Document>, intents: &[
     println!("{report}");
 }
 
-/// Returns the time after which an index has one tool more, in the middle of a few tries.
+/// Returns the median time of adding one tool.
 fn time_of_addition(index: &Index) -> Duration {
     let tries = (0..5).map(|number| {
         let mut documents = index.documents().to_vec();
@@ -113,7 +111,7 @@ fn time_of_addition(index: &Index) -> Duration {
         new.name.push_str("_new");
         documents.insert(at, Arc::new(new));
         let started = Instant::now();
-        assert_eq!(index.succeeded_by(documents).len(), index.len() + 1);
+        assert_eq!(index.with_documents(documents).len(), index.len() + 1);
         started.elapsed()
     });
     let mut times: Vec<Duration> = tries.collect();
@@ -127,7 +125,7 @@ fn quantile(times: &mut [Duration], share: f64) -> f64 {
     times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1e6)
 }
 
-/// The memory that the system counts for this process; 0 if it does not say.
+/// The resident memory of this process; 0 if unknown.
 fn resident_bytes() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -186,14 +184,14 @@ fn embed(encoder: &Encoder, real: &[Tool]) -> Vec<Vec<f32>> {
             description: &it.description,
             ..ToolText::default()
         }
-        .document()
+        .to_embedded_text()
     };
     let texts: Vec<String> = real.iter().take(EMBEDDED).map(text).collect();
     encoder.embed_batch(&texts.iter().map(String::as_str).collect::<Vec<_>>())
 }
 
-/// The first words of descriptions, of one step each.
-fn intents(real: &[Tool]) -> Vec<String> {
+/// The first words of single-step descriptions.
+fn queries(real: &[Tool]) -> Vec<String> {
     let opening = |it: &Tool| {
         it.description
             .split_whitespace()
@@ -205,7 +203,9 @@ fn intents(real: &[Tool]) -> Vec<String> {
         .iter()
         .map(opening)
         .filter(|it| it.split(' ').count() == QUERY_WORDS);
-    let whole: Vec<String> = whole.filter(|it| steps::split(it).is_empty()).collect();
+    let whole: Vec<String> = whole
+        .filter(|it| steps::split_steps(it).is_empty())
+        .collect();
     whole.iter().cycle().take(QUERIES).cloned().collect()
 }
 
@@ -234,7 +234,7 @@ fn documents(real: &[Tool], vectors: &[Vec<f32>], size: usize) -> Vec<Document> 
     (0..size).map(document).collect()
 }
 
-/// Every third word is another tool's, and one is in no other tool.
+/// Every third word comes from another tool, and one word is unique.
 fn varied(base: &Tool, words: &[&str], number: usize, noise: &mut Noise) -> Tool {
     let mix = |word| {
         if noise.next().is_multiple_of(3) {
@@ -262,7 +262,7 @@ fn turned(vector: &[f32], noise: &mut Noise) -> Arc<[f32]> {
     moved.into_iter().map(|value| value / length).collect()
 }
 
-/// The same numbers on every run.
+/// A deterministic generator.
 struct Noise(u64);
 
 impl Noise {

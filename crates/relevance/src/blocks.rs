@@ -1,30 +1,31 @@
-//! Cuts the tools of an index into blocks.
+//! Splits the tools of an index into blocks.
 //!
-//! The end of a block depends on the names near that place alone. So when a tool comes, goes or changes,
-//! the blocks of the other tools have the same tools as before, and the next index shares them.
+//! Where a block ends depends only on the names near its end. When a tool is added, removed or
+//! changed, all other blocks keep their tools, and the next index shares them.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The lengths that blocks may have.
+/// The limits on the length of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockSizes {
-    /// Servers choose the names, so names cannot make a block shorter or longer than this.
+    /// Hard bounds, because servers choose the names and could choose them so that every block is
+    /// tiny or huge.
     pub(crate) least: usize,
     pub(crate) most: usize,
-    /// One name in so many ends a block.
+    /// On average, one name in this many ends a block.
     pub(crate) one_in: u64,
 }
 
 impl BlockSizes {
-    /// A change costs the work for one block, and every word of a search is looked up in each of them.
-    pub(crate) const USUAL: Self = Self {
+    /// A change rebuilds one block, and a search looks up each of its words in every block.
+    pub(crate) const DEFAULT: Self = Self {
         least: 128,
         most: 2_048,
         one_in: 512,
     };
 
-    /// Returns the lengths of the blocks of tools with these names.
-    pub(crate) fn cut<'a>(self, names: impl Iterator<Item = &'a str>) -> Vec<usize> {
+    /// Returns the lengths of the blocks for tools with these names.
+    pub(crate) fn split_lengths<'a>(self, names: impl Iterator<Item = &'a str>) -> Vec<usize> {
         let mut lengths = Vec::new();
         let mut length = 0;
         for name in names {
@@ -49,7 +50,7 @@ mod tests {
     use super::*;
 
     fn cut(names: &[String]) -> Vec<usize> {
-        BlockSizes::USUAL.cut(names.iter().map(String::as_str))
+        BlockSizes::DEFAULT.split_lengths(names.iter().map(String::as_str))
     }
 
     #[test]
@@ -72,7 +73,7 @@ mod tests {
     #[test]
     fn no_names_make_blocks_of_few_tools() {
         let ending = (0..).map(|n| n.to_string());
-        let ending = ending.filter(|name| BlockSizes::USUAL.ends_block(name));
+        let ending = ending.filter(|name| BlockSizes::DEFAULT.ends_block(name));
         let names: Vec<String> = ending.take(300).collect();
         assert_eq!(cut(&names), [128, 128, 44]);
         assert_eq!(cut(&vec!["a".to_owned(); 5_000]), [2_048, 2_048, 904]);

@@ -1,34 +1,35 @@
-//! Measures how true probabilities are, and how well they tell the impossible from the possible.
+//! Measures how well probabilities match the outcomes, and how well they separate impossible from
+//! possible requests.
 
-/// The number of ranges in which probabilities are held against the truth; ten is usual.
+/// The usual number of bins.
 const RANGES: usize = 10;
 
-/// A probability, and what turned out to be so.
+/// A predicted probability and its outcome.
 #[derive(Debug, Clone, Copy)]
 pub struct Forecast {
-    pub said: f32,
-    pub is_so: bool,
-    /// The part that the case has in the mean.
+    pub probability: f32,
+    pub came_true: bool,
+    /// The weight of the case in the mean.
     pub weight: f64,
 }
 
-/// Returns the expected calibration error: the mean distance between what was said and what was so, over
-/// ranges of probability. Returns nothing without a forecast.
+/// Returns the expected calibration error: the mean distance between prediction and outcome over
+/// bins of probability. `None` without forecasts.
 pub fn calibration_error(forecasts: &[Forecast]) -> Option<f64> {
     let total: f64 = forecasts.iter().map(|it| it.weight).sum();
     let mut gaps = [0.0; RANGES];
     for it in forecasts {
-        let range = (it.said * RANGES as f32) as usize;
-        let truth = f64::from(u8::from(it.is_so));
-        gaps[range.min(RANGES - 1)] += it.weight * (f64::from(it.said) - truth);
+        let range = (it.probability * RANGES as f32) as usize;
+        let truth = f64::from(u8::from(it.came_true));
+        gaps[range.min(RANGES - 1)] += it.weight * (f64::from(it.probability) - truth);
     }
     let sum: f64 = gaps.iter().map(|gap| gap.abs()).sum();
     (total > 0.0).then(|| sum / total)
 }
 
-/// Returns the share of the impossible that lies below the probability under which only this share of the
-/// possible lies.
-pub fn recognised(possible: &[f32], impossible: &[f32], false_alarms: f64) -> Option<f64> {
+/// Returns the share of impossible cases below the threshold that only `false_alarms` of the
+/// possible cases fall below.
+pub fn detection_rate(possible: &[f32], impossible: &[f32], false_alarms: f64) -> Option<f64> {
     let mut possible = possible.to_vec();
     possible.sort_unstable_by(f32::total_cmp);
     let bar = possible.get((possible.len() as f64 * false_alarms) as usize)?;
@@ -42,11 +43,13 @@ mod tests {
 
     #[track_caller]
     fn check(forecasts: &[(f32, bool, f64)], expected: Option<f64>) {
-        let forecasts = forecasts.iter().map(|(said, is_so, weight)| Forecast {
-            said: *said,
-            is_so: *is_so,
-            weight: *weight,
-        });
+        let forecasts = forecasts
+            .iter()
+            .map(|(probability, came_true, weight)| Forecast {
+                probability: *probability,
+                came_true: *came_true,
+                weight: *weight,
+            });
         let forecasts: Vec<Forecast> = forecasts.collect();
         let found = calibration_error(&forecasts);
         let rounded = found.map(|it| (it * 1e4).round() / 1e4);
@@ -72,9 +75,9 @@ mod tests {
     fn the_impossible_is_recognised_below_nearly_all_that_is_possible() {
         let possible: Vec<f32> = (0..20).map(|it| 0.4 + it as f32 / 100.0).collect();
         let impossible = [0.1, 0.2, 0.405, 0.9];
-        assert_eq!(recognised(&possible, &impossible, 0.05), Some(0.75));
-        assert_eq!(recognised(&possible, &impossible, 0.0), Some(0.5));
-        assert_eq!(recognised(&[], &impossible, 0.05), None);
-        assert_eq!(recognised(&possible, &[], 0.05), None);
+        assert_eq!(detection_rate(&possible, &impossible, 0.05), Some(0.75));
+        assert_eq!(detection_rate(&possible, &impossible, 0.0), Some(0.5));
+        assert_eq!(detection_rate(&[], &impossible, 0.05), None);
+        assert_eq!(detection_rate(&possible, &[], 0.05), None);
     }
 }

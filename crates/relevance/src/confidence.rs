@@ -1,27 +1,26 @@
-//! Says how probable it is that the tools found do what the request asks.
+//! Estimates the probability that the tools found do what the request asks.
 //!
-//! Two logistic functions of a few signs, fitted by `training/confidence.py` on requests for servers that the
-//! model in the binary was not trained on: asked as they are, with the right tool taken out of the catalog, and with
-//! its whole server taken out. Vectors of other models have other cosines, so the probabilities say nothing
-//! about them.
+//! Two logistic functions of a few features, fitted by `training/confidence.py` on requests for
+//! servers that the built-in model was not trained on: as they are, with the right tool removed
+//! from the catalog, and with its whole server removed. Vectors of other models have other cosines,
+//! for which these probabilities mean nothing.
 
 use serde::{Deserialize, Serialize};
 
-/// The number of best scores that the probabilities are computed from, and the places that
-/// [`Confidence::any`] is about.
+/// The number of top scores that the features use, and the cut-off of [`Confidence::any`].
 pub(crate) const COMPARED: usize = 5;
 
-/// Below this probability that any tool is right, an answer is doubted: so are 5 % of the requests that
-/// are answered rightly.
+/// An answer below this probability that any tool is right is reported as doubtful. 5 % of the
+/// correct answers are below it.
 const LIKELY: f32 = 0.17;
 
-/// Below this, hardly a request is one that any tool here does.
+/// Below this, hardly any request has a tool that can do it.
 const HOPELESS: f32 = 0.05;
 
-/// The fit had no catalog with fewer tools.
-const FEWEST_FITTED: usize = 30;
+/// The smallest catalog in the training data of the fit.
+const MIN_FITTED_TOOLS: usize = 30;
 
-/// Two probabilities, from 0 to 1.
+/// Probabilities from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Confidence {
     /// The probability that the first tool is right.
@@ -31,45 +30,45 @@ pub struct Confidence {
 }
 
 impl Confidence {
-    /// The confidence in an answer without a tool.
+    /// The confidence in an empty answer.
     pub(crate) const NONE: Self = Self {
         first: 0.0,
         any: 0.0,
     };
 
-    /// True if the answer is more than the nearest there is.
+    /// False if the answer is probably just the nearest tools rather than the right ones.
     pub fn is_likely(self) -> bool {
         self.any >= LIKELY
     }
 
-    /// True if it is nearly certain that no tool does what was asked.
+    /// True if almost certainly no tool does what was asked.
     pub fn is_hopeless(self) -> bool {
         self.any < HOPELESS
     }
 
-    /// True if the first tool is more probably right than wrong.
+    /// True if the first tool is more likely right than wrong.
     pub fn is_first_likely(self) -> bool {
         self.first >= 0.5
     }
 }
 
-/// The signs by which an answer is judged.
+/// The inputs of the estimate.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Signs {
+pub(crate) struct ConfidenceFeatures {
     pub(crate) score: f32,
     pub(crate) lead_over_second: f32,
-    /// The lead over the last if there are fewer than five.
+    /// The lead over the last result if there are fewer than five.
     pub(crate) lead_over_fifth: f32,
     /// The number of tools that were compared.
     pub(crate) tools: usize,
 }
 
-impl Signs {
-    pub(crate) fn confidence(&self) -> Confidence {
+impl ConfidenceFeatures {
+    pub(crate) fn estimate(&self) -> Confidence {
         let first = FIRST.probability(self);
         Confidence {
             first,
-            // The two were fitted apart, and the first is one of any.
+            // The two were fitted separately, but the first result is one of the five.
             any: ANY.probability(self).max(first),
         }
     }
@@ -80,7 +79,7 @@ struct Logistic {
     score: f32,
     lead_over_second: f32,
     lead_over_fifth: f32,
-    /// Of the logarithm of the number of tools.
+    /// The coefficient of the logarithm of the number of tools.
     tools: f32,
 }
 
@@ -101,12 +100,12 @@ const ANY: Logistic = Logistic {
 };
 
 impl Logistic {
-    fn probability(&self, signs: &Signs) -> f32 {
+    fn probability(&self, signs: &ConfidenceFeatures) -> f32 {
         let sum = self.constant
             + self.score * signs.score
             + self.lead_over_second * signs.lead_over_second
             + self.lead_over_fifth * signs.lead_over_fifth
-            + self.tools * (signs.tools.max(FEWEST_FITTED) as f32).ln();
+            + self.tools * (signs.tools.max(MIN_FITTED_TOOLS) as f32).ln();
         1.0 / (1.0 + (-sum).exp())
     }
 }

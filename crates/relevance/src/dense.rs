@@ -1,23 +1,23 @@
-//! Compares vectors: finds the tools that mean what an intent means.
+//! Vector search: finds the tools that mean what a query means.
 //!
-//! Each search compares all of them as bytes, which is fast enough for a hundred thousand tools.
-//! The few best are then compared exactly.
+//! Every search compares all tools by quantised vectors, which is fast enough for a hundred
+//! thousand tools, and then the few best exactly.
 
 use std::sync::Arc;
 
 use kitbag_simd::{self as simd, PANEL, Panels, SimdLevel, Sink};
 
-/// The vectors of all documents, block by block.
+/// The vectors of all documents, in blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Dense {
     dimension: usize,
     blocks: Vec<Arc<BlockVectors>>,
-    /// The worth of one step of a document's bytes; 0 where there is no vector.
+    /// The quantisation step of each document; 0 without a vector.
     steps: Vec<f32>,
     present: usize,
 }
 
-/// The vectors of one block as bytes.
+/// The quantised vectors of one block.
 #[derive(Debug)]
 pub(crate) struct BlockVectors {
     pub(crate) dimension: usize,
@@ -26,8 +26,8 @@ pub(crate) struct BlockVectors {
 }
 
 impl Dense {
-    /// The blocks must have been made for this dimension.
-    pub(crate) fn of(blocks: Vec<Arc<BlockVectors>>, dimension: usize) -> Self {
+    /// All blocks must have been built for this dimension.
+    pub(crate) fn new(blocks: Vec<Arc<BlockVectors>>, dimension: usize) -> Self {
         let steps: Vec<f32> = blocks.iter().flat_map(|it| &it.steps).copied().collect();
         Self {
             dimension,
@@ -38,22 +38,22 @@ impl Dense {
     }
 
     /// The number of documents with a vector.
-    pub(crate) fn present(&self) -> usize {
+    pub(crate) fn vector_count(&self) -> usize {
         self.present
     }
 
-    pub(crate) fn has(&self, document: usize) -> bool {
+    pub(crate) fn has_vector(&self, document: usize) -> bool {
         self.steps.get(document).is_some_and(|step| *step > 0.0)
     }
 
-    /// True if this vector can be compared with those of the documents.
-    pub(crate) fn understands(&self, query: &[f32]) -> bool {
-        self.present > 0 && query.len() == self.dimension && is_sound(query)
+    /// True if this vector can be compared with the documents' vectors.
+    pub(crate) fn can_compare(&self, query: &[f32]) -> bool {
+        self.present > 0 && query.len() == self.dimension && is_comparable(query)
     }
 
-    /// Returns the cosines of every document with every query, to two or three digits; 0 where
-    /// there is no vector. Each query must be one that [`understands`](Self::understands) accepts.
-    pub(crate) fn rough(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
+    /// Returns the cosine of every query with every document, to two or three digits; 0 for
+    /// documents without a vector. [`can_compare`](Self::can_compare) must accept each query.
+    pub(crate) fn rough_cosines(&self, queries: &[&[f32]]) -> Vec<Vec<f32>> {
         if self.present == 0 || queries.is_empty() {
             return Vec::new();
         }
@@ -61,7 +61,7 @@ impl Dense {
         let mut cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
         let mut first = 0;
         for block in &self.blocks {
-            let mut scaled = Scaled {
+            let mut scaled = CosineSink {
                 steps: &block.steps,
                 query_steps: &query_steps,
                 first,
@@ -77,10 +77,10 @@ impl Dense {
 }
 
 impl BlockVectors {
-    /// Takes one vector for each document, and none for a document whose vector is not computed
-    /// yet. Vectors that cannot be compared, or have another dimension, are left out.
-    pub(crate) fn of(vectors: &[Option<&[f32]>], dimension: usize) -> Self {
-        let usable = |vector: &&[f32]| vector.len() == dimension && is_sound(vector);
+    /// Takes one entry per document: `None` until its vector is computed. Vectors that are not
+    /// comparable or have another dimension are left out.
+    pub(crate) fn new(vectors: &[Option<&[f32]>], dimension: usize) -> Self {
+        let usable = |vector: &&[f32]| vector.len() == dimension && is_comparable(vector);
         let vectors: Vec<_> = vectors.iter().map(|it| it.filter(usable)).collect();
         if vectors.iter().flatten().next().is_none() {
             return Self {
@@ -98,13 +98,13 @@ impl BlockVectors {
     }
 }
 
-/// Returns the length of the first vector that can be compared; 0 if there is none.
-pub(crate) fn dimension_of<'a>(mut vectors: impl Iterator<Item = &'a [f32]>) -> usize {
-    let first = vectors.find(|vector| is_sound(vector));
+/// Returns the length of the first comparable vector; 0 without one.
+pub(crate) fn find_dimension<'a>(mut vectors: impl Iterator<Item = &'a [f32]>) -> usize {
+    let first = vectors.find(|vector| is_comparable(vector));
     first.map_or(0, <[f32]>::len)
 }
 
-/// Returns the cosine of two vectors of length one; nothing is like a vector of another model.
+/// Returns the cosine of two unit vectors; 0 for vectors of different models.
 pub fn similarity(one: &[f32], other: &[f32]) -> f32 {
     if one.len() == other.len() {
         simd::product(one, other)
@@ -113,16 +113,16 @@ pub fn similarity(one: &[f32], other: &[f32]) -> f32 {
     }
 }
 
-/// Turns sums of bytes back into the cosines of one block.
-struct Scaled<'a> {
+/// Converts integer sums back into the cosines of one block.
+struct CosineSink<'a> {
     steps: &'a [f32],
     query_steps: &'a [f32],
-    /// The first document of the block.
+    /// The index of the block's first document.
     first: usize,
     cosines: &'a mut [Vec<f32>],
 }
 
-impl Sink for Scaled<'_> {
+impl Sink for CosineSink<'_> {
     #[inline(always)]
     fn take(&mut self, panel: usize, token: usize, sums: &[i32; PANEL]) {
         let first = panel * PANEL;
@@ -136,14 +136,14 @@ impl Sink for Scaled<'_> {
     }
 }
 
-/// True if a vector can be compared: every number is finite, and they are not all zero.
-pub fn is_sound(vector: &[f32]) -> bool {
-    // Vectors have length one; a square this small is a rounding error of nothing.
+/// True if all numbers are finite and not all are zero.
+pub fn is_comparable(vector: &[f32]) -> bool {
+    // Vectors have length one; a smaller square is a rounding error of zero.
     const LEAST_SQUARE: f32 = 1e-6;
     vector.iter().all(|x| x.is_finite()) && vector.iter().map(|x| x * x).sum::<f32>() > LEAST_SQUARE
 }
 
-/// Returns all vectors as bytes, row by row, and the worth of a step in each row.
+/// Quantises all vectors row by row, and returns the bytes and the step of each row.
 fn quantise_all(vectors: &[Option<&[f32]>], dimension: usize) -> (Vec<i8>, Vec<f32>) {
     let mut bytes = vec![0; vectors.len() * dimension];
     let rows = vectors.iter().zip(bytes.chunks_exact_mut(dimension));
@@ -153,7 +153,7 @@ fn quantise_all(vectors: &[Option<&[f32]>], dimension: usize) -> (Vec<i8>, Vec<f
     (bytes, steps)
 }
 
-/// Returns all queries as bytes, each padded to `width`, and the worth of a step in each.
+/// Quantises all queries, each padded to `width`, and returns the bytes and the step of each.
 fn quantise_queries(queries: &[&[f32]], width: usize) -> (Vec<i8>, Vec<f32>) {
     let mut bytes = vec![0; queries.len() * width];
     let rows = queries.iter().zip(bytes.chunks_exact_mut(width));
@@ -161,7 +161,7 @@ fn quantise_queries(queries: &[&[f32]], width: usize) -> (Vec<i8>, Vec<f32>) {
     (bytes, steps)
 }
 
-/// Writes the vector as bytes between -127 and 127, and returns the worth of one step.
+/// Quantises a vector to -127..=127 and returns the step.
 fn quantise(vector: &[f32], bytes: &mut [i8]) -> f32 {
     let largest = vector
         .iter()
@@ -182,13 +182,13 @@ mod tests {
         vector.iter().map(|x| x / norm).collect()
     }
 
-    /// Puts the vectors into blocks of these lengths.
+    /// Builds blocks of these lengths.
     fn dense(vectors: &[Option<Arc<[f32]>>], block: usize) -> Dense {
         let vectors: Vec<Option<&[f32]>> = vectors.iter().map(Option::as_deref).collect();
-        let dimension = dimension_of(vectors.iter().copied().flatten());
+        let dimension = find_dimension(vectors.iter().copied().flatten());
         let blocks = vectors.chunks(block);
-        let blocks = blocks.map(|it| Arc::new(BlockVectors::of(it, dimension)));
-        Dense::of(blocks.collect(), dimension)
+        let blocks = blocks.map(|it| Arc::new(BlockVectors::new(it, dimension)));
+        Dense::new(blocks.collect(), dimension)
     }
 
     #[test]
@@ -198,19 +198,19 @@ mod tests {
             .collect();
         let dense = dense(&vectors, 19);
         let queries = [unit([1.0, 0.0, 0.0, 0.0]), unit([0.2, -1.0, 0.5, 0.5])];
-        let rough = dense.rough(&[&queries[0], &queries[1]]);
+        let rough = dense.rough_cosines(&[&queries[0], &queries[1]]);
         for (query, rough) in queries.iter().zip(rough) {
             for (vector, rough) in vectors.iter().zip(rough) {
                 let exact = vector.as_ref().map_or(0.0, |it| similarity(query, it));
                 assert!((rough - exact).abs() < 0.01, "{rough} for {exact}");
             }
         }
-        assert_eq!(dense.present(), vectors.iter().flatten().count());
+        assert_eq!(dense.vector_count(), vectors.iter().flatten().count());
         assert!(
             vectors
                 .iter()
                 .enumerate()
-                .all(|(at, it)| dense.has(at) == it.is_some())
+                .all(|(at, it)| dense.has_vector(at) == it.is_some())
         );
     }
 
@@ -224,12 +224,12 @@ mod tests {
         ];
         let found = dense(&vectors.map(|vector| Some(vector.into())), 2);
         assert_eq!(
-            [0, 1, 2, 3].map(|at| found.has(at)),
+            [0, 1, 2, 3].map(|at| found.has_vector(at)),
             [false, true, false, false]
         );
-        assert!(found.understands(&[1.0, 0.0]));
-        assert!(!found.understands(&[f32::INFINITY, 0.0]) && !found.understands(&[1.0]));
-        assert!(!dense(&[None, None], 2).understands(&[1.0, 0.0]));
-        assert!(!Dense::default().understands(&[]));
+        assert!(found.can_compare(&[1.0, 0.0]));
+        assert!(!found.can_compare(&[f32::INFINITY, 0.0]) && !found.can_compare(&[1.0]));
+        assert!(!dense(&[None, None], 2).can_compare(&[1.0, 0.0]));
+        assert!(!Dense::default().can_compare(&[]));
     }
 }

@@ -1,15 +1,17 @@
-//! The facts about a tool that the index keeps.
+//! A tool's facts in the index.
 
 use kitbag_domain::{ExposedName, Tenant, WriteClass};
 use serde::{Deserialize, Serialize};
 
-use crate::light::{ToolCategory, ToolComplexity};
+use crate::tool_kind::{ToolCategory, ToolComplexity};
 
-/// One tool, as it is stored, filtered by and shown.
+/// One tool as it is stored, filtered and returned.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IndexedTool {
     pub tool_name: String,
-    pub provider: String,
+    /// The MCP server or API that has the tool. Serialized under its former name, `provider`.
+    #[serde(rename = "provider", alias = "server")]
+    pub server: String,
     pub description: String,
     pub scopes: Vec<String>,
     pub tags: Vec<String>,
@@ -25,13 +27,13 @@ pub struct IndexedTool {
     #[serde(default)]
     pub complexity: ToolComplexity,
     pub group: Option<String>,
-    /// The tenants that may see the tool; an empty list means all of them.
+    /// The tenants that can see the tool; empty means all of them.
     #[serde(default)]
     pub tenants: Vec<Tenant>,
 }
 
 impl IndexedTool {
-    /// Returns the tool in about ten tokens, with the template that calls it, if there is one:
+    /// Returns the tool in about ten tokens, followed by the name of a template that calls it:
     /// `sentry.list_issues query/simple list_errors`.
     #[must_use]
     pub fn light_line(&self, code_template: Option<&str>) -> String {

@@ -1,18 +1,18 @@
-//! BM25F: finds the tools that share words with an intent. A word in the name counts for more
-//! than one in the description.
+//! BM25F: finds tools that share words with a query. A word in the name counts more than one in the
+//! description.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::terms::terms;
+use crate::terms::split_terms;
 
-/// The parts of a tool's text, each with its own weight and its own sense of length.
+/// The fields of a tool's text. Each has its own weight and length normalisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Field {
     Name,
     Description,
-    Provider,
+    Server,
     Parameters,
     Tags,
 }
@@ -20,48 +20,47 @@ pub(crate) enum Field {
 const FIELDS: [Field; 5] = [
     Field::Name,
     Field::Description,
-    Field::Provider,
+    Field::Server,
     Field::Parameters,
     Field::Tags,
 ];
-/// Bounds the worth of further occurrences of a word: the usual value of BM25.
+/// Limits the gain from repeated words; the usual BM25 value.
 const K1: f32 = 1.2;
 
 impl Field {
-    /// A name says most about a tool, and parameters share their words with those of many tools.
-    /// `training/lexical.py` has the same weights; the fusion was fitted with them.
+    /// The name says most about a tool; parameter names recur in many tools. Must equal the weights
+    /// in `training/lexical.py`, with which the fusion was fitted.
     fn weight(self) -> f32 {
         match self {
             Self::Name => 2.5,
-            Self::Provider => 1.5,
+            Self::Server => 1.5,
             Self::Description => 1.0,
             Self::Tags => 0.7,
             Self::Parameters => 0.4,
         }
     }
 
-    /// The part that the length of a field has in the worth of its words, between 0 and 1. Names are
-    /// all short; lists of parameters and tags differ most.
+    /// How much a field's length matters, from 0 to 1. Names are all short; the lengths of
+    /// parameter and tag lists vary most.
     fn length_penalty(self) -> f32 {
         match self {
             Self::Description => 0.5,
-            Self::Name | Self::Provider => 0.3,
+            Self::Name | Self::Server => 0.3,
             Self::Parameters | Self::Tags => 0.6,
         }
     }
 }
 
-/// One tool's text, by field.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ToolFields<'a> {
     pub(crate) name: &'a str,
     pub(crate) description: &'a str,
-    pub(crate) provider: &'a str,
+    pub(crate) server: &'a str,
     pub(crate) parameters: Cow<'a, str>,
     pub(crate) tags: Cow<'a, str>,
 }
 
-/// The words of all documents, block by block.
+/// The words of all documents, in blocks.
 #[derive(Debug, Default)]
 pub(crate) struct Lexical {
     blocks: Vec<Arc<BlockWords>>,
@@ -69,59 +68,59 @@ pub(crate) struct Lexical {
     documents: usize,
 }
 
-/// The documents of one block that have a word, for every word.
+/// The inverted index of one block.
 #[derive(Debug)]
 pub(crate) struct BlockWords {
     numbers: HashMap<Arc<str>, usize>,
-    /// The start of the postings of each word, by its number; one more for the end.
+    /// Where the postings of each word start, plus one entry for the end.
     starts: Vec<u32>,
     postings: Vec<Posting>,
     /// The length of every field of every document.
     lengths: Vec<Lengths>,
 }
 
-/// The average lengths of the fields.
+/// The average length of each field.
 type Averages = [f32; FIELDS.len()];
 type Lengths = [u16; FIELDS.len()];
-/// The number of times that a word is in each field of one document.
+/// How often a word occurs in each field of a document.
 type Counts = [u8; FIELDS.len()];
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Posting {
-    /// Its position in the block.
+    /// The position within the block.
     document: u16,
     counts: Counts,
 }
 
-/// The words of one document, each once.
+/// The distinct words of one document.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DocumentWords {
     counts: Vec<(Arc<str>, Counts)>,
     lengths: Lengths,
 }
 
-/// The score of every document for the words it shares with a text.
+/// The BM25 scores of all documents for one text.
 #[derive(Debug)]
-pub(crate) struct SharedWords {
-    /// Zero for documents without a common word.
+pub(crate) struct LexicalScores {
+    /// Zero for documents without a shared word.
     pub(crate) scores: Vec<f32>,
-    /// The score of a document that is all about every word of the text; never zero.
+    /// The score of a document that consists entirely of the text's words; never zero.
     pub(crate) attainable: f32,
 }
 
 impl Lexical {
-    pub(crate) fn of(blocks: Vec<Arc<BlockWords>>) -> Self {
+    pub(crate) fn new(blocks: Vec<Arc<BlockWords>>) -> Self {
         let documents = blocks.iter().map(|it| it.len()).sum();
         Self {
-            averages: averages(&blocks, documents),
+            averages: average_lengths(&blocks, documents),
             documents,
             blocks,
         }
     }
 
-    /// Compares a text with every document. Each word of the text counts once.
-    pub(crate) fn shared(&self, text: &str) -> SharedWords {
-        let mut shared = SharedWords {
+    /// Compares a text with every document. Repeated words count once.
+    pub(crate) fn score_text(&self, text: &str) -> LexicalScores {
+        let mut shared = LexicalScores {
             scores: vec![0.0; self.documents],
             attainable: f32::MIN_POSITIVE,
         };
@@ -134,7 +133,8 @@ impl Lexical {
                 let (of_block, of_others) = scores.split_at_mut(block.len());
                 for Posting { document, counts } in postings {
                     let document = usize::from(*document);
-                    let worth = worth(counts, &block.lengths[document], &self.averages);
+                    let worth =
+                        saturated_frequency(counts, &block.lengths[document], &self.averages);
                     of_block[document] += idf * worth;
                 }
                 scores = of_others;
@@ -143,18 +143,18 @@ impl Lexical {
         shared
     }
 
-    /// Returns the number of documents that have a term.
-    pub(crate) fn frequency(&self, term: &str) -> usize {
+    /// Returns the number of documents with this term.
+    pub(crate) fn document_frequency(&self, term: &str) -> usize {
         self.blocks.iter().map(|it| it.postings(term).len()).sum()
     }
 
-    /// True if a term begins with these letters.
-    pub(crate) fn begins_a_term(&self, letters: &str) -> bool {
+    /// True if any term starts with these letters.
+    pub(crate) fn is_term_prefix(&self, letters: &str) -> bool {
         let mut terms = self.blocks.iter().flat_map(|it| it.numbers.keys());
         terms.any(|term| term.starts_with(letters))
     }
 
-    /// The inverse document frequency, as BM25 defines it: the rarer a word, the higher.
+    /// The inverse document frequency as BM25 defines it: higher for rarer words.
     fn idf(&self, with: usize) -> f32 {
         let (total, with) = (self.documents as f32, with as f32);
         (1.0 + (total - with + 0.5) / (with + 0.5)).ln()
@@ -162,7 +162,7 @@ impl Lexical {
 }
 
 impl BlockWords {
-    pub(crate) fn of(documents: Vec<DocumentWords>) -> Self {
+    pub(crate) fn new(documents: Vec<DocumentWords>) -> Self {
         let lengths = documents.iter().map(|it| it.lengths).collect();
         let mut numbers = HashMap::new();
         let mut found: Vec<(usize, Posting)> = Vec::new();
@@ -173,7 +173,7 @@ impl BlockWords {
                 found.push((number, Posting { document, counts }));
             }
         }
-        // Documents stay in their order.
+        // A stable sort keeps documents in order.
         found.sort_by_key(|(number, _)| *number);
         let mut starts = vec![0; numbers.len() + 1];
         for (number, _) in &found {
@@ -195,8 +195,8 @@ impl BlockWords {
         self.lengths.len()
     }
 
-    /// Returns the words of every document again.
-    pub(crate) fn documents(&self) -> Vec<DocumentWords> {
+    /// Reconstructs the words of every document.
+    pub(crate) fn to_documents(&self) -> Vec<DocumentWords> {
         let empty = self.lengths.iter().map(|lengths| DocumentWords {
             lengths: *lengths,
             ..DocumentWords::default()
@@ -222,16 +222,16 @@ impl BlockWords {
 }
 
 impl DocumentWords {
-    pub(crate) fn read(fields: &ToolFields<'_>) -> Self {
+    pub(crate) fn from_fields(fields: &ToolFields<'_>) -> Self {
         let texts = [
             fields.name,
             fields.description,
-            fields.provider,
+            fields.server,
             &fields.parameters,
             &fields.tags,
         ];
-        let terms_of_fields = texts.map(terms);
-        // `terms` returns no more than two thousand.
+        let terms_of_fields = texts.map(split_terms);
+        // `split_terms` returns at most two thousand.
         let lengths = terms_of_fields.each_ref().map(|terms| terms.len() as u16);
         let with_fields = terms_of_fields.into_iter().enumerate();
         let mut found: Vec<(String, usize)> = with_fields
@@ -240,14 +240,14 @@ impl DocumentWords {
         found.sort_unstable();
         let of_each_term = found.chunk_by(|a, b| a.0 == b.0);
         Self {
-            counts: of_each_term.map(counted).collect(),
+            counts: of_each_term.map(count_term).collect(),
             lengths,
         }
     }
 }
 
-/// Counts the occurrences of one term, each given as the term and the field.
-fn counted(of_one_term: &[(String, usize)]) -> (Arc<str>, Counts) {
+/// Counts the occurrences of one term, given as (term, field) pairs.
+fn count_term(of_one_term: &[(String, usize)]) -> (Arc<str>, Counts) {
     let mut counts = Counts::default();
     for (_, field) in of_one_term {
         counts[*field] = counts[*field].saturating_add(1);
@@ -255,8 +255,8 @@ fn counted(of_one_term: &[(String, usize)]) -> (Arc<str>, Counts) {
     (of_one_term[0].0.as_str().into(), counts)
 }
 
-/// The saturated, weighted frequency of a word over all fields, before its rarity counts.
-fn worth(counts: &Counts, lengths: &Lengths, averages: &Averages) -> f32 {
+/// The weighted, saturated frequency of a term over all fields, without its rarity.
+fn saturated_frequency(counts: &Counts, lengths: &Lengths, averages: &Averages) -> f32 {
     let frequency: f32 = (0..FIELDS.len())
         .filter(|at| counts[*at] > 0)
         .map(|at| {
@@ -267,7 +267,7 @@ fn worth(counts: &Counts, lengths: &Lengths, averages: &Averages) -> f32 {
     frequency * (K1 + 1.0) / (frequency + K1)
 }
 
-/// Divides the worth of a word: 1 for a field of average length, more for a longer one.
+/// Length normalisation: 1 for a field of average length, more for longer ones.
 fn length_norm(field: Field, length: f32, average: f32) -> f32 {
     let penalty = field.length_penalty();
     let relative = length / average.max(1.0);
@@ -275,13 +275,13 @@ fn length_norm(field: Field, length: f32, average: f32) -> f32 {
 }
 
 fn distinct_terms(text: &str) -> Vec<String> {
-    let mut terms = terms(text);
+    let mut terms = split_terms(text);
     terms.sort_unstable();
     terms.dedup();
     terms
 }
 
-fn averages(blocks: &[Arc<BlockWords>], documents: usize) -> Averages {
+fn average_lengths(blocks: &[Arc<BlockWords>], documents: usize) -> Averages {
     let mut sums = [0_u64; FIELDS.len()];
     for lengths in blocks.iter().flat_map(|it| &it.lengths) {
         for (sum, length) in sums.iter_mut().zip(lengths) {
@@ -295,21 +295,21 @@ fn averages(blocks: &[Arc<BlockWords>], documents: usize) -> Averages {
 mod tests {
     use super::*;
 
-    /// `name: description` lines in, names by falling score out.
+    /// Takes tools as (name, description) and expects names by descending score.
     #[track_caller]
-    fn check(tools: &[(&str, &str)], intent: &str, expect: &[&str]) {
+    fn check(tools: &[(&str, &str)], query: &str, expect: &[&str]) {
         let fields = tools.iter().map(|(name, description)| ToolFields {
             name,
             description,
             ..ToolFields::default()
         });
-        let words = fields.map(|it| DocumentWords::read(&it)).collect();
-        let lexical = Lexical::of(vec![Arc::new(BlockWords::of(words))]);
-        let scores = lexical.shared(intent).scores;
+        let words = fields.map(|it| DocumentWords::from_fields(&it)).collect();
+        let lexical = Lexical::new(vec![Arc::new(BlockWords::new(words))]);
+        let scores = lexical.score_text(query).scores;
         let mut ranked: Vec<_> = (0..tools.len()).filter(|at| scores[*at] > 0.0).collect();
         ranked.sort_by(|a, b| scores[*b].total_cmp(&scores[*a]));
         let names: Vec<_> = ranked.into_iter().map(|at| tools[at].0).collect();
-        assert_eq!(names, expect, "{intent}");
+        assert_eq!(names, expect, "{query}");
     }
 
     const TOOLS: [(&str, &str); 4] = [

@@ -1,79 +1,79 @@
-//! Ranks scored documents: the bonus for the steps of an intent, and the best first.
+//! Ranks scored documents, with bonuses for steps, votes and names.
 
-mod kept_places;
+mod reserved_slots;
 
 use std::sync::Arc;
 
-use crate::confidence::{COMPARED, Confidence, Signs};
+use crate::confidence::{COMPARED, Confidence, ConfidenceFeatures};
+use crate::equivalents::EquivalenceCheck;
 use crate::index::{Document, Index};
 use crate::indexed_tool::IndexedTool;
-use crate::learned::{Vote, Votes};
-use crate::priors::record;
-use crate::query::{Query, keep_best};
-use crate::same_task::SameTask;
+use crate::learning::{Vote, Votes};
+use crate::priors::score_record;
+use crate::query_matcher::{QueryMatcher, keep_best};
 use crate::score::{Parts, step_gain};
 
-/// The distance between the tools that a step lifts above the last place: far enough for a float to
-/// tell its best from its second best, and far less than scores differ otherwise.
+/// The distance between lifted tools: large enough for an `f32` to keep their order, and far below
+/// other differences in score.
 const STEP_APART: f32 = 1e-4;
 
-/// A tool that the intent names is meant, so its score is as high as scores get as a rule.
+/// The score of a tool that the query names: about as high as scores get.
 const CERTAIN: f32 = 0.95;
 
-/// The places that a model reads as a rule; one of them stays open to tools that are new.
-const FIRST_PLACES: usize = 5;
+/// The slots that a model usually reads. One of them stays open for new tools.
+const TOP_SLOTS: usize = 5;
 
-/// A tool that this part of the neighbourhood used is lifted if one of its contexts is nearly the same. A
-/// tenth lets several tools that are used together pass, and of two neighbours that contradict each
-/// other both.
+/// With one nearly identical context, a tool that this share of the neighbourhood used is lifted. A
+/// tenth would admit several tools that are used together, and both of two contradicting
+/// neighbours.
 const LIFTING_SHARE: f32 = 0.12;
-/// The part that it takes where all contexts are merely alike.
+/// The share required if all contexts are only similar.
 const LIFTING_SHARE_AFAR: f32 = 0.3;
-/// A tool that nearly all used leads. A single lesson is not enough for so large a share, nor are
-/// contexts that are merely alike.
+/// A tool with this share leads. A single lesson does not reach it, nor do contexts that are only
+/// similar.
 const LEADING_SHARE: f32 = 0.9;
-/// The part that it takes where no tool stands out by its description: a single lesson is enough.
+/// The share required if no tool stands out by its description: a single lesson is enough.
 const LEADING_SHARE_IN_DOUBT: f32 = 0.6;
 /// The first tool stands out if it is this far above the crowd.
 const OUTSTANDING: f32 = 0.2;
-/// Other learned tools are not lifted above the first three: those are right more often than a neighbour.
-const CLEAR_PLACES: usize = 3;
-/// Each session that used a tool in contexts like this one lifts it by as much: a tool whose meaning is far
-/// from the request needs many of them.
+/// Other learned tools stay below the first three, which are right more often than a neighbour.
+const CLEAR_RANKS: usize = 3;
+/// Each session that used a tool in similar contexts lifts it by at most this much, so a tool with
+/// a distant meaning needs many.
 const REACH_OF_A_SESSION: f32 = 0.15;
-/// Within this distance from the best, a tool's meaning is near the request, and so are the first five, unless
-/// even the best is in doubt. One use of a far tool never passes them.
+/// Tools within this distance of the best are near the query. So are the top five, unless even the
+/// best is in doubt. One use of a distant tool never passes them.
 const NEAR_THE_BEST: f32 = 0.2;
-/// From this place on, tools as a rule only sound like the request.
-const CROWD_PLACE: usize = 10;
-/// A tool that stands this far above the crowd is right too often to give way.
+/// From this rank on, tools usually only sound like the query.
+const CROWD_RANK: usize = 10;
+/// A tool this far above the crowd is right too often to give way.
 const ABOVE_CROWD: f32 = 0.17;
 
-/// Tools are compared with those above them down to this many times the places: a tool that does the same as
-/// one of the best is seldom further down, and every comparison costs a product of two vectors.
-const EQUALS_WITHIN: usize = 2;
+/// Tools up to this multiple of the slots are compared with the ones above them. An equivalent of a
+/// top tool is seldom further down, and each comparison costs a dot product.
+const EQUIVALENTS_WITHIN: usize = 2;
 
 /// The documents of a search with their exact scores.
 pub(crate) struct Ranking<'a> {
     index: &'a Index,
-    scored: Vec<Scored>,
-    /// The number of candidates that are shown.
-    places: usize,
-    same_task: SameTask,
+    scored: Vec<ScoredDocument>,
+    /// The number of slots in the answer.
+    slots: usize,
+    equivalence: EquivalenceCheck,
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Scored {
-    /// Its position in the index.
+pub(crate) struct ScoredDocument {
+    /// The position in the index.
     pub(crate) document: usize,
     pub(crate) cosine: Option<f32>,
     pub(crate) parts: Parts,
 }
 
-/// The tools that share one place; all by their positions among the scored.
-pub(crate) struct Ranked {
+/// The tools that share one slot, by position in `Ranking::scored`.
+pub(crate) struct RankedSlot {
     pub(crate) position: usize,
-    /// The sum of the one that fits best.
+    /// The score of the best one.
     pub(crate) sum: f32,
     pub(crate) copies: Vec<usize>,
 }
@@ -81,19 +81,19 @@ pub(crate) struct Ranked {
 impl<'a> Ranking<'a> {
     pub(crate) fn new(
         index: &'a Index,
-        scored: Vec<Scored>,
-        places: usize,
-        same_task: SameTask,
+        scored: Vec<ScoredDocument>,
+        slots: usize,
+        equivalence: EquivalenceCheck,
     ) -> Self {
         Self {
             index,
             scored,
-            places,
-            same_task,
+            slots,
+            equivalence,
         }
     }
 
-    pub(crate) fn scored(&self, position: usize) -> Scored {
+    pub(crate) fn get(&self, position: usize) -> ScoredDocument {
         self.scored[position]
     }
 
@@ -101,45 +101,44 @@ impl<'a> Ranking<'a> {
         &self.document(position).entry
     }
 
-    /// Returns the best, best first. Of tools that do the same, the one that use and its record speak for
-    /// stands for the others.
-    pub(crate) fn best(&self) -> Vec<Ranked> {
-        let mut best = self.ranked(self.places, Parts::sum);
+    /// Returns the best slots. Each is led by the tool with the best record and use.
+    pub(crate) fn top_slots(&self) -> Vec<RankedSlot> {
+        let mut best = self.rank_by(self.slots, Parts::sum);
         for ranked in &mut best {
             self.put_proven_first(ranked);
         }
         best
     }
 
-    /// Returns how sure it is that the best are right; nothing if the very best has no vector.
+    /// Estimates the confidence in the results; `None` if the best one has no vector.
     pub(crate) fn confidence(&self) -> Option<Confidence> {
-        let best = self.ranked(COMPARED, Parts::fit);
+        let best = self.rank_by(COMPARED, Parts::sum_for_confidence);
         let Some(first) = best.first() else {
             return Some(Confidence::NONE);
         };
         self.scored[first.position].cosine?;
         let second = best.get(1).unwrap_or(first);
         let last = best.last().unwrap_or(first);
-        let signs = Signs {
+        let signs = ConfidenceFeatures {
             score: first.sum,
             lead_over_second: first.sum - second.sum,
             lead_over_fifth: first.sum - last.sum,
             tools: self.index.len(),
         };
-        Some(signs.confidence())
+        Some(signs.estimate())
     }
 
-    /// Returns the best by a score. A tool that does the same as one that is there already goes with it.
-    fn ranked(&self, places: usize, score: fn(&Parts) -> f32) -> Vec<Ranked> {
-        let mut ranked: Vec<Ranked> = Vec::with_capacity(places);
-        for (rank, position) in self.positions_by(score).enumerate() {
-            let is_near_top = rank < places * EQUALS_WITHIN;
-            let original = ranked
+    /// Fills the slots by a score. A tool joins the slot of an equivalent one above it.
+    fn rank_by(&self, slots: usize, score: fn(&Parts) -> f32) -> Vec<RankedSlot> {
+        let mut ranked: Vec<RankedSlot> = Vec::with_capacity(slots);
+        for (rank, position) in self.positions_sorted_by(score).enumerate() {
+            let is_near_top = rank < slots * EQUIVALENTS_WITHIN;
+            let existing = ranked
                 .iter()
-                .position(|it| self.share_a_place(it.position, position, is_near_top));
-            match original {
-                Some(original) => ranked[original].copies.push(position),
-                None if ranked.len() < places => ranked.push(Ranked {
+                .position(|it| self.share_a_slot(it.position, position, is_near_top));
+            match existing {
+                Some(existing) => ranked[existing].copies.push(position),
+                None if ranked.len() < slots => ranked.push(RankedSlot {
                     position,
                     sum: score(&self.scored[position].parts),
                     copies: Vec::new(),
@@ -150,7 +149,7 @@ impl<'a> Ranking<'a> {
         ranked
     }
 
-    fn put_proven_first(&self, ranked: &mut Ranked) {
+    fn put_proven_first(&self, ranked: &mut RankedSlot) {
         for copy in &mut ranked.copies {
             if self.experience(*copy) > self.experience(ranked.position) {
                 std::mem::swap(copy, &mut ranked.position);
@@ -162,17 +161,17 @@ impl<'a> Ranking<'a> {
         self.scored[position].parts.experience()
     }
 
-    fn positions_by(&self, score: fn(&Parts) -> f32) -> impl Iterator<Item = usize> {
+    fn positions_sorted_by(&self, score: fn(&Parts) -> f32) -> impl Iterator<Item = usize> {
         let sums = self.scored.iter().map(|scored| score(&scored.parts));
         let mut sums: Vec<_> = sums.enumerate().collect();
         keep_best(&mut sums, self.scored.len());
         sums.into_iter().map(|(position, _)| position)
     }
 
-    fn share_a_place(&self, one: usize, other: usize, is_near_top: bool) -> bool {
+    fn share_a_slot(&self, one: usize, other: usize, is_near_top: bool) -> bool {
         let (one, other) = (self.document(one), self.document(other));
-        self.same_task.shared_by_copies(one, other)
-            || is_near_top && self.same_task.shared_by_equals(one, other)
+        self.equivalence.merges_copies(one, other)
+            || is_near_top && self.equivalence.merges_equivalents(one, other)
     }
 
     fn document(&self, position: usize) -> &Document {
@@ -182,12 +181,11 @@ impl<'a> Ranking<'a> {
     pub(crate) fn add_priors(&mut self, weight: f32) {
         for scored in &mut self.scored {
             let tool = &self.index.documents[scored.document].entry;
-            scored.parts.priors = weight * record(tool);
+            scored.parts.priors = weight * score_record(tool);
         }
     }
 
-    /// Adds the bonus of past use, and lifts the tools that enough of the neighbourhood used among the
-    /// first few.
+    /// Adds the bonus of past use, and lifts tools that enough of the neighbourhood used.
     pub(crate) fn add_votes(&mut self, votes: Option<&Votes>) {
         let Some(votes) = votes.filter(|votes| !votes.is_empty()) else {
             return;
@@ -195,23 +193,23 @@ impl<'a> Ranking<'a> {
         let bars = self.learned_bars();
         for scored in &mut self.scored {
             let tool = &self.index.documents[scored.document].entry.tool_name;
-            if let Some(vote) = votes.of(tool) {
-                let lift = bars.lift(vote, scored.parts.sum());
+            if let Some(vote) = votes.get(tool) {
+                let lift = bars.compute_lift(vote, scored.parts.sum());
                 scored.parts.learned = vote.bonus + lift;
             }
         }
     }
 
     fn learned_bars(&self) -> LearnedBars {
-        let ranked = self.ranked(CROWD_PLACE, Parts::sum);
-        let third = Self::sum_at(&ranked, CLEAR_PLACES);
-        let crowd = Self::sum_at(&ranked, CROWD_PLACE);
-        let first = Self::sum_at(&ranked, 1);
+        let ranked = self.rank_by(CROWD_RANK, Parts::sum);
+        let third = Self::score_at_rank(&ranked, CLEAR_RANKS);
+        let crowd = Self::score_at_rank(&ranked, CROWD_RANK);
+        let first = Self::score_at_rank(&ranked, 1);
         LearnedBars {
             first,
             near: match self.confidence().is_some_and(|it| !it.is_likely()) {
                 true => f32::INFINITY,
-                false => (first - NEAR_THE_BEST).min(Self::sum_at(&ranked, FIRST_PLACES)),
+                false => (first - NEAR_THE_BEST).min(Self::score_at_rank(&ranked, TOP_SLOTS)),
             },
             leading_share: match first - crowd < OUTSTANDING {
                 true => LEADING_SHARE_IN_DOUBT,
@@ -221,23 +219,23 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Returns the score at a place, or that of the last where there are fewer.
-    fn sum_at(ranked: &[Ranked], place: usize) -> f32 {
-        let at = ranked.get(place - 1).or(ranked.last());
+    /// Returns the score at a rank, or the last one if there are fewer.
+    fn score_at_rank(ranked: &[RankedSlot], rank: usize) -> f32 {
+        let at = ranked.get(rank - 1).or(ranked.last());
         at.map_or(0.0, |it| it.sum)
     }
 
-    /// Keeps the last of the first places for the best tool without lessons, if votes have pushed all
-    /// of those out of the first places: what is never shown is never used, and never learned.
-    pub(crate) fn keep_place_for_new(&mut self, votes: Option<&Votes>) {
+    /// Reserves the last top slot for the best tool without lessons if votes have pushed all such
+    /// tools out. A tool that is never shown is never used, and so never learned.
+    pub(crate) fn reserve_slot_for_new_tool(&mut self, votes: Option<&Votes>) {
         let Some(votes) = votes else {
             return;
         };
-        let first = self.places.min(FIRST_PLACES);
-        let shown = self.best();
+        let first = self.slots.min(TOP_SLOTS);
+        let shown = self.top_slots();
         let (Some(last), Some(new)) = (
             shown.get(first.saturating_sub(1)),
-            self.pushed_out(votes, first),
+            self.find_displaced_new_tool(votes, first),
         ) else {
             return;
         };
@@ -245,27 +243,29 @@ impl<'a> Ranking<'a> {
         parts.learned += last.sum + STEP_APART - parts.sum();
     }
 
-    /// Returns the best tool without lessons that was among the first by everything but votes, if none
-    /// such is among them with votes.
-    fn pushed_out(&self, votes: &Votes, first: usize) -> Option<usize> {
-        let mut with_votes = self.positions_by(Parts::sum).take(first);
+    /// Returns the best tool without lessons that would be in the top slots without votes, if votes
+    /// have left none there.
+    fn find_displaced_new_tool(&self, votes: &Votes, first: usize) -> Option<usize> {
+        let mut with_votes = self.positions_sorted_by(Parts::sum).take(first);
         if with_votes.any(|it| self.is_new(it, votes)) {
             return None;
         }
-        let mut without_votes = self.positions_by(Parts::sum_without_votes).take(first);
+        let mut without_votes = self
+            .positions_sorted_by(Parts::sum_without_votes)
+            .take(first);
         without_votes.find(|it| self.is_new(*it, votes))
     }
 
     fn is_new(&self, position: usize, votes: &Votes) -> bool {
-        !votes.knows(&self.tool(position).tool_name)
+        !votes.has_lessons_of(&self.tool(position).tool_name)
     }
 
-    /// Puts the tools that the intent names above all others, each group of them by score.
+    /// Ranks the tools that the query names above all others, each group by score.
     pub(crate) fn lift_named(&mut self, named: &[Vec<usize>]) {
         let sums = self.scored.iter().map(|it| it.parts.sum());
         let mut bar = sums.fold(CERTAIN, f32::max);
         for group in named.iter().rev() {
-            let mut group: Vec<&mut Scored> = self
+            let mut group: Vec<&mut ScoredDocument> = self
                 .scored
                 .iter_mut()
                 .filter(|it| group.contains(&it.document) && it.parts.named == 0.0)
@@ -278,28 +278,28 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Adds the bonus of the steps: the best tool for a step gains the whole bonus, others gain
-    /// less the further behind they are. Half of the places are kept for the first few of each
-    /// step, so that no step goes without because the intent as a whole sounds more like another.
-    pub(crate) fn reward_steps(&mut self, steps: &[Query<'_>], bonus: f32) {
+    /// Adds the step bonus: the full bonus for the best tool of a step, less for the ones behind.
+    /// Half of the slots are reserved for the top tools of the steps, so that no step is left
+    /// without a tool.
+    pub(crate) fn reward_steps(&mut self, steps: &[QueryMatcher<'_>], bonus: f32) {
         if steps.is_empty() {
             return;
         }
-        let kept_places = self.places / 2 / steps.len();
+        let reserved_slots = self.slots / 2 / steps.len();
         let mut first_of_steps = Vec::new();
         for step in steps {
             let mut scores = self.scores_for(step);
             self.add_bonus(&scores, bonus);
-            keep_best(&mut scores, kept_places);
+            keep_best(&mut scores, reserved_slots);
             first_of_steps.push(scores);
         }
-        self.lift(&first_of_steps, kept_places);
+        self.lift_step_tools(&first_of_steps, reserved_slots);
     }
 
-    fn scores_for(&self, step: &Query<'_>) -> Vec<(usize, f32)> {
+    fn scores_for(&self, step: &QueryMatcher<'_>) -> Vec<(usize, f32)> {
         self.scored
             .iter()
-            .map(|scored| step.scored(scored.document).parts.sum())
+            .map(|scored| step.score_document(scored.document).parts.sum())
             .enumerate()
             .collect()
     }
@@ -312,38 +312,38 @@ impl<'a> Ranking<'a> {
         }
     }
 
-    /// Lifts the first of each step above the last place, in their order.
-    fn lift(&mut self, first_of_steps: &[Vec<(usize, f32)>], kept_places: usize) {
-        let best = self.best();
-        let Some(last) = best.get(self.places.saturating_sub(1)) else {
+    /// Lifts the top tools of each step above the last slot, in order.
+    fn lift_step_tools(&mut self, first_of_steps: &[Vec<(usize, f32)>], reserved_slots: usize) {
+        let best = self.top_slots();
+        let Some(last) = best.get(self.slots.saturating_sub(1)) else {
             return;
         };
         let bar = last.sum;
         for first_of_step in first_of_steps {
             for (rank, (position, _)) in first_of_step.iter().enumerate() {
                 let parts = &mut self.scored[*position].parts;
-                let goal = bar + STEP_APART * (kept_places - rank) as f32;
+                let goal = bar + STEP_APART * (reserved_slots - rank) as f32;
                 parts.steps += (goal - parts.sum()).max(0.0);
             }
         }
     }
 }
 
-/// The scores to which learned tools are lifted.
+/// The scores that learned tools are lifted to.
 struct LearnedBars {
     first: f32,
-    /// The part of the neighbourhood that a tool needs to lead.
+    /// The share of the neighbourhood that a tool needs to lead.
     leading_share: f32,
-    /// Above the many that only sound alike, and below the first three and all that stand out.
+    /// Above the crowd, and below the first three and any that stand out.
     among: f32,
-    /// From here on, the meaning of a tool is near the request.
+    /// From this score on, a tool's meaning is near the query.
     near: f32,
 }
 
 impl LearnedBars {
-    /// Returns the lift of a tool with this score; of two lifted tools the one with the larger share
-    /// comes first.
-    fn lift(&self, vote: &Vote, score: f32) -> f32 {
+    /// Returns the lift for a tool with this score. Of two lifted tools, the one with the larger
+    /// share comes first.
+    fn compute_lift(&self, vote: &Vote, score: f32) -> f32 {
         let bar = match vote.share {
             share if share >= self.leading_share => self.first,
             share if share >= lifting_share(vote.nearness) => self.among,

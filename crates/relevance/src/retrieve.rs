@@ -1,108 +1,137 @@
-//! From an intent to the few tools worth showing.
+//! Finds the few tools worth showing for a query.
 
 use std::collections::BTreeSet;
 use std::iter::once;
 use std::sync::Arc;
 
 use crate::confidence::Confidence;
+use crate::equivalents::EquivalenceCheck;
 use crate::index::Index;
 use crate::indexed_tool::IndexedTool;
-use crate::learned::Votes;
-use crate::named::named;
-use crate::nearest::need_no_estimate;
+use crate::learning::Votes;
+use crate::named_tools::find_named_tools;
+use crate::nearest::can_skip_estimates;
 use crate::options::Options;
-use crate::query::Query;
-use crate::ranking::{Ranked, Ranking, Scored};
-use crate::same_task::SameTask;
-use crate::score::{Parts, Weights, shown};
-use crate::steps::IntentStep;
+use crate::query_matcher::QueryMatcher;
+use crate::ranking::{RankedSlot, Ranking, ScoredDocument};
+use crate::score::{Parts, Weights, to_displayed_score};
+use crate::steps::QueryStep;
 
-/// For the intent and for each step, this many of the best by rough score are compared exactly.
-/// Bytes tell cosines apart to two or three digits; ten times the most that is shown leaves room
-/// for tools that they put too low.
+/// For the query and each step, this many documents are compared exactly. Quantised cosines have
+/// two or three digits; ten times the largest answer makes up for tools that they rank too low.
 const POOL: usize = 200;
 
 #[derive(Debug, Clone, Copy)]
-pub struct Intent<'a> {
-    /// The caller bounds its length; words beyond [`MAX_TERMS`](crate::terms::MAX_TERMS) do not
-    /// count.
+pub struct Query<'a> {
+    /// Bounded by the caller; words beyond [`MAX_TERMS`](crate::terms::MAX_TERMS) are ignored.
     pub text: &'a str,
-    /// The intent's embedding; without it, words alone decide.
+    /// The query's embedding; without it, only words count.
     pub vector: Option<&'a [f32]>,
-    /// The steps that [`split`](crate::steps::split) found in the text; may be empty.
-    pub steps: &'a [IntentStep],
-    /// The votes of past contexts like this one; without them the ranking is the static one.
+    /// The steps that [`split_steps`](crate::steps::split_steps) found; may be empty.
+    pub steps: &'a [QueryStep],
+    /// The votes of similar past contexts.
     pub votes: Option<&'a Votes>,
 }
 
-/// The best tools, and how sure it is that they do what was asked.
+/// The best tools and the confidence in them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Retrieved {
     /// Best first.
     pub candidates: Vec<Candidate>,
-    /// Absent if the best tool has no vector to compare, because then nothing can be said.
+    /// Absent if the best tool has no vector to compare.
     pub confidence: Option<Confidence>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     pub entry: Arc<IndexedTool>,
-    /// Between 0 and 1, and never above the score of a better candidate. Where several tools share the
-    /// place, it is that of the one that fits best.
+    /// Between 0 and 1, in descending order. For a shared slot, the score of the best-fitting tool.
     pub score: f32,
     pub parts: Parts,
-    /// The plain cosine of intent and tool, where both have vectors.
+    /// The cosine of query and tool, if both have vectors.
     pub cosine: Option<f32>,
-    /// Tools of other servers that do the same, likeliest first; they take no places of their own.
+    /// Equivalent tools of other servers, likeliest first. They share this slot.
     pub copies: Vec<Arc<IndexedTool>>,
-    /// The latency limit was checked against p95, because no p99 is known.
+    /// The latency limit was checked against p95 because p99 is unknown.
     pub latency_from_p95: bool,
 }
 
-/// Returns the best candidates. The same index and intent give the same answer.
+/// Returns the best candidates. Deterministic for the same index and query.
 ///
-/// `allowed` is asked with a document's position in the index and returns true if the caller may
-/// see it.
+/// `allowed` receives a document's position in the index and returns true if the caller may see it.
 pub fn retrieve(
     index: &Index,
-    intent: Intent<'_>,
+    query: Query<'_>,
     options: &Options,
     allowed: impl Fn(usize) -> bool,
 ) -> Retrieved {
-    let queries = Query::all(index, &intent.texts(options.weights), options.weights);
-    let (whole, steps) = queries
-        .split_first()
-        .expect("the intent itself is the first query");
-    let named = named(index, intent.text);
-    let known = intent
-        .voted_for(index)
-        .chain(named.iter().flatten().copied());
-    let admitted =
-        |document: usize| options.admits(&index.documents[document].entry) && allowed(document);
-    let without_estimates = need_no_estimate(index, whole, &admitted);
-    let has_score = |document| !without_estimates || index.is_embedded(document);
-    let pool = pool(&queries, known, admitted, has_score);
-    let scored = pool.into_iter().map(|document| whole.scored(document));
-    let same_task = SameTask::new(intent.text);
-    let mut ranking = Ranking::new(index, scored.collect(), options.places(), same_task);
-    ranking.add_priors(options.weights.priors);
-    ranking.reward_steps(steps, options.weights.steps);
-    ranking.add_votes(intent.votes);
-    ranking.keep_place_for_new(intent.votes);
-    ranking.keep_places(steps, intent.text);
-    ranking.lift_named(&named);
-    let best = ranking.best().into_iter();
-    Retrieved {
-        candidates: best
-            .map(|ranked| candidate(&ranking, ranked, options))
-            .collect(),
-        confidence: ranking.confidence(),
+    QueryMatches::new(index, query, options.weights).rank(options, allowed)
+}
+
+/// A query compared with every document of an index. The comparison is the expensive part of a
+/// search; its result can be ranked several times, for different filters.
+pub struct QueryMatches<'a> {
+    index: &'a Index,
+    query: Query<'a>,
+    weights: Weights,
+    /// The query, then its steps.
+    matchers: Vec<QueryMatcher<'a>>,
+}
+
+impl<'a> QueryMatches<'a> {
+    pub fn new(index: &'a Index, query: Query<'a>, weights: Weights) -> Self {
+        let texts = query.texts_to_match(weights);
+        Self {
+            matchers: QueryMatcher::match_all(index, &texts, weights),
+            index,
+            query,
+            weights,
+        }
+    }
+
+    /// Returns the best of the documents that pass the filters of `options` and are `allowed`. The
+    /// weights of `options` are ignored.
+    pub fn rank(&self, options: &Options, allowed: impl Fn(usize) -> bool) -> Retrieved {
+        let Self { index, query, .. } = *self;
+        let (whole, steps) = self
+            .matchers
+            .split_first()
+            .expect("the query itself is the first matcher");
+        let named = find_named_tools(index, query.text);
+        let known = query
+            .favoured_documents(index)
+            .chain(named.iter().flatten().copied());
+        let admitted = |document: usize| {
+            options.admits(&index.documents[document].entry) && allowed(document)
+        };
+        let without_estimates = can_skip_estimates(index, whole, &admitted);
+        let has_score = |document| !without_estimates || index.is_embedded(document);
+        let pool = select_pool(&self.matchers, known, admitted, has_score);
+        let scored = pool
+            .into_iter()
+            .map(|document| whole.score_document(document));
+        let equivalence = EquivalenceCheck::new(query.text);
+        let mut ranking = Ranking::new(index, scored.collect(), options.max_slots(), equivalence);
+        ranking.add_priors(self.weights.priors);
+        ranking.reward_steps(steps, self.weights.steps);
+        ranking.add_votes(query.votes);
+        ranking.reserve_slot_for_new_tool(query.votes);
+        ranking.reserve_slots(steps, query.text);
+        ranking.lift_named(&named);
+        let best = ranking.top_slots().into_iter();
+        Retrieved {
+            candidates: best
+                .map(|ranked| to_candidate(&ranking, ranked, options))
+                .collect(),
+            confidence: ranking.confidence(),
+        }
     }
 }
 
-impl<'a> Intent<'a> {
-    /// The texts to compare with the documents: the whole, then the steps if they count.
-    fn texts(&self, weights: Weights) -> Vec<(&'a str, Option<&'a [f32]>)> {
+impl<'a> Query<'a> {
+    /// The texts to compare with the documents: the whole query, then its steps if they have
+    /// weight.
+    fn texts_to_match(&self, weights: Weights) -> Vec<(&'a str, Option<&'a [f32]>)> {
         let steps = if weights.steps > 0.0 { self.steps } else { &[] };
         let steps = steps
             .iter()
@@ -110,36 +139,38 @@ impl<'a> Intent<'a> {
         once((self.text, self.vector)).chain(steps).collect()
     }
 
-    /// The documents that past use speaks for. They are compared exactly even if neither words nor
-    /// meaning would have them among the best.
-    fn voted_for(&self, index: &Index) -> impl Iterator<Item = usize> {
-        let tools = self.votes.into_iter().flat_map(Votes::favoured);
+    /// The documents with votes in their favour. They are compared exactly even if neither words
+    /// nor meaning rank them among the best.
+    fn favoured_documents(&self, index: &Index) -> impl Iterator<Item = usize> {
+        let tools = self.votes.into_iter().flat_map(Votes::favoured_tools);
         tools.filter_map(|tool| index.position(tool))
     }
 }
 
-/// The documents that are compared exactly: the admitted ones that are best for any query, or that
-/// past use speaks for, or that the intent names.
-fn pool(
-    queries: &[Query<'_>],
+/// Returns the documents to compare exactly: the best admitted ones for any text, plus `known`
+/// ones.
+fn select_pool(
+    queries: &[QueryMatcher<'_>],
     known: impl Iterator<Item = usize>,
     admitted: impl Fn(usize) -> bool,
     has_score: impl Fn(usize) -> bool,
 ) -> BTreeSet<usize> {
     let is_found = |document| has_score(document) && admitted(document);
-    let best = queries.iter().flat_map(|query| query.best(POOL, &is_found));
+    let best = queries
+        .iter()
+        .flat_map(|query| query.top_documents(POOL, &is_found));
     best.chain(known.filter(|document| admitted(*document)))
         .collect()
 }
 
-fn candidate(ranking: &Ranking<'_>, ranked: Ranked, options: &Options) -> Candidate {
-    let Scored { cosine, parts, .. } = ranking.scored(ranked.position);
+fn to_candidate(ranking: &Ranking<'_>, ranked: RankedSlot, options: &Options) -> Candidate {
+    let ScoredDocument { cosine, parts, .. } = ranking.get(ranked.position);
     let entry = ranking.tool(ranked.position).clone();
     Candidate {
-        score: shown(ranked.sum),
+        score: to_displayed_score(ranked.sum),
         parts,
         cosine,
-        latency_from_p95: options.judges_by_p95(&entry),
+        latency_from_p95: options.uses_p95(&entry),
         entry,
         copies: ranked
             .copies

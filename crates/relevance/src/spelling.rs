@@ -1,32 +1,36 @@
-//! Corrects misspelt words of a request against the words of the tools.
+//! Corrects misspelt words of a query against the vocabulary of the tools.
 //!
-//! A word is taken for misspelt if neither the tools nor the embedder know it. It becomes the word of
-//! the tools that one slip away: a letter too many, missing, wrong, or two of them swapped. Names,
-//! quotations, paths and numbers are left alone.
+//! A word is misspelt if neither the tools nor the embedder know it. It is replaced with a word of
+//! the tools at edit distance one: a letter added, dropped, replaced, or two swapped. Names,
+//! quotations, paths and numbers are left unchanged.
 
 use crate::index::Index;
-use crate::terms::terms;
+use crate::terms::split_terms;
 
-/// Of shorter words, too many are one letter from another.
-const SHORTEST: usize = 5;
-const LONGEST: usize = 24;
-/// A text with more unknown words than this is not English, or not language at all.
-const MOST: usize = 4;
+/// Too many shorter words are one edit apart.
+const MIN_LETTERS: usize = 5;
+const MAX_LETTERS: usize = 24;
+/// A text with more unknown words is not English, or not language at all.
+const MAX_CORRECTIONS: usize = 4;
 
-/// Returns the text with its misspelt words corrected; `None` if there are none. `is_word` knows the
-/// words of the language.
-pub fn corrected(index: &Index, text: &str, is_word: impl Fn(&str) -> bool) -> Option<String> {
+/// Returns the corrected text; `None` if no word is misspelt. `is_word` recognises the words of the
+/// language.
+pub fn correct_spelling(
+    index: &Index,
+    text: &str,
+    is_word: impl Fn(&str) -> bool,
+) -> Option<String> {
     let mut found = 0;
     let mut quotation = None;
     let pieces = text.split_inclusive(char::is_whitespace).enumerate();
     let pieces: Vec<String> = pieces
         .map(|(number, piece)| {
-            let is_quoted = passes_quotation(&mut quotation, piece);
+            let is_quoted = track_quotation(&mut quotation, piece);
             let correction = Some(piece)
                 .filter(|_| !is_quoted)
-                .and_then(|piece| plain_word(piece, number == 0))
+                .and_then(|piece| find_plain_word(piece, number == 0))
                 .filter(|word| !is_known(index, word, &is_word))
-                .and_then(|word| Some((word, correction(index, word, &is_word)?)));
+                .and_then(|word| Some((word, find_correction(index, word, &is_word)?)));
             match correction {
                 Some((word, right)) => {
                     found += 1;
@@ -38,11 +42,13 @@ pub fn corrected(index: &Index, text: &str, is_word: impl Fn(&str) -> bool) -> O
             }
         })
         .collect();
-    (1..=MOST).contains(&found).then(|| pieces.concat())
+    (1..=MAX_CORRECTIONS)
+        .contains(&found)
+        .then(|| pieces.concat())
 }
 
-/// Returns true for a piece in quotation marks, which may open in one piece and close in another.
-fn passes_quotation(open: &mut Option<char>, piece: &str) -> bool {
+/// True for a piece inside quotation marks, which may open and close in different pieces.
+fn track_quotation(open: &mut Option<char>, piece: &str) -> bool {
     let piece = piece.trim();
     let opens = piece
         .chars()
@@ -52,57 +58,56 @@ fn passes_quotation(open: &mut Option<char>, piece: &str) -> bool {
     if !was_open {
         *open = opens;
     }
-    if open.is_some() && closes(piece, opens.is_some()) {
+    if open.is_some() && closes_quotation(piece, opens.is_some()) {
         *open = None;
     }
     was_open || opens.is_some()
 }
 
-fn closes(piece: &str, opens: bool) -> bool {
+fn closes_quotation(piece: &str, opens: bool) -> bool {
     let end = piece.trim_end_matches([',', '.', ';', ':', '?', '!']);
     let letters = if opens { 2 } else { 1 };
     end.chars().count() >= letters && end.ends_with(['"', '`', '\'', '”', '’', '»'])
 }
 
-/// Returns the word in a piece of text if it is an ordinary one in small letters.
-fn plain_word(piece: &str, is_first: bool) -> Option<&str> {
+/// Returns the word in a piece of text if it is an ordinary lower-case one.
+fn find_plain_word(piece: &str, is_first: bool) -> Option<&str> {
     let word = piece
         .trim()
         .trim_matches([',', '.', ';', ':', '?', '!', '(', ')']);
     let begins_large = is_first && word.starts_with(|c: char| c.is_ascii_uppercase());
     let letters = if begins_large { &word[1..] } else { word };
     let is_plain = letters.bytes().all(|letter| letter.is_ascii_lowercase());
-    (is_plain && (SHORTEST..=LONGEST).contains(&word.len())).then_some(word)
+    (is_plain && (MIN_LETTERS..=MAX_LETTERS).contains(&word.len())).then_some(word)
 }
 
 fn is_known(index: &Index, word: &str, is_word: &impl Fn(&str) -> bool) -> bool {
     let word = word.to_ascii_lowercase();
-    // The embedder knows most words in one form only.
+    // The embedder knows most words in only one form.
     let forms = ["s", "es", "ed", "d", "ing", "er", "ly"];
     let mut stems = forms.iter().filter_map(|ending| word.strip_suffix(ending));
     is_word(&word)
-        || frequency(index, &word) > 0
+        || term_frequency(index, &word) > 0
         || stems.any(|stem| stem.len() > 2 && is_word(stem))
         // Abbreviations: `repos`, `certs`.
-        || index.lexical.begins_a_term(word.trim_end_matches('s'))
+        || index.lexical.is_term_prefix(word.trim_end_matches('s'))
 }
 
-/// Returns the number of tools that have a word, in any form.
-fn frequency(index: &Index, word: &str) -> usize {
-    let terms = terms(word);
+/// Returns the number of tools that contain the word in any form.
+fn term_frequency(index: &Index, word: &str) -> usize {
+    let terms = split_terms(word);
     match terms.as_slice() {
-        [term] => index.lexical.frequency(term),
+        [term] => index.lexical.document_frequency(term),
         _ => 0,
     }
 }
 
-/// Returns the word of the tools that was probably meant: a word of the language before one that only
-/// tools use, and then the most frequent.
-fn correction(index: &Index, word: &str, is_word: &impl Fn(&str) -> bool) -> Option<String> {
+/// Returns the most likely correction: words of the language first, then the most frequent.
+fn find_correction(index: &Index, word: &str, is_word: &impl Fn(&str) -> bool) -> Option<String> {
     let word = word.to_ascii_lowercase();
-    let near = slips(&word).into_iter();
-    let known =
-        near.filter_map(|it| Some((frequency(index, &it), it)).filter(|(count, _)| *count > 0));
+    let near = one_letter_edits(&word).into_iter();
+    let known = near
+        .filter_map(|it| Some((term_frequency(index, &it), it)).filter(|(count, _)| *count > 0));
     let best = known.max_by(|(some, a), (more, b)| {
         let (a_is, b_is) = (is_word(a), is_word(b));
         a_is.cmp(&b_is).then(some.cmp(more)).then(b.cmp(a))
@@ -110,9 +115,9 @@ fn correction(index: &Index, word: &str, is_word: &impl Fn(&str) -> bool) -> Opt
     best.map(|(_, word)| word)
 }
 
-/// Returns every text that one slip separates from a word. The first letter is seldom the wrong one,
-/// but may have changed places with the second.
-fn slips(word: &str) -> Vec<String> {
+/// Returns all texts at edit distance one. The first letter is seldom wrong, but may be swapped
+/// with the second.
+fn one_letter_edits(word: &str) -> Vec<String> {
     let letters = word.as_bytes();
     let mut slips: Vec<Vec<u8>> = Vec::new();
     for at in 0..letters.len() {
@@ -175,7 +180,7 @@ mod tests {
         let words = "read file open an issue in repository from disk lunch please cross close some";
         let is_word = |word: &str| words.split(' ').any(|it| it == word);
         assert_eq!(
-            corrected(&index(), text, is_word).as_deref(),
+            correct_spelling(&index(), text, is_word).as_deref(),
             expected,
             "{text}"
         );

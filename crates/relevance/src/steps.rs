@@ -1,34 +1,34 @@
-//! Splits an intent for several steps into its steps: "find the invoice and mail it to Ann" asks
-//! for two tools, and each is better found by its own words.
+//! Splits a query into its steps: "find the invoice and mail it to Ann" needs two tools, and each
+//! is easier to find by its own part.
 //!
-//! `training/clauses.py` splits in the same way for training.
+//! `training/clauses.py` must split the same way.
 
 use std::sync::Arc;
 
-use crate::text::is_action;
+use crate::tool_text::is_action;
 
-/// More steps than this share the twenty places badly, of which half are kept for steps.
+/// More steps would divide up the half of the results that is reserved for them too finely.
 const MAX_STEPS: usize = 6;
-/// Fewer words are a fragment rather than a step, unless they begin with a verb.
+/// Fewer words are a fragment, unless they begin with a verb.
 const MIN_WORDS: usize = 3;
 
-/// One step of an intent, embedded.
+/// An embedded step of a query.
 #[derive(Debug, Clone, PartialEq)]
-pub struct IntentStep {
+pub struct QueryStep {
     pub text: String,
     pub vector: Arc<[f32]>,
 }
 
-/// Returns the steps of an intent in its own words; none if there is only one.
-pub fn split(text: &str) -> Vec<String> {
-    let mut steps: Vec<String> = text.lines().flat_map(steps_of).take(MAX_STEPS).collect();
+/// Returns the steps as parts of the text; none if there is only one.
+pub fn split_steps(text: &str) -> Vec<String> {
+    let mut steps: Vec<String> = text.lines().flat_map(split_line).take(MAX_STEPS).collect();
     if steps.len() < 2 {
         steps.clear();
     }
     steps
 }
 
-fn steps_of(line: &str) -> impl Iterator<Item = String> {
+fn split_line(line: &str) -> impl Iterator<Item = String> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let mut start = 0;
     std::iter::from_fn(move || {
@@ -38,7 +38,7 @@ fn steps_of(line: &str) -> impl Iterator<Item = String> {
         let end = (start + 1..words.len())
             .find(|at| begins_step(&words, *at))
             .unwrap_or(words.len());
-        let step = trimmed(&words[start..end]);
+        let step = trim_joining_words(&words[start..end]);
         start = end;
         Some(step)
     })
@@ -53,14 +53,14 @@ fn is_whole(step: &str) -> bool {
     more + 1 >= MIN_WORDS || more > 0 && is_verb(first)
 }
 
-/// True if a step begins with the word at this position, which is not the first.
+/// True if a step begins at this word, which is not the first.
 fn begins_step(words: &[&str], at: usize) -> bool {
     let (before, word, after) = (words[at - 1], words[at], words.get(at + 1));
     if before.ends_with(['.', '?', '!', ';']) || is_number(word) {
         return true;
     }
-    match bare(word).as_str() {
-        "after" => after.is_some_and(|after| bare(after) == "that"),
+    match normalize_word(word).as_str() {
+        "after" => after.is_some_and(|after| normalize_word(after) == "that"),
         // `list the users and email them` is two steps, `cats and dogs` one.
         "and" => after.is_some_and(|after| is_verb(after)),
         bare if CONNECTORS.contains(&bare) => true,
@@ -68,32 +68,32 @@ fn begins_step(words: &[&str], at: usize) -> bool {
     }
 }
 
-/// Drops the words and marks that only join a step to the others.
-fn trimmed(mut words: &[&str]) -> String {
+/// Drops the words and punctuation that only connect steps.
+fn trim_joining_words(mut words: &[&str]) -> String {
     while let [first, rest @ ..] = words
-        && (OPENINGS.contains(&bare(first).as_str()) || is_number(first))
+        && (OPENINGS.contains(&normalize_word(first).as_str()) || is_number(first))
     {
         words = rest;
     }
     if let [after, that, rest @ ..] = words
-        && bare(after) == "after"
-        && bare(that) == "that"
+        && normalize_word(after) == "after"
+        && normalize_word(that) == "that"
     {
         words = rest;
     }
     while let [rest @ .., last] = words
-        && bare(last) == "and"
+        && normalize_word(last) == "and"
     {
         words = rest;
     }
     words.join(" ").trim_matches(MARKS).to_owned()
 }
 
-fn bare(word: &str) -> String {
+fn normalize_word(word: &str) -> String {
     word.trim_matches(MARKS).to_lowercase()
 }
 
-/// `2.` or `2)` at the head of an item.
+/// `2.` or `2)` at the start of a list item.
 fn is_number(word: &str) -> bool {
     let digits = word.strip_suffix(['.', ')']).unwrap_or_default();
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
@@ -127,7 +127,7 @@ const OPENINGS: [&str; 16] = [
     "moreover",
 ];
 
-/// Other verbs with which requests of the training data begin, and which are rarely nouns.
+/// More verbs that begin requests in the training data and are rarely nouns.
 const MORE_VERBS: &str = "
     activate adjust append apply approve archive arrange ask assess attach automate book bring buy choose
     clean click clone close commit compare compile complete compress compute conduct confirm connect copy detect
@@ -148,7 +148,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &[&str]) {
-        assert_eq!(split(text), expect, "{text}");
+        assert_eq!(split_steps(text), expect, "{text}");
     }
 
     #[test]
@@ -205,13 +205,13 @@ mod tests {
             "Hi. Delete the old branch. Thanks! Then close the issue.",
             &["Delete the old branch", "close the issue"],
         );
-        assert_eq!(split(&"go to work. ".repeat(50)).len(), MAX_STEPS);
+        assert_eq!(split_steps(&"go to work. ".repeat(50)).len(), MAX_STEPS);
     }
 
     proptest! {
         #[test]
         fn any_text_splits_into_no_step_or_a_few(text in ".{0,300}") {
-            let steps = split(&text);
+            let steps = split_steps(&text);
             prop_assert!(steps.len() != 1 && steps.len() <= MAX_STEPS);
         }
     }

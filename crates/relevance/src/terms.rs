@@ -1,13 +1,12 @@
-//! Splits text into words, the same way for tools and for intents.
+//! Splits text into terms, the same way for tools and queries.
 //!
-//! Identifiers are taken apart (`createIssue_v2` is `create`, `issue`, `v2`), small words are
-//! left out, and endings are cut lightly: enough that `issues` equals `issue`, not so much that
-//! `organisation` equals `organ`.
+//! Identifiers are split (`createIssue_v2` is `create`, `issue`, `v2`), stop words are dropped, and
+//! words are stemmed lightly: `issues` equals `issue`, but `organisation` does not equal `organ`.
 
-/// Words beyond this many say nothing new about a text; they only cost time.
+/// More words say nothing new about a text and only cost time.
 pub const MAX_TERMS: usize = 2_000;
 
-/// In characters. Hardly any word of a language is longer; encoded data is.
+/// In characters. Words of a language are hardly ever longer; encoded data is.
 const LONGEST_WORD: usize = 40;
 
 pub(crate) const SMALL_WORDS: [&str; 62] = [
@@ -18,10 +17,10 @@ pub(crate) const SMALL_WORDS: [&str; 62] = [
     "when", "which", "will", "with", "would", "you", "your", "all",
 ];
 
-/// Returns the terms of a text, in order, with repeats.
-pub fn terms(text: &str) -> Vec<String> {
+/// Returns the terms of a text in order, with repeats.
+pub fn split_terms(text: &str) -> Vec<String> {
     let mut found = Vec::new();
-    for word in words(text).flat_map(|word| units(&word)) {
+    for word in split_words(text).flat_map(|word| split_units(&word)) {
         if found.len() == MAX_TERMS {
             break;
         }
@@ -32,9 +31,9 @@ pub fn terms(text: &str) -> Vec<String> {
     found
 }
 
-/// Returns the words of a text in lower case, identifiers taken apart: `HTTPServer` is `http`,
+/// Returns the words of a text in lower case, with identifiers split: `HTTPServer` is `http`,
 /// `server`.
-pub fn words(text: &str) -> impl Iterator<Item = String> {
+pub fn split_words(text: &str) -> impl Iterator<Item = String> {
     let mut rest = text.chars().peekable();
     let mut before = None;
     std::iter::from_fn(move || {
@@ -63,8 +62,8 @@ pub fn words(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Returns a word as it is compared: cut if endless, and sign by sign in a script without spaces.
-fn units(word: &str) -> Vec<String> {
+/// Truncates long words, and splits words in scripts without spaces into characters.
+fn split_units(word: &str) -> Vec<String> {
     if word.chars().any(is_ideograph) {
         return word.chars().map(String::from).collect();
     }
@@ -75,10 +74,10 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{2ffff}')
 }
 
-/// Cuts the endings of number and tense, and a last `e`, so that `issues` equals `issue` and
-/// `creating` equals `create`. The rest need not be a word, only the same for its family.
+/// Removes endings of number and tense and a final `e`, so that `issues` equals `issue` and
+/// `creating` equals `create`. The stem need not be a word.
 fn stem(mut word: String) -> String {
-    // Words of three letters are stems, and names with a number are names.
+    // Words of three letters are stems, and words ending in a digit are names.
     if !word.is_ascii() || word.len() < 4 || word.ends_with(|c: char| c.is_ascii_digit()) {
         return word;
     }
@@ -90,7 +89,7 @@ fn stem(mut word: String) -> String {
     word
 }
 
-/// Cuts the ending of the plural, which is also that of the third person.
+/// Removes the plural ending, which is also that of the third person.
 fn cut_number(word: &mut String) {
     if word.len() > 4 && ends_with_any(word, &["ies", "ied"]) {
         word.truncate(word.len() - 3);
@@ -104,7 +103,7 @@ fn cut_number(word: &mut String) {
 
 fn cut_tense(word: &mut String) {
     for ending in ["ing", "ed"] {
-        // Fewer than three letters are no stem: `bed` and `king` stay.
+        // A stem has three letters or more: `bed` and `king` stay.
         if word.ends_with(ending) && word.len() - ending.len() >= 3 {
             word.truncate(word.len() - ending.len());
             undouble(word);
@@ -117,7 +116,7 @@ fn ends_with_any(word: &str, endings: &[&str]) -> bool {
     endings.iter().any(|ending| word.ends_with(ending))
 }
 
-/// Drops the letter that an ending doubled: `running` without its ending is `runn`.
+/// Removes a doubled last letter, as in `runn` from `running`.
 fn undouble(word: &mut String) {
     let mut last = word.bytes().rev();
     if let (Some(a), Some(b)) = (last.next(), last.next())
@@ -136,7 +135,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expect: &str) {
-        assert_eq!(terms(text).join(" "), expect, "{text}");
+        assert_eq!(split_terms(text).join(" "), expect, "{text}");
     }
 
     #[test]
@@ -160,7 +159,7 @@ mod tests {
             "box boxes",
             "process processes",
         ] {
-            let mut stems = terms(family);
+            let mut stems = split_terms(family);
             stems.dedup();
             assert_eq!(stems.len(), 1, "{family}: {stems:?}");
         }
@@ -169,7 +168,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_taken_apart_within_bounds(text in ".{0,400}") {
-            prop_assert!(terms(&text).len() <= MAX_TERMS);
+            prop_assert!(split_terms(&text).len() <= MAX_TERMS);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Requests in other languages are recognised, and English ones are left alone.
+//! Requests in other languages are detected, and English ones are not reported.
 
-use kitbag_relevance::language::foreign;
+use kitbag_relevance::language::detect_foreign_language;
 use serde_json::Value;
 
 const REQUESTS: &str = include_str!("../../../evals/languages/requests.tsv");
@@ -16,7 +16,7 @@ fn nine_of_ten_requests_in_other_languages_are_recognised() {
     let other: Vec<_> = written.filter(|(name, _)| *name != "English").collect();
     let (mut recognised, mut rightly) = (0, 0);
     for (name, request) in &other {
-        let told = foreign(request);
+        let told = detect_foreign_language(request);
         recognised += usize::from(told.is_some());
         rightly += usize::from(told == Some(name));
         if told != Some(name) {
@@ -30,7 +30,7 @@ fn nine_of_ten_requests_in_other_languages_are_recognised() {
     assert!(recognised * 10 >= other.len() * 9 && rightly * 10 >= other.len() * 9);
 }
 
-/// Three requests of `evals/small` are in other languages on purpose.
+/// Three requests of `evals/small` are deliberately in other languages.
 #[test]
 fn english_requests_are_not_taken_for_others() {
     let names = REQUESTS
@@ -38,7 +38,7 @@ fn english_requests_are_not_taken_for_others() {
         .filter_map(|line| line.strip_prefix("English\t"));
     let sets = ENGLISH.iter().flat_map(requests);
     let all = names.map(str::to_owned).chain(sets);
-    let mut alarms: Vec<_> = all.filter_map(|it| foreign(&it)).collect();
+    let mut alarms: Vec<_> = all.filter_map(|it| detect_foreign_language(&it)).collect();
     alarms.sort_unstable();
     assert_eq!(alarms, ["French", "German", "Spanish"]);
 }

@@ -1,9 +1,9 @@
-//! The shipped model and the text of a tool, against what the training program wrote down
+//! The shipped model and a tool's text, compared with the training program's fixtures
 //! (`training/fixtures.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 use kitbag_encoder::Encoder;
-use kitbag_relevance::text::ToolText;
+use kitbag_relevance::tool_text::ToolText;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -42,17 +42,17 @@ fn a_tool_has_the_text_the_model_was_trained_on() {
         let found = ToolText {
             name: &tool.name,
             description: &tool.description,
-            provider: &tool.server,
+            server: &tool.server,
             group: &tool.group,
             parameters: &parameters,
             scopes: &tool.scopes,
             tags: &tool.tags,
         };
-        assert_eq!(found.document(), text);
+        assert_eq!(found.to_embedded_text(), text);
     }
 }
 
-/// The shapes that are in the fixtures; which ones there are at all is the gateway's business.
+/// Handles the schema shapes in the fixtures; the gateway handles all.
 fn parameters(schema: &Value) -> Vec<String> {
     let names = |list: &Value| -> Vec<String> {
         let items = list.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -3,19 +3,19 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Outcome, Timestamp};
-use kitbag_relevance::learned::event::{CallArguments, ClientKey, UseEvent, UseKind};
-use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
-use kitbag_relevance::learned::{Experience, Lesson, places};
+use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, UseLinker};
+use kitbag_relevance::learning::event::{CallArguments, ClientKey, UseEvent, UseKind};
+use kitbag_relevance::learning::{Experience, Lesson, tools_to_show};
 
 const DAY: i64 = 86_400_000;
 const DAYS: usize = 30;
 const CONVERSATIONS_A_DAY: usize = 20;
 const TOPICS: usize = 40;
 const DIMENSION: usize = 64;
-/// The words of a topic differ from day to day by this much.
+/// The wording of a topic varies from day to day by this much.
 const NOISE: f32 = 0.35;
 
-/// A small generator, so that the month is the same on every machine.
+/// A deterministic generator.
 struct MonthDice(u64);
 
 impl MonthDice {
@@ -42,7 +42,7 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
     vector
 }
 
-/// An agent whose tools are found by their descriptions for two topics in three.
+/// An agent whose tools can be found by description for two topics in three.
 struct Agent {
     dice: MonthDice,
     topics: Vec<Vec<f32>>,
@@ -64,22 +64,22 @@ impl Agent {
         }
     }
 
-    /// Holds one conversation, and returns true if the agent had to search.
+    /// Simulates one conversation, and returns true if the agent had to search.
     fn converse(&mut self, client: &str, now: Timestamp) -> bool {
-        // Of two throws the lower one counts, so that some topics are far more common than others.
+        // The minimum of two makes some topics far more common than others.
         let topic = self.dice.below(TOPICS).min(self.dice.below(TOPICS));
         let noise = self.dice.vector();
         let words = self.topics[topic].iter().zip(noise);
         let words: Arc<[f32]> = unit(words.map(|(it, off)| it + NOISE * off).collect()).into();
         let searches = topic.is_multiple_of(3) && !self.is_surfaced(topic, &words, now);
         let tool = tool(topic);
-        let said: Arc<str> = "words".into();
+        let text_words: Arc<str> = "words".into();
         let first = match searches {
             true => UseKind::Searched {
-                words: said,
+                words: text_words,
                 found: [tool_other(topic), tool.clone()].into(),
             },
-            false => UseKind::Said { words: said },
+            false => UseKind::Said { words: text_words },
         };
         let call = UseKind::Called {
             tool,
@@ -103,12 +103,12 @@ impl Agent {
         searches
     }
 
-    /// True if the tool is among those that past use would show for these words.
+    /// True if past use would show the tool for this request.
     fn is_surfaced(&self, topic: usize, words: &[f32], now: Timestamp) -> bool {
-        let votes = self.experience.votes(words, now);
-        let mut shown: Vec<&str> = votes.favoured().collect();
+        let votes = self.experience.votes(split_words, now);
+        let mut shown: Vec<&str> = votes.favoured_tools().collect();
         shown.sort_by(|a, b| bonus(&votes, b).total_cmp(&bonus(&votes, a)));
-        shown.truncate(places(votes.confidence()));
+        shown.truncate(tools_to_show(votes.confidence()));
         shown.contains(&tool(topic).as_str())
     }
 
@@ -128,12 +128,12 @@ impl Agent {
             })
         });
         let lessons = lessons.collect();
-        self.experience = self.experience.with(lessons, now);
+        self.experience = self.experience.with_lessons(lessons, now);
     }
 }
 
-fn bonus(votes: &kitbag_relevance::learned::Votes, tool: &str) -> f32 {
-    votes.of(tool).map_or(0.0, |vote| vote.bonus)
+fn bonus(votes: &kitbag_relevance::learning::Votes, tool: &str) -> f32 {
+    votes.get(tool).map_or(0.0, |vote| vote.bonus)
 }
 
 fn tool(topic: usize) -> String {

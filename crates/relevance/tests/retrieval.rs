@@ -1,4 +1,4 @@
-//! Searches an index, also one without some of its vectors and with intents that say nothing.
+//! Searches an index, also with missing vectors and with meaningless queries.
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use std::sync::Arc;
 
 use kitbag_relevance::{
-    Candidate, Document, Index, Intent, IntentStep, MAX_TOP_K, Options, Weights, retrieve, steps,
+    Candidate, Document, Index, MAX_TOP_K, Options, Query, QueryStep, Weights, retrieve, steps,
 };
 
 use support::{ENCODER, document};
@@ -45,7 +45,7 @@ const TOOLS: [(&str, &str); 10] = [
     ),
 ];
 
-/// The tools that have their vector already.
+/// Which tools have a vector.
 #[derive(Debug, Clone, Copy)]
 enum Vectors {
     All,
@@ -76,31 +76,31 @@ fn known(name: &str, description: &str, vectors: Vectors) -> Document {
 
 fn ask(index: &Index, text: &str, options: &Options) -> Vec<Candidate> {
     let vector = ENCODER.embed(text);
-    let embedded = |text: String| IntentStep {
+    let embedded = |text: String| QueryStep {
         vector: ENCODER.embed(&text).into(),
         text,
     };
-    let steps: Vec<IntentStep> = steps::split(text).into_iter().map(embedded).collect();
-    let intent = Intent {
+    let steps: Vec<QueryStep> = steps::split_steps(text).into_iter().map(embedded).collect();
+    let query = Query {
         text,
         vector: Some(&vector),
         steps: &steps,
         votes: None,
     };
-    sound(retrieve(index, intent, options, |_| true).candidates)
+    sound(retrieve(index, query, options, |_| true).candidates)
 }
 
 fn ask_by_words(index: &Index, text: &str) -> Vec<Candidate> {
-    let intent = Intent {
+    let query = Query {
         text,
         vector: None,
         steps: &[],
         votes: None,
     };
-    sound(retrieve(index, intent, &Options::default(), |_| true).candidates)
+    sound(retrieve(index, query, &Options::default(), |_| true).candidates)
 }
 
-/// Checks the claims that hold for every answer.
+/// Checks the properties of every answer.
 #[track_caller]
 fn sound(found: Vec<Candidate>) -> Vec<Candidate> {
     assert!(found.len() <= MAX_TOP_K);
@@ -133,8 +133,8 @@ fn a_tool_that_shares_no_word_is_found_by_its_meaning() {
 
 #[test]
 fn every_step_of_an_intent_finds_its_tool() {
-    let intent = "Look up tomorrow's weather in Lisbon, then post it to the team channel and take the money from the card on file";
-    let found = ask(&index(Vectors::All), intent, &Options::default());
+    let query = "Look up tomorrow's weather in Lisbon, then post it to the team channel and take the money from the card on file";
+    let found = ask(&index(Vectors::All), query, &Options::default());
     let mut first = names(&found)[..3].to_vec();
     first.sort_unstable();
     assert_eq!(first, ["charge_card", "get_forecast", "send_message"]);
@@ -159,8 +159,8 @@ fn a_step_keeps_its_places_among_many_that_fit_another_step() {
             .map(|(name, about)| known(&name, &about, Vectors::All))
             .collect(),
     );
-    let intent = "list the open issues of the repository and tell somebody about it";
-    assert!(names(&ask(&index, intent, &Options::default())).contains(&"send_message"));
+    let query = "list the open issues of the repository and tell somebody about it";
+    assert!(names(&ask(&index, query, &Options::default())).contains(&"send_message"));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn without_vectors_words_give_a_sensible_score() {
         assert!(vague[0].score < found[0].score);
         assert!(ask_by_words(index, "zebra").is_empty());
     }
-    // An intent with a vector, over tools that have none yet.
+    // A query with a vector, over tools without one.
     assert_eq!(
         names(&ask(
             &index(Vectors::None),
@@ -203,8 +203,8 @@ fn a_tool_whose_vector_is_still_missing_is_found_by_its_words() {
     }
 }
 
-/// So many tools with all words of a request that none else comes near, though they mean something
-/// else, and one tool without a vector that has a single word of it.
+/// Many tools with all words of a request that means something else, and one tool without a vector
+/// that has a single word of it.
 fn issues(vectors: Vectors) -> Index {
     let meaning: Arc<[f32]> = ENCODER.embed("Play a song").into();
     let near = (0..80).map(|number| format!("issues_{number}"));
@@ -249,14 +249,17 @@ fn vectors_are_replaced_without_reading_the_words_again() {
     let (bare, complete) = (index(Vectors::None), index(Vectors::All));
     let vectors = TOOLS.map(|(name, _)| complete.get(name).unwrap().vector.clone());
     let filled = bare.with_vectors(vectors);
-    assert_eq!([bare.embedded(), filled.embedded()], [0, TOOLS.len()]);
-    for intent in ["make the picture smaller", "open a new issue"] {
+    assert_eq!(
+        [bare.embedded_count(), filled.embedded_count()],
+        [0, TOOLS.len()]
+    );
+    for query in ["make the picture smaller", "open a new issue"] {
         let options = Options::default();
         assert_eq!(
-            ask(&filled, intent, &options),
-            ask(&complete, intent, &options)
+            ask(&filled, query, &options),
+            ask(&complete, query, &options)
         );
-        assert_eq!(ask_by_words(&filled, intent), ask_by_words(&bare, intent));
+        assert_eq!(ask_by_words(&filled, query), ask_by_words(&bare, query));
     }
 }
 
@@ -287,7 +290,7 @@ fn words_alone_and_vectors_alone_rank_by_themselves() {
 fn a_tool_that_is_not_allowed_is_not_found() {
     let index = index(Vectors::All);
     let vector = ENCODER.embed("open a new issue");
-    let intent = Intent {
+    let query = Query {
         text: "open a new issue",
         vector: Some(&vector),
         steps: &[],
@@ -298,15 +301,15 @@ fn a_tool_that_is_not_allowed_is_not_found() {
         top_k: 0,
         ..Options::default()
     };
-    let found = retrieve(&index, intent, &all, |at| at != 0).candidates;
+    let found = retrieve(&index, query, &all, |at| at != 0).candidates;
     assert!(!names(&found).contains(&"create_issue") && !found.is_empty());
     assert!(
-        retrieve(&index, intent, &all, |_| false)
+        retrieve(&index, query, &all, |_| false)
             .candidates
             .is_empty()
     );
     assert!(
-        retrieve(&index, intent, &none, |_| true)
+        retrieve(&index, query, &none, |_| true)
             .candidates
             .is_empty()
     );
@@ -321,7 +324,7 @@ fn intents_that_say_nothing_do_no_harm() {
         (&no_vectors, false),
         (&Index::default(), false),
     ] {
-        for intent in [
+        for query in [
             "",
             " ",
             "a",
@@ -335,9 +338,9 @@ fn intents_that_say_nothing_do_no_harm() {
             &" ,;.and\n".repeat(12_500),
             &long,
         ] {
-            let found = ask(index, intent, &Options::default());
+            let found = ask(index, query, &Options::default());
             assert!(has_vectors || found.len() <= index.len());
-            ask_by_words(index, intent);
+            ask_by_words(index, query);
         }
         if has_vectors {
             assert_eq!(
@@ -361,7 +364,7 @@ fn tools_that_say_nothing_or_far_too_much_are_indexed_like_others() {
     documents[2].parameters = (0..20_000).map(|n| format!("parameter_{n}")).collect();
     documents.extend(TOOLS.map(|(name, description)| known(name, description, Vectors::All)));
     let index = Index::build(documents);
-    assert_eq!(index.embedded(), index.len());
+    assert_eq!(index.embedded_count(), index.len());
     assert_eq!(
         names(&ask(
             &index,

@@ -12,7 +12,7 @@ mod type_writer;
 
 use std::cell::Cell;
 
-use kitbag_domain::text::{summary, visible_line};
+use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use kitbag_wire::RawObject;
 use serde_json::Value;
 
@@ -195,11 +195,11 @@ impl ToolSchemas {
     fn comments(&self, size: DeclarationSize) -> (String, String) {
         let text = match size {
             DeclarationSize::Full => {
-                let comment = comment::line(&visible_line(&self.description));
+                let comment = comment::line(&strip_to_one_line(&self.description));
                 let line = comment.map_or_else(String::new, |comment| format!("{comment}\n"));
                 return (line, String::new());
             }
-            DeclarationSize::Short => summary(&self.description),
+            DeclarationSize::Short => first_sentence(&self.description),
             DeclarationSize::Guided => guided_summary(&self.description, &self.input),
         };
         match text.as_str() {

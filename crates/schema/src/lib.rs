@@ -18,7 +18,7 @@
 //! - `example`: a value that would have been accepted, made with `repair` and `fix` from the one
 //!   that was sent, and with `skeleton` from the schema alone
 //! - `overriding`: a definition as the operator wants it
-//! - `near`: names like a mistyped one; `pointer`: JSON pointers
+//! - `pointer`: JSON pointers
 //! - `meant`: the parameter that a wrong name stands for
 //! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
 //!   read so
@@ -39,7 +39,6 @@ mod meant;
 mod mistake;
 #[cfg(test)]
 mod mutations;
-mod near;
 mod overriding;
 mod pointer;
 mod repair;
@@ -62,7 +61,6 @@ pub use declaration::{
 };
 pub use explain::Misfit;
 pub use fits::{fits, schema_fault};
-pub use near::near;
 pub use overriding::DefinitionOverride;
 pub use taken::Taken;
 #[cfg(test)]
@@ -163,7 +161,7 @@ impl Checker {
         which: &str,
         value: &RawValue,
     ) -> Option<(Arc<Slot>, Value)> {
-        let schema = RawObject::peek(definition, which)?;
+        let schema = RawObject::peek_member(definition, which)?;
         let slot = self.slot(schema);
         slot.get_or_init(|| match compile(schema.get()) {
             Ok(compiled) => Some(compiled),
@@ -193,6 +191,6 @@ impl Checker {
 }
 
 fn warn_unchecked(definition: &RawValue, which: &str, reason: &Unusable) {
-    let tool = RawObject::peek(definition, "name").map_or("", RawValue::get);
+    let tool = RawObject::peek_member(definition, "name").map_or("", RawValue::get);
     tracing::warn!(tool, %reason, "a tool's {which} is not checked");
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::mistake::LocatedMistake;
 use super::pointer::target;
-use crate::near::near;
+use kitbag_domain::near_names;
 
 /// Comparing names takes time that grows with the product of their numbers, and a caller chooses how
 /// many it sends.
@@ -79,7 +79,7 @@ impl<'a> Pairing<'_, 'a, '_> {
     }
 
     fn nearest(&self, sent: &str) -> Option<&'a str> {
-        let found = |names: &[&'a str]| near(sent, names.iter().copied()).first().copied();
+        let found = |names: &[&'a str]| near_names(sent, names.iter().copied()).first().copied();
         found(&self.missing).or_else(|| found(&self.optional))
     }
 

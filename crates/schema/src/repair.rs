@@ -17,7 +17,7 @@ use super::meaning::{Reading, meaning};
 use super::meant::{MeantName, meant_names};
 use super::mistake::{LocatedMistake, cheapest, each, show};
 use super::skeleton::skeleton;
-use crate::near::near;
+use kitbag_domain::near_names;
 
 /// Each round mends what the one before brought to light, such as what is inside a new member.
 const MAX_ROUNDS: usize = 10;
@@ -259,7 +259,7 @@ fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
     let options: Vec<_> = options.filter_map(Value::as_str).collect();
     let mut same = options.iter().filter(|it| it.eq_ignore_ascii_case(text));
     let same = same.next().copied();
-    same.or_else(|| near(text, options.iter().copied()).first().copied())
+    same.or_else(|| near_names(text, options.iter().copied()).first().copied())
 }
 
 fn first_items(list: &Value, most: u64) -> Value {

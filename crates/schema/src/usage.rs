@@ -1,7 +1,7 @@
 //! Finds the sentences of a definition that say how to fill its arguments: patterns, formats and
 //! examples such as `**/*.ext`. A model that does not read them calls the right tool wrongly.
 
-use kitbag_domain::text::{summary, visible_line};
+use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use serde_json::Value;
 
 use super::excerpt::cut;
@@ -45,7 +45,7 @@ pub(super) fn usage(description: &str, schema: &Value) -> String {
     let properties = schema.get("properties").and_then(Value::as_object);
     let names = properties.into_iter().flat_map(|it| it.keys());
     let names: Vec<String> = names.flat_map(|name| words(name)).collect();
-    let first = summary(description);
+    let first = first_sentence(description);
     let sentences = sentences(description).into_iter();
     let of_description =
         sentences.filter(|sentence| !is_part_of(&first, sentence) && explains(sentence, &names));
@@ -54,7 +54,7 @@ pub(super) fn usage(description: &str, schema: &Value) -> String {
     let of_parameters = required.filter_map(|name| {
         let text = properties?.get(name)?.get("description")?.as_str()?;
         let sentence = self::sentences(text).into_iter().find(|it| has_cue(it))?;
-        Some(format!("{}: {sentence}", visible_line(name)))
+        Some(format!("{}: {sentence}", strip_to_one_line(name)))
     });
     let mut usage = String::new();
     for sentence in of_description.chain(of_parameters) {
@@ -112,7 +112,7 @@ fn has_quotation(sentence: &str) -> bool {
 fn sentences(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in text.lines() {
-        let line = visible_line(line);
+        let line = strip_to_one_line(line);
         let mut begin = 0;
         for (at, _) in line.match_indices(". ") {
             let so_far = &line[begin..=at];

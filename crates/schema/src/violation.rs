@@ -8,7 +8,7 @@ use super::excerpt::{brief, piece};
 use super::expected::{expected, type_names};
 use super::meant::meant_names;
 use super::mistake::{LocatedMistake, each};
-use crate::near::near;
+use kitbag_domain::near_names;
 
 /// A model would not read more mistakes than these.
 const MAX_VIOLATIONS: usize = 5;
@@ -110,7 +110,7 @@ impl LocatedMistake<'_> {
         let meant = pairs.iter().find(|pair| pair.sent == name);
         let near = match meant {
             Some(pair) => vec![pair.meant],
-            None => near(name, known.iter().copied()),
+            None => near_names(name, known.iter().copied()),
         };
         let wrong = ViolationKind::Unknown {
             near: near.into_iter().map(str::to_owned).collect(),

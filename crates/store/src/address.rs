@@ -95,7 +95,7 @@ impl StoreAddress {
     }
 
     /// The folder for files that belong to the store and stay on this machine.
-    pub(crate) fn files(&self) -> &Path {
+    pub(crate) fn data_directory(&self) -> &Path {
         match self {
             Self::Sqlite(path) => directory_of(path),
             Self::Postgres(address) => &address.files,
@@ -139,11 +139,11 @@ impl From<&Self> for StoreAddress {
 
 impl PostgresAddress {
     fn parse(text: &str, files: &Path) -> Result<Self, StoreAddressError> {
-        let mut url = Url::parse(text).map_err(unreadable)?;
+        let mut url = Url::parse(text).map_err(unreadable_error)?;
         let own = take_own_parameters(&mut url)?;
-        let options = PgConnectOptions::from_str(url.as_str()).map_err(unreadable)?;
+        let options = PgConnectOptions::from_str(url.as_str()).map_err(unreadable_error)?;
         Ok(Self {
-            options: Box::new(named(options)),
+            options: Box::new(with_application_name(options)),
             schema: own.schema()?,
             limits: own.limits()?,
             files: files.to_owned(),
@@ -152,14 +152,14 @@ impl PostgresAddress {
 }
 
 /// A server shows its sessions by the name of the program.
-fn named(options: PgConnectOptions) -> PgConnectOptions {
+fn with_application_name(options: PgConnectOptions) -> PgConnectOptions {
     match options.get_application_name() {
         Some(_) => options,
         None => options.application_name("kitbag"),
     }
 }
 
-fn unreadable(error: impl fmt::Display) -> StoreAddressError {
+fn unreadable_error(error: impl fmt::Display) -> StoreAddressError {
     StoreAddressError::Unreadable {
         reason: error.to_string(),
     }
@@ -198,9 +198,9 @@ impl OwnParameters {
 
     fn limits(&self) -> Result<PoolLimits, StoreAddressError> {
         // Ten connections serve many requests, and ten gateways leave a server of usual size room.
-        let connections = self.number("max_connections", 10)?;
-        let connect = self.number("connect_timeout", 5)?;
-        let statement = self.number("statement_timeout", 10_000)?;
+        let connections = self.parse_number("max_connections", 10)?;
+        let connect = self.parse_number("connect_timeout", 5)?;
+        let statement = self.parse_number("statement_timeout", 10_000)?;
         Ok(PoolLimits {
             connections,
             connect: Duration::from_secs(connect.into()),
@@ -208,7 +208,7 @@ impl OwnParameters {
         })
     }
 
-    fn number(&self, name: &'static str, default: u32) -> Result<u32, StoreAddressError> {
+    fn parse_number(&self, name: &'static str, default: u32) -> Result<u32, StoreAddressError> {
         let Some(text) = self.get(name) else {
             return Ok(default);
         };
@@ -232,7 +232,7 @@ impl SchemaName {
     fn new(name: &str) -> Option<Self> {
         let fits = (1..=Self::MAX).contains(&name.len())
             && !name.starts_with(|first: char| first.is_ascii_digit())
-            && name.bytes().all(may_be_in_schema);
+            && name.bytes().all(is_schema_byte);
         fits.then(|| Self(name.to_owned()))
     }
 
@@ -241,7 +241,7 @@ impl SchemaName {
     }
 }
 
-fn may_be_in_schema(byte: u8) -> bool {
+fn is_schema_byte(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_')
 }
 

@@ -114,14 +114,14 @@ pub enum Error {
 
 impl Error {
     /// Returns true if the database did not answer, so that the same may succeed a little later.
-    pub fn may_pass(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(
             self,
             Self::Away { .. } | Self::Silent { .. } | Self::Busy { .. }
         )
     }
 
-    pub(crate) fn file(action: &'static str, path: &Path, source: io::Error) -> Self {
+    pub(crate) fn file_error(action: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             action,
             path: path.to_owned(),
@@ -131,13 +131,13 @@ impl Error {
 }
 
 /// For `map_err`: says what the store could not do, and whether that is likely to pass.
-pub(crate) fn failed<E>(action: &'static str) -> impl FnOnce(E) -> Error
+pub(crate) fn store_error<E>(action: &'static str) -> impl FnOnce(E) -> Error
 where
     E: std::error::Error + Send + Sync + 'static,
 {
     move |source| {
         let source: Box<dyn std::error::Error + Send + Sync> = Box::new(source);
-        match source.downcast_ref().map_or(Cause::Other, Cause::of) {
+        match source.downcast_ref().map_or(Cause::Other, Cause::from_sqlx) {
             Cause::Away => Error::Away { action, source },
             Cause::Busy => Error::Busy { action, source },
             Cause::Full => Error::Full { action, source },
@@ -154,16 +154,16 @@ enum Cause {
 }
 
 impl Cause {
-    fn of(error: &sqlx::Error) -> Self {
+    fn from_sqlx(error: &sqlx::Error) -> Self {
         match error {
             sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::PoolTimedOut => Self::Away,
-            sqlx::Error::Database(error) => Self::of_code(error.code().as_deref().unwrap_or("")),
+            sqlx::Error::Database(error) => Self::from_code(error.code().as_deref().unwrap_or("")),
             _ => Self::Other,
         }
     }
 
     /// The codes of PostgreSQL have five letters, those of SQLite are numbers.
-    fn of_code(code: &str) -> Self {
+    fn from_code(code: &str) -> Self {
         match code {
             // A statement that was broken off, a lock that was not given, a deadlock.
             "57014" | "55P03" | "40P01" | "5" | "6" => Self::Busy,
@@ -179,7 +179,7 @@ impl Cause {
 
 /// Returns the rows that can be read. A row that cannot be, because another program wrote it, must not hide the
 /// others; the log tells of it.
-pub(crate) fn readable<R, T>(
+pub(crate) fn skip_unreadable<R, T>(
     rows: impl IntoIterator<Item = R>,
     read: impl Fn(R) -> Result<T, Error>,
 ) -> Vec<T> {

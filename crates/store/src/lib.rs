@@ -61,33 +61,33 @@ mod properties;
 pub mod secrets;
 mod small_vector;
 #[cfg(test)]
-mod test_place;
+mod test_store;
 mod vault_key;
 pub mod vectors;
 
 use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
-pub use agent_state::{StateDeleted, StateEntry, StateLimits, StatePage, StateWrite, StateWritten};
+pub use agent_state::{StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome};
 pub use approved_definitions::ApprovedDefinition;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
-pub use audit::sink::{AuditSink, Unrecorded};
+pub use audit::sink::{AuditSink, AuditBeginError};
 pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
-pub use audit::{AuditRecord, RowId};
+pub use audit::{AuditRecord, AuditRowId};
 pub use changes::ChangeCounts;
-pub use copy::{CopyProgress, CopyReport, copy};
+pub use copy::{CopyProgress, CopyReport, copy_store};
 pub use credentials::{
     CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
 };
 use engine::Engine;
 pub use error::Error;
-use error::{failed, readable, unreadable};
-pub use facts::{FactFilter, FactHolders, FactImport, FactsImported, NewFact, StoredFact};
+use error::{store_error, skip_unreadable, unreadable};
+pub use facts::{FactFilter, FactHolders, FactImport, FactImportOutcome, NewFact, StoredFact};
 pub use feedback::{
     FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,
 };
-pub use keys::recognise::Recognition;
+pub use keys::authentication::Recognition;
 pub use keys::{KEY_PREFIX, KeyInfo, KeyOrder, NewKey, RotatedKey, Token};
 pub use learned_templates::StoredTemplate;
 pub use lessons::{ContextVector, LessonFilter, NewLesson, StoredLesson};
@@ -114,8 +114,8 @@ impl Store {
     /// too; the directories that it needs are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
-        let (engine, alone) = Engine::prepare(&address).await?;
-        let pepper = pepper::load(&engine, address.files()).await?;
+        let (engine, alone) = Engine::connect_and_migrate(&address).await?;
+        let pepper = pepper::load_or_create(&engine, address.data_directory()).await?;
         alone.release().await;
         Ok(Self {
             place: address.to_string().into(),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::ByEngine;
 use crate::engine::advisory::AdvisoryLock;
 use crate::engine::sqlite::create_directory;
-use crate::{Error, StoreAddress, failed};
+use crate::{Error, StoreAddress, store_error};
 
 /// Held until it is dropped, or until the process dies. With SQLite it is a locked file beside the
 /// database; with PostgreSQL an advisory lock, which gateways on several machines share.
@@ -24,7 +24,7 @@ impl StoreLock {
     ) -> Result<Self, Error> {
         let held = match address {
             StoreAddress::Sqlite(_) => {
-                ByEngine::Sqlite(lock_file(address.files().join(file)).await?)
+                ByEngine::Sqlite(lock_file(address.data_directory().join(file)).await?)
             }
             StoreAddress::Postgres(address) => {
                 ByEngine::Postgres(AdvisoryLock::take(address, name).await?)
@@ -35,16 +35,16 @@ impl StoreLock {
 }
 
 async fn lock_file(path: PathBuf) -> Result<File, Error> {
-    let locked = tokio::task::spawn_blocking(move || lock(&path)).await;
-    locked.map_err(failed("lock a file"))?
+    let locked = tokio::task::spawn_blocking(move || open_and_lock(&path)).await;
+    locked.map_err(store_error("lock a file"))?
 }
 
-fn lock(path: &Path) -> Result<File, Error> {
+fn open_and_lock(path: &Path) -> Result<File, Error> {
     let directory = path.parent().unwrap_or(path);
     create_directory(directory)
-        .map_err(|source| Error::file("create the directory", directory, source))?;
-    let file = File::create(path).map_err(|source| Error::file("create", path, source))?;
+        .map_err(|source| Error::file_error("create the directory", directory, source))?;
+    let file = File::create(path).map_err(|source| Error::file_error("create", path, source))?;
     file.lock()
-        .map_err(|source| Error::file("lock", path, source))?;
+        .map_err(|source| Error::file_error("lock", path, source))?;
     Ok(file)
 }

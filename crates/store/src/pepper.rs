@@ -13,7 +13,7 @@ use std::path::Path;
 
 use crate::engine::Engine;
 use crate::keys::KeyHash;
-use crate::private_file::{self, random};
+use crate::private_file::{self, random_bytes};
 use crate::properties::Property;
 use crate::{Error, keys};
 
@@ -24,7 +24,7 @@ impl Pepper {
     /// The length of a key of the hash function.
     const LENGTH: usize = blake3::KEY_LEN;
 
-    pub(crate) fn hash(&self, secret: &str) -> KeyHash {
+    pub(crate) fn hash_secret(&self, secret: &str) -> KeyHash {
         KeyHash::new(blake3::keyed_hash(&self.0, secret.as_bytes()))
     }
 
@@ -42,7 +42,7 @@ impl Pepper {
         &self.0
     }
 
-    fn read(bytes: Vec<u8>, place: impl FnOnce() -> String) -> Result<Self, Error> {
+    fn from_bytes(bytes: Vec<u8>, place: impl FnOnce() -> String) -> Result<Self, Error> {
         let found = bytes.len();
         let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
             place: place(),
@@ -60,9 +60,9 @@ impl fmt::Debug for Pepper {
 
 /// Reads the pepper. If there is none it is created, unless there are keys, which were hashed with
 /// the one that was lost. The caller is alone in preparing the store.
-pub(crate) async fn load(engine: &Engine, files: &Path) -> Result<Pepper, Error> {
-    if let Some(row) = engine.property(Property::Pepper).await? {
-        return Pepper::read(row, row_place);
+pub(crate) async fn load_or_create(engine: &Engine, files: &Path) -> Result<Pepper, Error> {
+    if let Some(row) = engine.read_property(Property::Pepper).await? {
+        return Pepper::from_bytes(row, row_place);
     }
     match engine {
         Engine::Sqlite(_) => load_file(engine, &files.join("pepper")).await,
@@ -72,23 +72,23 @@ pub(crate) async fn load(engine: &Engine, files: &Path) -> Result<Pepper, Error>
 
 async fn load_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
     match fs::read(path) {
-        Ok(bytes) => Pepper::read(bytes, || file_place(path)),
+        Ok(bytes) => Pepper::from_bytes(bytes, || file_place(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => create_file(engine, path).await,
-        Err(error) => Err(Error::file("read", path, error)),
+        Err(error) => Err(Error::file_error("read", path, error)),
     }
 }
 
 async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
-    refuse_if_lost(engine, || file_place(path)).await?;
-    let pepper = Pepper(random());
-    private_file::write(path, &pepper.0).map_err(|source| Error::file("create", path, source))?;
+    check_not_lost(engine, || file_place(path)).await?;
+    let pepper = Pepper(random_bytes());
+    private_file::write_atomically(path, &pepper.0).map_err(|source| Error::file_error("create", path, source))?;
     Ok(pepper)
 }
 
 async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
     const ACTION: &str = "create the pepper of its keys";
-    refuse_if_lost(engine, row_place).await?;
-    let pepper = Pepper(random());
+    check_not_lost(engine, row_place).await?;
+    let pepper = Pepper(random_bytes());
     let mut transaction = engine.begin(ACTION).await?;
     transaction
         .put_property(Property::Pepper, &pepper.0)
@@ -97,8 +97,8 @@ async fn create_row(engine: &Engine) -> Result<Pepper, Error> {
     Ok(pepper)
 }
 
-async fn refuse_if_lost(engine: &Engine, place: impl FnOnce() -> String) -> Result<(), Error> {
-    if keys::any_unrevoked(engine).await? {
+async fn check_not_lost(engine: &Engine, place: impl FnOnce() -> String) -> Result<(), Error> {
+    if keys::has_unrevoked_keys(engine).await? {
         return Err(Error::PepperMissing { place: place() });
     }
     Ok(())

@@ -11,7 +11,7 @@ use crate::engine::sqlite::create_directory;
 
 /// Writes the file under another name and then renames it, so that no process ever reads half of
 /// it. The file is there after a power cut, too.
-pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = directory_of(path);
     create_directory(directory)?;
     let draft = path.with_extension("new");
@@ -28,16 +28,16 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes a file; it may be gone already.
-pub(crate) fn remove(path: &Path) -> Result<(), Error> {
+pub(crate) fn remove_if_present(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            Err(Error::file("remove", path, source))
+            Err(Error::file_error("remove", path, source))
         }
         _ => Ok(()),
     }
 }
 
-pub(crate) fn random<const N: usize>() -> [u8; N] {
+pub(crate) fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).expect("the operating system has randomness to give");
     bytes

@@ -7,7 +7,7 @@ use std::time::Duration;
 use kitbag_domain::{Tenant, Timestamp};
 
 use crate::engine::Engine;
-use crate::test_place::{TestPlace, each_engine, each_engine_on_threads, execute};
+use crate::test_store::{TestPlace, each_engine, each_engine_on_threads, execute};
 use crate::{Error, FactFilter, FeedbackQuery, KeyOrder, LessonFilter, NewKey, Recognition, Store};
 
 each_engine!(
@@ -100,12 +100,12 @@ async fn a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other
     }
     store.close().await;
     let store = place.open().await;
-    let keys = store.keys().await.unwrap();
+    let keys = store.list_keys().await.unwrap();
     assert_eq!(keys.iter().map(|it| &it.id).collect::<Vec<_>>(), [&key.id]);
     let found = store.authenticate(key.token.reveal(), Timestamp(2)).await;
     assert!(matches!(found.unwrap(), Recognition::Known(_)));
     assert!(store.listings().await.unwrap().is_empty());
-    assert!(store.all_learned(None).await.unwrap().is_empty());
+    assert!(store.learned_templates(None).await.unwrap().is_empty());
     assert!(
         store
             .lessons(&LessonFilter::default())
@@ -125,7 +125,7 @@ async fn a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other
         limit: 9,
         ..FeedbackQuery::default()
     };
-    assert!(store.feedback(&everything).await.unwrap().is_empty());
+    assert!(store.list_feedback(&everything).await.unwrap().is_empty());
 }
 
 async fn check_writable_succeeds_until_the_store_is_closed(place: TestPlace) {

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use aws_lc_rs::aead::{AES_256_GCM, Aad, NONCE_LEN, Nonce, RandomizedNonceKey};
 
-use crate::private_file::{self, random};
+use crate::private_file::{self, random_bytes};
 use crate::secrets::Secret;
 use crate::{Error, Store};
 
@@ -39,7 +39,7 @@ pub struct KeyFile {
 impl Store {
     pub fn key_file(&self) -> KeyFile {
         KeyFile {
-            path: self.address.files().join("secret.key"),
+            path: self.address.data_directory().join("secret.key"),
         }
     }
 }
@@ -47,19 +47,19 @@ impl Store {
 impl KeyKeeper for KeyFile {
     fn read(&self) -> Result<Option<VaultKey>, Error> {
         match std::fs::read(&self.path) {
-            Ok(bytes) => self.parse(bytes).map(Some),
+            Ok(bytes) => self.parse_bytes(bytes).map(Some),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(source) => Err(Error::file("read", &self.path, source)),
+            Err(source) => Err(Error::file_error("read", &self.path, source)),
         }
     }
 
     fn write(&self, key: &VaultKey) -> Result<(), Error> {
-        private_file::write(&self.path, &key.0)
-            .map_err(|source| Error::file("create", &self.path, source))
+        private_file::write_atomically(&self.path, &key.0)
+            .map_err(|source| Error::file_error("create", &self.path, source))
     }
 
     fn remove(&self) -> Result<(), Error> {
-        private_file::remove(&self.path)
+        private_file::remove_if_present(&self.path)
     }
 
     fn place(&self) -> String {
@@ -68,7 +68,7 @@ impl KeyKeeper for KeyFile {
 }
 
 impl KeyFile {
-    fn parse(&self, bytes: Vec<u8>) -> Result<VaultKey, Error> {
+    fn parse_bytes(&self, bytes: Vec<u8>) -> Result<VaultKey, Error> {
         let found = bytes.len();
         let bytes = bytes.try_into().map_err(|_| Error::WrongLength {
             place: self.place(),
@@ -82,7 +82,7 @@ impl VaultKey {
     const LENGTH: usize = 32;
 
     pub(crate) fn random() -> Self {
-        Self(random())
+        Self(random_bytes())
     }
 
     /// The digits, for a keeper that keeps text. They are not for showing.

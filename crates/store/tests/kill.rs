@@ -175,7 +175,7 @@ impl Acknowledged {
             wait_for_end_of_writer(address).await;
         }
         let store = open(address).await;
-        let keys = store.keys().await.expect("keys can be listed");
+        let keys = store.list_keys().await.expect("keys can be listed");
         let known: HashMap<_, _> = keys
             .into_iter()
             .map(|key| (key.id.0, key.revoked_at))
@@ -208,7 +208,7 @@ impl Acknowledged {
         }
         let everything = AuditQuery::newest(u32::MAX);
         let rows = store
-            .audit(&everything)
+            .read_audit(&everything)
             .await
             .expect("audit rows can be read");
         let found: HashSet<_> = rows
@@ -315,13 +315,13 @@ async fn write_listings(store: &Store) {
 }
 
 async fn write_audit(store: &Store, round: &str) {
-    let sink = store.audit_sink();
+    let sink = store.start_audit_sink();
     for batch in 0.. {
         let names: Vec<_> = (0..10)
             .map(|number| format!("{round}.{batch}.{number}"))
             .collect();
         for name in &names {
-            sink.observe(Observation {
+            sink.record_call(Observation {
                 at: Timestamp(1),
                 caller: Caller::local(),
                 client: None,
@@ -347,7 +347,7 @@ async fn write_mirror(store: &Store) {
             .map(|at| (format!("{at} of {number}"), number.to_string()))
             .collect();
         store
-            .put_mirror("numbers", &entries)
+            .replace_mirror("numbers", &entries)
             .await
             .expect("entries are mirrored");
         acknowledge(&format!("mirror {number}"));
@@ -362,7 +362,7 @@ async fn write_priors(store: &Store) {
         };
         let priors: Vec<_> = (0..MIRRORED).map(|at| prior(at, number)).collect();
         store
-            .put_priors("numbers", run, &priors)
+            .replace_priors("numbers", run, &priors)
             .await
             .expect("priors are stored");
         acknowledge(&format!("priors {number}"));
@@ -396,7 +396,7 @@ async fn priors_run(store: &Store) -> i64 {
 /// The number that all mirrored entries were written with; none before the first.
 async fn mirrored(store: &Store) -> u64 {
     let entries = store
-        .mirrored("numbers")
+        .mirror_entries("numbers")
         .await
         .expect("the mirror can be read");
     let Some(number) = entries.values().next() else {

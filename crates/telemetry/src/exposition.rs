@@ -1,7 +1,7 @@
-//! Metrics as text, in the two formats that Prometheus reads: OpenMetrics, and the classic one.
+//! Metrics as text, in the two formats that Prometheus reads: OpenMetrics and the classic format.
 //!
-//! They differ in what a counter is called where its type is told, in how facts about a build are
-//! typed, and in how a page ends. Written here rather than by a library, because none writes both.
+//! The formats differ in the family name of a counter, in the type of an info metric, in units and in
+//! the end of the page. No library writes both: `prometheus-client` only writes OpenMetrics.
 
 use std::fmt::{Display, Write as _};
 
@@ -14,7 +14,7 @@ pub enum MetricsFormat {
     Classic,
 }
 
-/// A page that families of metrics are written on, one after the other.
+/// A page of metrics under construction, one family after the other.
 #[derive(Debug)]
 pub struct MetricsPage {
     format: MetricsFormat,
@@ -23,31 +23,31 @@ pub struct MetricsPage {
 
 pub type Labels<'a> = Vec<(&'static str, &'a str)>;
 
-/// Observations counted by size: how many there were up to each end, and in the open bucket after
-/// the last.
+/// Observations counted in buckets.
 #[derive(Debug)]
 pub struct Histogram<'a> {
+    /// The upper ends of the buckets, without the last bucket, which is open.
     pub ends: &'a [f64],
-    /// The counts are not added up yet; there is one more than there are ends.
+    /// The count of each bucket, not cumulative; one more than `ends`.
     pub counts: &'a [u64],
     pub sum: f64,
 }
 
 impl MetricsFormat {
-    /// Returns OpenMetrics for a client that asks for it by name and does not prefer text, and the
-    /// classic format for all others: every reader of metrics takes that one.
-    pub fn accepted(headers: &HeaderMap) -> Self {
+    /// Returns OpenMetrics for a client that names it and does not prefer text, and otherwise the
+    /// classic format, which every reader of metrics accepts.
+    pub fn from_accept(headers: &HeaderMap) -> Self {
         let accept: Vec<&str> = headers
             .get_all(ACCEPT)
             .iter()
             .filter_map(|value| value.to_str().ok())
             .collect();
         let accept = accept.join(",");
-        let open = weight(&accept, "application/openmetrics-text").unwrap_or(0.0);
+        let open = media_range_weight(&accept, "application/openmetrics-text").unwrap_or(0.0);
         // The most specific range that covers the classic format decides.
         let classic = ["text/plain", "text/*", "*/*"]
             .iter()
-            .find_map(|range| weight(&accept, range));
+            .find_map(|range| media_range_weight(&accept, range));
         if open > 0.0 && open >= classic.unwrap_or(0.0) {
             Self::OpenMetrics
         } else {
@@ -63,8 +63,8 @@ impl MetricsFormat {
     }
 }
 
-/// Returns the highest weight, from 0 to 1, that the client gives to this media range, if it names it.
-fn weight(accept: &str, wanted: &str) -> Option<f32> {
+/// Returns the highest weight, from 0 to 1, that the client gives to this media range.
+fn media_range_weight(accept: &str, wanted: &str) -> Option<f32> {
     let weights = accept.split(',').filter_map(|range| {
         let mut parts = range.split(';').map(str::trim);
         if !parts.next()?.eq_ignore_ascii_case(wanted) {
@@ -86,8 +86,8 @@ impl MetricsPage {
         }
     }
 
-    /// Figures that only grow. `name` is without `_total`.
-    pub fn counters<'a, V: Display>(
+    /// Writes a family of counters. `name` is without `_total`.
+    pub fn write_counters<'a, V: Display>(
         &mut self,
         name: &str,
         help: &str,
@@ -99,61 +99,65 @@ impl MetricsPage {
         } else {
             name
         };
-        self.head(family, "counter", help);
+        self.write_head(family, "counter", help);
         rows.into_iter()
-            .for_each(|(labels, value)| self.sample(&sample, &labels, value));
+            .for_each(|(labels, value)| self.write_sample(&sample, &labels, value));
     }
 
-    pub fn gauges<'a, V: Display>(
+    pub fn write_counter(&mut self, name: &str, help: &str, value: impl Display) {
+        self.write_counters(name, help, [(Vec::new(), value)]);
+    }
+
+    pub fn write_gauges<'a, V: Display>(
         &mut self,
         name: &str,
         help: &str,
         rows: impl IntoIterator<Item = (Labels<'a>, V)>,
     ) {
-        self.head(name, "gauge", help);
+        self.write_head(name, "gauge", help);
         rows.into_iter()
-            .for_each(|(labels, value)| self.sample(name, &labels, value));
+            .for_each(|(labels, value)| self.write_sample(name, &labels, value));
     }
 
-    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
-        self.gauges(name, help, [(Vec::new(), value)]);
+    pub fn write_gauge(&mut self, name: &str, help: &str, value: impl Display) {
+        self.write_gauges(name, help, [(Vec::new(), value)]);
     }
 
-    /// Facts that stand in labels. `name` is without `_info`.
-    pub fn info(&mut self, name: &str, help: &str, labels: &Labels<'_>) {
+    /// Writes an info metric, whose values are its labels. `name` is without `_info`.
+    pub fn write_info(&mut self, name: &str, help: &str, labels: &Labels<'_>) {
         let sample = format!("{name}_info");
         match self.format {
-            MetricsFormat::OpenMetrics => self.head(name, "info", help),
-            MetricsFormat::Classic => self.head(&sample, "gauge", help),
+            MetricsFormat::OpenMetrics => self.write_head(name, "info", help),
+            MetricsFormat::Classic => self.write_head(&sample, "gauge", help),
         }
-        self.sample(&sample, labels, 1);
+        self.write_sample(&sample, labels, 1);
     }
 
-    pub fn histograms<'a>(
+    pub fn write_histograms<'a>(
         &mut self,
         name: &str,
         help: &str,
         rows: impl IntoIterator<Item = (Labels<'a>, Histogram<'a>)>,
     ) {
-        self.head(name, "histogram", help);
+        self.write_head(name, "histogram", help);
         for (labels, Histogram { ends, counts, sum }) in rows {
-            let mut so_far = 0;
-            // A number in a label must be spelt as `1.0`, which is how `Debug` spells it.
+            let mut cumulative = 0;
+            // `Debug` writes 1.0 as `1.0`, as labels require; `Display` writes `1`.
             let ends = ends
                 .iter()
                 .map(|end| format!("{end:?}"))
                 .chain(["+Inf".to_owned()]);
             for (end, count) in ends.zip(counts) {
-                so_far += count;
+                cumulative += count;
                 let with_end: Vec<_> = labels
                     .iter()
                     .copied()
                     .chain([("le", end.as_str())])
                     .collect();
-                self.sample(&format!("{name}_bucket"), &with_end, so_far);
+                self.write_sample(&format!("{name}_bucket"), &with_end, cumulative);
             }
-            self.sample(&format!("{name}_sum"), &labels, sum);
-            self.sample(&format!("{name}_count"), &labels, so_far);
+            self.write_sample(&format!("{name}_sum"), &labels, sum);
+            self.write_sample(&format!("{name}_count"), &labels, cumulative);
         }
     }
 
@@ -164,39 +168,39 @@ impl MetricsPage {
         self.text
     }
 
-    fn head(&mut self, family: &str, kind: &str, help: &str) {
-        self.line(format_args!("# TYPE {family} {kind}"));
+    fn write_head(&mut self, family: &str, kind: &str, help: &str) {
+        self.write_line(format_args!("# TYPE {family} {kind}"));
         let unit = UNITS.iter().find(|unit| {
             family
                 .strip_suffix(*unit)
                 .is_some_and(|it| it.ends_with('_'))
         });
         if let Some(unit) = unit.filter(|_| self.format == MetricsFormat::OpenMetrics) {
-            self.line(format_args!("# UNIT {family} {unit}"));
+            self.write_line(format_args!("# UNIT {family} {unit}"));
         }
-        self.line(format_args!("# HELP {family} {}", escaped(help)));
+        self.write_line(format_args!("# HELP {family} {}", escape(help)));
     }
 
-    fn sample(&mut self, name: &str, labels: &[(&'static str, &str)], value: impl Display) {
+    fn write_sample(&mut self, name: &str, labels: &[(&'static str, &str)], value: impl Display) {
         let labels: Vec<_> = labels
             .iter()
-            .map(|(key, value)| format!("{key}=\"{}\"", escaped(value)))
+            .map(|(key, value)| format!("{key}=\"{}\"", escape(value)))
             .collect();
         match labels.as_slice() {
-            [] => self.line(format_args!("{name} {value}")),
-            labels => self.line(format_args!("{name}{{{}}} {value}", labels.join(","))),
+            [] => self.write_line(format_args!("{name} {value}")),
+            labels => self.write_line(format_args!("{name}{{{}}} {value}", labels.join(","))),
         }
     }
 
-    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+    fn write_line(&mut self, line: std::fmt::Arguments<'_>) {
         writeln!(self.text, "{line}").expect("writing into a string cannot fail");
     }
 }
 
-/// Units that names of families end in.
+/// Units that family names end in.
 const UNITS: [&str; 2] = ["seconds", "bytes"];
 
-fn escaped(text: &str) -> String {
+fn escape(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
@@ -212,7 +216,7 @@ mod tests {
         for value in accept {
             headers.append(ACCEPT, value.parse().unwrap());
         }
-        assert_eq!(MetricsFormat::accepted(&headers), expected, "{accept:?}");
+        assert_eq!(MetricsFormat::from_accept(&headers), expected, "{accept:?}");
     }
 
     #[test]
@@ -269,19 +273,19 @@ mod tests {
 
     fn page(format: MetricsFormat) -> String {
         let mut page = MetricsPage::new(format);
-        page.counters(
+        page.write_counters(
             "calls",
             "How \"many\"\nso far",
             [(vec![("tool", "a\\b\"c\nd")], 3)],
         );
-        page.gauge("memory_bytes", "Taken", 1.5);
-        page.info("build", "Which", &vec![("version", "1.2.3")]);
+        page.write_gauge("memory_bytes", "Taken", 1.5);
+        page.write_info("build", "Which", &vec![("version", "1.2.3")]);
         let histogram = Histogram {
             ends: &[0.005, 1.0],
             counts: &[1, 0, 2],
             sum: 130.25,
         };
-        page.histograms("wait_seconds", "How long", [(Vec::new(), histogram)]);
+        page.write_histograms("wait_seconds", "How long", [(Vec::new(), histogram)]);
         page.finish()
     }
 

@@ -1,26 +1,27 @@
-//! The figures themselves: plain numbers, added up until the gateway ends.
+//! Counters of tokens and calls, summed up since the gateway was started.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Observation, Outcome, ServerName, Tenant};
 use serde::Serialize;
 
-use crate::operations::{EndedOperation, OperationEvent, OperationFigures, OperationPath};
+use crate::operations::{CompletedOperation, OperationEvent, OperationFigures, OperationPath};
 
-/// Beyond this many tools, or clients, new ones are counted together, or the longest unseen go.
-const MOST_TOOLS: usize = 5_000;
-const MOST_CLIENTS: usize = 1_000;
+/// Beyond this many tools, new ones are counted together.
+const MAX_TOOLS: usize = 5_000;
+/// Beyond this many clients, the least recently seen is dropped.
+const MAX_CLIENTS: usize = 1_000;
 const LONGEST_NAME: usize = 64;
 const OTHERS: &str = "(others)";
-/// The templates that are counted apart.
-const MOST_TEMPLATES: usize = 500;
-/// The name that is counted in place of names that clients make up; there may be any number of
-/// those.
+/// Beyond this many templates, new ones are counted together: learned templates come and go.
+const MAX_TEMPLATES: usize = 500;
+/// Counts names that clients make up, of which there may be any number.
 pub const UNKNOWN: &str = "(unknown)";
 
-/// The upper ends of the latencies counted together, in seconds.
+/// The upper ends of the latency buckets, in seconds.
 pub const BUCKETS: [f64; 13] = [
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
 ];
@@ -36,7 +37,7 @@ pub struct UsageFigures {
     pub templates: HashMap<(Tenant, Arc<str>), OperationFigures>,
 }
 
-/// The tokens that lists of tools cost, and those that they would have cost.
+/// The tokens of tool lists, compared with listing the whole catalog.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct ListFigures {
     pub lists: u64,
@@ -47,30 +48,30 @@ pub struct ListFigures {
 
 #[derive(Debug, Clone, Default)]
 pub struct ToolFigures {
-    /// Absent for our own tools.
+    /// Absent for Kitbag's own tools.
     pub server: Option<ServerName>,
-    pub called: CallFigures,
-    /// The number of answers to clients; `returned` is the number of their tokens.
+    pub calls: CallFigures,
+    /// Answers to clients; `returned` counts their tokens.
     pub answers: u64,
     pub returned: u64,
 }
 
-/// One series: a tool's figures, or those of all tools of one server.
+/// The figures of one tool, or the sum over all tools of one server.
 #[derive(Debug)]
 pub struct ToolSeries {
     pub tenant: Tenant,
-    /// Empty for our own tools and for what belongs to no server.
+    /// Empty for Kitbag's own tools and for names that belong to no server.
     pub server: String,
-    /// Absent where the tools of a server are counted together.
+    /// Absent if the tools of a server are counted together.
     pub tool: Option<Arc<str>>,
     pub figures: ToolFigures,
 }
 
-/// The outcomes of calls, and the times that they took.
+/// The outcomes and durations of calls.
 #[derive(Debug, Clone, Default)]
 pub struct CallFigures {
     outcomes: [u64; Outcome::ALL.len()],
-    /// One more than there are ends: the last is open.
+    /// The count of each bucket; the last bucket is open.
     pub latencies: [u64; BUCKETS.len() + 1],
     pub seconds: f64,
 }
@@ -103,7 +104,7 @@ pub struct ClientFigures {
 }
 
 impl UsageFigures {
-    pub fn listed(
+    pub fn record_list(
         &mut self,
         client: &MeteredClient<'_>,
         surface: &'static str,
@@ -113,41 +114,39 @@ impl UsageFigures {
             .entry((client.tenant.clone(), surface))
             .or_default()
             .add(listed);
-        self.client(client).listed.add(listed);
+        self.client_entry(client).listed.add(listed);
     }
 
-    pub fn answered(&mut self, client: &MeteredClient<'_>, name: &str, tokens: usize) {
+    pub fn record_answer(&mut self, client: &MeteredClient<'_>, name: &str, tokens: usize) {
         let tokens = tokens as u64;
-        let tool = self.tool(client.tenant, name);
+        let tool = self.tool_entry(client.tenant, name);
         tool.answers += 1;
         tool.returned += tokens;
-        let client = self.client(client);
+        let client = self.client_entry(client);
         client.answers += 1;
         client.returned += tokens;
     }
 
-    pub fn called(&mut self, observation: &Observation, name: &str) {
-        let tool = self.tool(&observation.caller.tenant, name);
+    pub fn record_call(&mut self, observation: &Observation, name: &str) {
+        let tool = self.tool_entry(&observation.caller.tenant, name);
         if tool.server.is_none() && !name.starts_with('(') {
             tool.server = Some(observation.capability.server.clone());
         }
-        tool.called.add(observation.outcome, observation.latency);
+        tool.calls.add(observation.outcome, observation.latency);
     }
 
-    pub fn operated(&mut self, tenant: &Tenant, ended: &EndedOperation) {
+    pub fn record_operation(&mut self, tenant: &Tenant, ended: &CompletedOperation) {
         let key = (tenant.clone(), ended.path);
         self.operations.entry(key).or_default().add(ended);
     }
 
-    pub fn happened(&mut self, tenant: &Tenant, event: OperationEvent) {
+    pub fn record_event(&mut self, tenant: &Tenant, event: OperationEvent) {
         *self.events.entry((tenant.clone(), event)).or_default() += 1;
     }
 
-    /// A template was run. Templates that are learned come and go, so those beyond a number are
-    /// counted together.
-    pub fn template_ran(&mut self, tenant: &Tenant, template: &str, ended: &EndedOperation) {
+    pub fn record_template_run(&mut self, tenant: &Tenant, template: &str, ended: &CompletedOperation) {
         let key = (tenant.clone(), Arc::from(template));
-        let key = match self.templates.len() >= MOST_TEMPLATES && !self.templates.contains_key(&key)
+        let key = match self.templates.len() >= MAX_TEMPLATES && !self.templates.contains_key(&key)
         {
             true => (tenant.clone(), Arc::from(OTHERS)),
             false => key,
@@ -155,61 +154,38 @@ impl UsageFigures {
         self.templates.entry(key).or_default().add(ended);
     }
 
-    /// Returns the figures of one tenant, without anything by which the tenant could tell a tool
-    /// that is hidden from it from one that does not exist.
-    pub fn of(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
-        let own = |of: &Tenant| of == tenant;
+    /// Returns the figures of one tenant. A tool that is hidden from the tenant looks like one that
+    /// does not exist.
+    pub fn for_tenant(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
         let mut tools: HashMap<(Tenant, Arc<str>), ToolFigures> = HashMap::new();
-        for ((_, name), tool) in self.tools.iter().filter(|((of, _), _)| own(of)) {
-            let (name, server) = if visible(name, tool) {
-                (name.clone(), tool.server.clone())
+        for ((_, name), tool) in rows_of(&self.tools, tenant) {
+            let (name, server) = if visible(&name, &tool) {
+                (name, tool.server.clone())
             } else {
                 (UNKNOWN.into(), None)
             };
-            let told = tools.entry((tenant.clone(), name)).or_default();
-            told.server = server;
-            told.add(tool);
+            let sum = tools.entry((tenant.clone(), name)).or_default();
+            sum.server = server;
+            sum.add(&tool);
         }
         tools
             .values_mut()
-            .for_each(|tool| tool.called.call_denials_mistakes());
+            .for_each(|tool| tool.calls.count_denied_as_invalid());
+        let clients = self.clients.iter().filter(|(_, it)| it.tenant == *tenant);
         Self {
-            surfaces: self
-                .surfaces
-                .iter()
-                .filter(|((of, _), _)| own(of))
-                .map(cloned)
-                .collect(),
+            surfaces: rows_of(&self.surfaces, tenant),
             tools,
-            clients: self
-                .clients
-                .iter()
-                .filter(|(_, it)| own(&it.tenant))
-                .map(cloned)
+            clients: clients
+                .map(|(id, it)| (id.clone(), it.clone()))
                 .collect(),
-            operations: self
-                .operations
-                .iter()
-                .filter(|((of, _), _)| own(of))
-                .map(cloned)
-                .collect(),
-            events: self
-                .events
-                .iter()
-                .filter(|((of, _), _)| own(of))
-                .map(cloned)
-                .collect(),
-            templates: self
-                .templates
-                .iter()
-                .filter(|((of, _), _)| own(of))
-                .map(cloned)
-                .collect(),
+            operations: rows_of(&self.operations, tenant),
+            events: rows_of(&self.events, tenant),
+            templates: rows_of(&self.templates, tenant),
         }
     }
 
-    /// The figures of tools as they are published: for each tool, or for each server.
-    pub fn published(&self, per_tool: bool) -> Vec<ToolSeries> {
+    /// Returns one series for each tool, or for each server.
+    pub fn tool_series(&self, per_tool: bool) -> Vec<ToolSeries> {
         let mut rows: BTreeMap<(Tenant, String, Option<Arc<str>>), ToolFigures> = BTreeMap::new();
         for ((tenant, name), tool) in &self.tools {
             let server = tool
@@ -230,21 +206,21 @@ impl UsageFigures {
         rows.into_iter().map(published).collect()
     }
 
-    fn tool(&mut self, tenant: &Tenant, name: &str) -> &mut ToolFigures {
+    fn tool_entry(&mut self, tenant: &Tenant, name: &str) -> &mut ToolFigures {
         let mut key = (tenant.clone(), Arc::from(name));
-        if self.tools.len() >= MOST_TOOLS && !self.tools.contains_key(&key) {
+        if self.tools.len() >= MAX_TOOLS && !self.tools.contains_key(&key) {
             key.1 = OTHERS.into();
         }
         self.tools.entry(key).or_default()
     }
 
-    fn client(&mut self, client: &MeteredClient<'_>) -> &mut ClientFigures {
+    fn client_entry(&mut self, client: &MeteredClient<'_>) -> &mut ClientFigures {
         let name = client.short_name();
         let id = match client.session {
             Some(session) => ClientId::Session(session.clone()),
             None => ClientId::Named(client.tenant.clone(), name.clone()),
         };
-        if self.clients.len() >= MOST_CLIENTS && !self.clients.contains_key(&id) {
+        if self.clients.len() >= MAX_CLIENTS && !self.clients.contains_key(&id) {
             self.forget_longest_unseen();
         }
         let figures = self
@@ -271,7 +247,7 @@ impl MeteredClient<'_> {
 }
 
 impl ListFigures {
-    pub fn once(shown: usize, catalog: usize) -> Self {
+    pub fn for_list(shown: usize, catalog: usize) -> Self {
         let saved = catalog.saturating_sub(shown) as u64;
         Self {
             lists: 1,
@@ -293,7 +269,7 @@ impl ToolFigures {
     fn add(&mut self, more: &Self) {
         self.answers += more.answers;
         self.returned += more.returned;
-        self.called.add_all(&more.called);
+        self.calls.add_all(&more.calls);
     }
 }
 
@@ -310,8 +286,8 @@ impl CallFigures {
         self.seconds += more.seconds;
     }
 
-    /// A call of something hidden is told like one of something that is not there.
-    fn call_denials_mistakes(&mut self) {
+    /// Counts calls of hidden tools like calls of tools that do not exist.
+    fn count_denied_as_invalid(&mut self) {
         let at = |wanted| Outcome::ALL.iter().position(|it| *it == wanted);
         if let (Some(denied), Some(invalid)) = (at(Outcome::Denied), at(Outcome::Invalid)) {
             self.outcomes[invalid] += std::mem::take(&mut self.outcomes[denied]);
@@ -331,7 +307,7 @@ impl CallFigures {
         }
     }
 
-    /// The ways calls ended that occurred at all.
+    /// Returns the outcomes that occurred.
     pub fn outcomes(&self) -> impl Iterator<Item = (Outcome, u64)> {
         Outcome::ALL
             .into_iter()
@@ -345,8 +321,8 @@ impl CallFigures {
 }
 
 impl ClientId {
-    /// Tells sessions apart without giving away their ids, with which they could be used.
-    pub fn alias(&self) -> Option<String> {
+    /// Returns a name for a session that does not reveal its id, which would give access to it.
+    pub fn session_alias(&self) -> Option<String> {
         match self {
             Self::Session(id) => Some(blake3::hash(id.as_bytes()).to_hex()[..12].to_owned()),
             Self::Named(..) => None,
@@ -367,8 +343,13 @@ impl ClientFigures {
     }
 }
 
-fn cloned<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
-    (key.clone(), value.clone())
+fn rows_of<K: Clone + Eq + Hash, V: Clone>(
+    figures: &HashMap<(Tenant, K), V>,
+    tenant: &Tenant,
+) -> HashMap<(Tenant, K), V> {
+    let rows = figures.iter().filter(|((owner, _), _)| owner == tenant);
+    rows.map(|(key, value)| (key.clone(), value.clone()))
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
-//! Holds the figures that a gateway counts, and puts them into the forms that others read:
-//! OpenMetrics, the classic format of Prometheus, and OpenTelemetry.
+//! The counters of a gateway, and their export to Prometheus and OpenTelemetry.
 //!
 //! # Layout
-//! - [`figures`]: tokens and calls, by tenant, tool and client, and how many of them are kept
+//! - [`figures`]: tokens and calls by tenant, tool and client, with limits on the number of rows
 //! - [`model_requests`]: requests to models that pass through the gateway
-//! - [`operations`]: programs and requests in words, by the way they took
-//! - [`process`]: what the operating system says of this process
-//! - [`exposition`]: pages of metrics as text
-//! - [`otlp`]: the figures, and a span for each call, to a collector of OpenTelemetry; [`span_ids`]: the ids
-//!   of a span, chosen before it is written
+//! - [`operations`]: programs and intents, by the path they took
+//! - [`process`]: memory, CPU time and open files of this process
+//! - [`exposition`]: metrics as text, for Prometheus
+//! - [`otlp`]: the figures and a span for each call, for an OpenTelemetry collector; [`span_ids`]: span
+//!   ids that are chosen before the span is recorded
 
 pub mod exposition;
 pub mod figures;

@@ -4,26 +4,27 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::Tenant;
 
-/// The figures of each tenant and each route.
+/// The figures by tenant and route.
 #[derive(Debug, Clone, Default)]
 pub struct ModelRequestFigures {
     routes: BTreeMap<(Tenant, &'static str), ModelFigures>,
 }
 
-/// Sums over requests; a single request is a row of ones and of its own numbers.
+/// Sums over requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ModelFigures {
     pub requests: u64,
-    /// Requests for which the vendor could not be reached.
+    /// Requests whose vendor could not be reached.
     pub unreached: u64,
-    /// Our tools that clients put into requests, and those that were passed on.
+    /// Kitbag's tools that clients put into requests.
     pub offered: u64,
+    /// Kitbag's tools that were forwarded.
     pub kept: u64,
-    /// Estimated tokens of the tools that were not passed on.
+    /// Estimated tokens of the tools that were not forwarded.
     pub tokens_saved: u64,
-    /// Requests for which the tools that fit could not be found in time.
+    /// Requests for which the search for tools did not finish in time.
     pub unguided: u64,
-    /// Calls of our tools that requests told of.
+    /// Calls of Kitbag's tools that requests reported.
     pub used: u64,
 }
 
@@ -40,12 +41,12 @@ impl ModelRequestFigures {
     }
 
     /// Returns the rows of a tenant, or of all tenants.
-    pub fn of(
+    pub fn rows(
         &self,
         tenant: Option<&Tenant>,
     ) -> impl Iterator<Item = (&Tenant, &'static str, &ModelFigures)> {
         let rows = self.routes.iter();
-        rows.filter(move |((of, _), _)| tenant.is_none_or(|tenant| of == tenant))
-            .map(|((of, route), figures)| (of, *route, figures))
+        rows.filter(move |((owner, _), _)| tenant.is_none_or(|tenant| owner == tenant))
+            .map(|((owner, route), figures)| (owner, *route, figures))
     }
 }

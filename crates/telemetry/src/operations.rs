@@ -1,26 +1,26 @@
-//! Operations: programs and requests in words, counted by the way in which each was carried out.
+//! Operations: programs and intents, counted by the path they took.
 
 use std::time::Duration;
 
 use crate::figures::CallFigures;
 use kitbag_domain::Outcome;
 
-/// The way in which an operation was carried out.
+/// How an operation was carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OperationPath {
     /// A program that the model wrote.
     Code,
-    /// A request in words that a kept result answered.
+    /// An intent that a cached result answered.
     Cache,
-    /// A request that a template answered.
+    /// An intent that a template answered.
     Template,
-    /// A request for which one tool was found and called.
+    /// An intent for which one tool was found and called.
     Direct,
-    /// A request for which the model was given tools to choose from.
+    /// An intent for which the model was given tools to choose from.
     Candidates,
 }
 
-/// Something that happens beside the end of an operation.
+/// An event of an operation other than its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OperationEvent {
     CodeExecutionSuccess,
@@ -32,38 +32,35 @@ pub enum OperationEvent {
     TemplateDemoted,
 }
 
-/// The operations of one tenant that took the same way.
+/// The operations of one tenant that took the same path.
 #[derive(Debug, Clone, Default)]
 pub struct OperationFigures {
-    /// The outcomes and the times.
-    pub ended: CallFigures,
-    /// The tokens of what the model wrote: the program, or the request with its parameters.
-    pub asked: u64,
-    /// The tokens of what the model was answered.
-    pub answered: u64,
+    pub calls: CallFigures,
+    /// The tokens of the program, or of the intent with its parameters.
+    pub request_tokens: u64,
+    pub answer_tokens: u64,
 }
 
-/// One operation that has come to an end.
 #[derive(Debug, Clone, Copy)]
-pub struct EndedOperation {
+pub struct CompletedOperation {
     pub path: OperationPath,
     pub outcome: Outcome,
     pub latency: Duration,
-    pub asked: usize,
-    pub answered: usize,
+    pub request_tokens: usize,
+    pub answer_tokens: usize,
 }
 
 impl OperationFigures {
-    pub(crate) fn add(&mut self, ended: &EndedOperation) {
-        self.ended.add(ended.outcome, ended.latency);
-        self.asked += ended.asked as u64;
-        self.answered += ended.answered as u64;
+    pub(crate) fn add(&mut self, ended: &CompletedOperation) {
+        self.calls.add(ended.outcome, ended.latency);
+        self.request_tokens += ended.request_tokens as u64;
+        self.answer_tokens += ended.answer_tokens as u64;
     }
 
-    /// Returns the share of the answers in all tokens of the operations.
+    /// Returns the answers' share of all tokens.
     pub fn efficiency(&self) -> Option<f64> {
-        let all = self.asked + self.answered;
-        (all > 0).then(|| self.answered as f64 / all as f64)
+        let all = self.request_tokens + self.answer_tokens;
+        (all > 0).then(|| self.answer_tokens as f64 / all as f64)
     }
 }
 

@@ -1,6 +1,6 @@
-//! Sends the figures, and a span for each call, to a collector of OpenTelemetry.
+//! Sends the figures, and a span for each call, to an OpenTelemetry collector.
 //!
-//! A span says which tool, for whom, how it ended and how long it took; never with what arguments.
+//! A span has the tool, the tenant, the outcome and the duration, but never the arguments.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -31,7 +31,7 @@ use crate::operations::OperationFigures;
 use crate::span_ids::{ChosenIds, with_ids};
 use kitbag_domain::sync::lock;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
 pub struct OtlpExporter {
@@ -45,33 +45,33 @@ pub struct OtlpExporter {
 
 #[derive(Debug, thiserror::Error)]
 pub enum OtlpError {
-    #[error("the HTTP client for the collector cannot be built: {0}")]
+    #[error("could not build the HTTP client for the collector: {0}")]
     Client(#[from] reqwest::Error),
-    #[error("nothing can be sent to the collector: {0}")]
+    #[error("could not build the exporter for the collector: {0}")]
     Exporter(#[from] ExporterBuildError),
 }
 
 impl OtlpExporter {
-    /// Must be called within the runtime, on which everything is sent.
+    /// Must be called within the runtime; requests to the collector run on it.
     pub fn start(
         collector: &Url,
         tables: &Arc<Mutex<UsageFigures>>,
         per_tool: bool,
     ) -> Result<Self, OtlpError> {
         let base = collector.as_str().trim_end_matches('/');
-        let courier: Arc<dyn HttpClient> = Arc::new(Courier::new(collector)?);
+        let client: Arc<dyn HttpClient> = Arc::new(RuntimeClient::new(collector)?);
         let spans = SpanExporter::builder()
             .with_http()
-            .with_shared_http_client(courier.clone())
+            .with_shared_http_client(client.clone())
             .with_protocol(Protocol::HttpBinary)
-            .with_timeout(PATIENCE)
+            .with_timeout(TIMEOUT)
             .with_endpoint(format!("{base}/v1/traces"))
             .build()?;
         let figures = MetricExporter::builder()
             .with_http()
-            .with_shared_http_client(courier)
+            .with_shared_http_client(client)
             .with_protocol(Protocol::HttpBinary)
-            .with_timeout(PATIENCE)
+            .with_timeout(TIMEOUT)
             .with_endpoint(format!("{base}/v1/metrics"))
             .build()?;
         let version = KeyValue::new("service.version", env!("CARGO_PKG_VERSION"));
@@ -90,7 +90,7 @@ impl OtlpExporter {
             .build();
         let scope = InstrumentationScope::builder("kitbag").build();
         let meter = metrics.meter_with_scope(scope.clone());
-        watch(&meter, tables, per_tool);
+        register_counters(&meter, tables, per_tool);
         let latency = meter.f64_histogram("kitbag.call.duration").with_unit("s");
         Ok(Self {
             tracer: traces.tracer_with_scope(scope),
@@ -101,8 +101,8 @@ impl OtlpExporter {
         })
     }
 
-    /// A call has ended. Its span has the ids that it was told under, if it was.
-    pub fn called(&self, observation: &Observation, name: &str, ids: Option<TraceParent>) {
+    /// Records a finished call. Its span gets `ids` if servers were already given them.
+    pub fn record_call(&self, observation: &Observation, name: &str, ids: Option<TraceParent>) {
         let Observation {
             caller,
             capability,
@@ -134,10 +134,10 @@ impl OtlpExporter {
             .with_attributes(
                 attributes
                     .into_iter()
-                    .chain(conventional(observation, name)),
+                    .chain(semantic_attributes(observation, name)),
             );
         let mut span = with_ids(ids, || {
-            span.start_with_context(&self.tracer, &parent(origin.trace))
+            span.start_with_context(&self.tracer, &parent_context(origin.trace))
         });
         if !matches!(outcome, Outcome::Ok | Outcome::InputRequired) {
             span.set_status(Status::error(outcome.as_str()));
@@ -146,19 +146,18 @@ impl OtlpExporter {
         span.end_with_timestamp(end);
     }
 
-    /// Waits until what is left is sent, so not on a thread that others wait for.
+    /// Sends the remaining data. Blocks until it is sent.
     pub fn shutdown(&self) {
         for ended in [self.traces.shutdown(), self.metrics.shutdown()] {
             if let Err(error) = ended {
-                tracing::debug!(%error, "the last figures did not reach the collector");
+                tracing::debug!(%error, "could not send the last figures to the collector");
             }
         }
     }
 }
 
-/// Returns the attributes of a call, named after the conventions of OpenTelemetry for MCP and for
-/// generative AI.
-fn conventional(observation: &Observation, name: &str) -> Vec<KeyValue> {
+/// Returns the attributes of a call in the semantic conventions for MCP and generative AI.
+fn semantic_attributes(observation: &Observation, name: &str) -> Vec<KeyValue> {
     let Observation {
         capability, origin, ..
     } = observation;
@@ -194,9 +193,8 @@ fn method_of(kind: Kind) -> &'static str {
     }
 }
 
-/// The span of the client that this one belongs under. A client that does not want its trace
-/// recorded says so in the flags, and is obeyed.
-fn parent(trace: Option<TraceParent>) -> Context {
+/// Returns the client's span as the parent. Its flags decide whether the trace is sampled.
+fn parent_context(trace: Option<TraceParent>) -> Context {
     let Some(TraceParent { trace, span, flags }) = trace else {
         return Context::new();
     };
@@ -211,36 +209,36 @@ fn parent(trace: Option<TraceParent>) -> Context {
     ))
 }
 
-/// The figures are read from the tables whenever they are to be sent.
-fn watch(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
+/// Registers counters that read the figures at each export.
+fn register_counters(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
     type Read = fn(&UsageFigures, &dyn AsyncInstrument<u64>, bool);
     let instruments: [(&'static str, Read); 9] = [
         ("kitbag.tokens.catalog", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.catalog);
+            observe_by_surface(tables, it, |listed| listed.catalog);
         }),
         ("kitbag.tokens.shown", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.shown);
+            observe_by_surface(tables, it, |listed| listed.shown);
         }),
         ("kitbag.tokens.saved", |tables, it, _| {
-            by_surface(tables, it, |listed| listed.saved);
+            observe_by_surface(tables, it, |listed| listed.saved);
         }),
         ("kitbag.tokens.returned", |tables, it, each| {
-            by_tool(tables, it, each, |tool| tool.returned);
+            observe_by_tool(tables, it, each, |tool| tool.returned);
         }),
         ("kitbag.answers", |tables, it, each| {
-            by_tool(tables, it, each, |tool| tool.answers);
+            observe_by_tool(tables, it, each, |tool| tool.answers);
         }),
         ("kitbag.operations", |tables, it, _| {
-            by_path(tables, it, |path| path.ended.count());
+            observe_by_path(tables, it, |path| path.calls.count());
         }),
         ("kitbag.operation.tokens.asked", |tables, it, _| {
-            by_path(tables, it, |path| path.asked);
+            observe_by_path(tables, it, |path| path.request_tokens);
         }),
         ("kitbag.operation.tokens.answered", |tables, it, _| {
-            by_path(tables, it, |path| path.answered);
+            observe_by_path(tables, it, |path| path.answer_tokens);
         }),
         ("kitbag.operation.events", |tables, it, _| {
-            by_event(tables, it);
+            observe_by_event(tables, it);
         }),
     ];
     for (name, read) in instruments {
@@ -253,7 +251,7 @@ fn watch(meter: &Meter, tables: &Arc<Mutex<UsageFigures>>, per_tool: bool) {
     }
 }
 
-fn by_surface(
+fn observe_by_surface(
     tables: &UsageFigures,
     into: &dyn AsyncInstrument<u64>,
     figure: fn(&ListFigures) -> u64,
@@ -267,7 +265,7 @@ fn by_surface(
     }
 }
 
-fn by_path(
+fn observe_by_path(
     tables: &UsageFigures,
     into: &dyn AsyncInstrument<u64>,
     figure: fn(&OperationFigures) -> u64,
@@ -279,7 +277,7 @@ fn by_path(
     }
 }
 
-fn by_event(tables: &UsageFigures, into: &dyn AsyncInstrument<u64>) {
+fn observe_by_event(tables: &UsageFigures, into: &dyn AsyncInstrument<u64>) {
     for ((tenant, event), count) in &tables.events {
         let tenant = KeyValue::new("kitbag.tenant", tenant.as_str().to_owned());
         let event = KeyValue::new("kitbag.operation.event", event.as_str());
@@ -287,7 +285,7 @@ fn by_event(tables: &UsageFigures, into: &dyn AsyncInstrument<u64>) {
     }
 }
 
-fn by_tool(
+fn observe_by_tool(
     tables: &UsageFigures,
     into: &dyn AsyncInstrument<u64>,
     per_tool: bool,
@@ -298,7 +296,7 @@ fn by_tool(
         server,
         tool,
         figures,
-    } in tables.published(per_tool)
+    } in tables.tool_series(per_tool)
     {
         let mut attributes = vec![
             KeyValue::new("kitbag.tenant", tenant.as_str().to_owned()),
@@ -309,31 +307,31 @@ fn by_tool(
     }
 }
 
-/// Carries what the exporters hand over. They run on threads of their own, where our client,
-/// which needs the runtime, could not.
+/// Sends the exporters' requests on the runtime. The exporters have their own threads, on which the
+/// client would not work.
 #[derive(Debug)]
-struct Courier {
+struct RuntimeClient {
     collector: String,
     client: reqwest::Client,
     runtime: Handle,
-    /// True if the last delivery failed; a collector that is away is mentioned once.
-    failed: AtomicBool,
+    /// True if the last delivery failed. Only changes are logged.
+    has_failed: AtomicBool,
 }
 
-impl Courier {
+impl RuntimeClient {
     fn new(collector: &Url) -> Result<Self, reqwest::Error> {
         Ok(Self {
-            // The origin leaves out what may be a password in front of the host.
+            // The origin leaves out a password in front of the host.
             collector: collector.origin().ascii_serialization(),
-            client: reqwest::Client::builder().timeout(PATIENCE).build()?,
+            client: reqwest::Client::builder().timeout(TIMEOUT).build()?,
             runtime: Handle::current(),
-            failed: AtomicBool::new(false),
+            has_failed: AtomicBool::new(false),
         })
     }
 
-    fn mention(&self, problem: Option<String>) {
+    fn log_delivery(&self, problem: Option<String>) {
         match (
-            self.failed.swap(problem.is_some(), Ordering::Relaxed),
+            self.has_failed.swap(problem.is_some(), Ordering::Relaxed),
             problem,
         ) {
             (false, Some(problem)) => {
@@ -355,7 +353,7 @@ impl Courier {
 }
 
 #[async_trait]
-impl HttpClient for Courier {
+impl HttpClient for RuntimeClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         let client = self.client.clone();
         let sending = self.runtime.spawn(async move {
@@ -369,10 +367,10 @@ impl HttpClient for Courier {
             Ok::<_, reqwest::Error>((status, response.bytes().await?))
         });
         let sent = sending.await?;
-        self.mention(match &sent {
+        self.log_delivery(match &sent {
             Ok((status, _)) if status.is_success() => None,
             Ok((status, _)) => Some(status.to_string()),
-            Err(error) => Some(kitbag_fetch::innermost(error)),
+            Err(error) => Some(kitbag_fetch::root_cause(error)),
         });
         let (status, body) = sent?;
         Ok(Response::builder().status(status).body(body)?)

@@ -1,55 +1,55 @@
-//! The figures of this process from the operating system, where the system gives any.
+//! Memory, CPU time and open files of this process, on Linux.
 
 use std::fs;
 use std::sync::LazyLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The figures of the process, in the units in which they are published.
+/// The figures of the process, in the units of the metrics.
 #[derive(Debug, Clone, Copy)]
-pub struct Process {
-    /// The start of the process, in seconds since the Unix epoch.
+pub struct ProcessFigures {
+    /// Seconds since the Unix epoch.
     pub started: f64,
     pub cpu_seconds: Option<f64>,
     pub resident_bytes: Option<f64>,
     pub open_files: Option<f64>,
-    pub most_files: Option<f64>,
+    pub max_open_files: Option<f64>,
 }
 
-/// The moment at which the gateway began; it is read once.
+/// When the process started; set by the first read.
 static STARTED: LazyLock<f64> = LazyLock::new(|| {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0.0, |since| since.as_secs_f64())
 });
 
-/// The number of ticks in a second in the times that Linux shows to programs, whatever its own
-/// clock does.
+/// Linux reports times to user space in this unit, whatever the rate of its own clock.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-impl Process {
-    /// Makes this the moment the process began.
-    pub fn begin() {
+impl ProcessFigures {
+    /// Records the current time as the start of the process.
+    pub fn record_start() {
         LazyLock::force(&STARTED);
     }
 
-    pub fn now() -> Self {
+    pub fn read_current() -> Self {
         Self {
             started: *STARTED,
-            cpu_seconds: read("stat").and_then(|text| cpu_seconds(&text)),
-            resident_bytes: read("status").and_then(|text| resident_bytes(&text)),
+            cpu_seconds: read_proc_file("stat").and_then(|text| cpu_seconds(&text)),
+            resident_bytes: read_proc_file("status").and_then(|text| resident_bytes(&text)),
             open_files: fs::read_dir("/proc/self/fd")
                 .ok()
                 .map(|files| files.count() as f64),
-            most_files: read("limits").and_then(|text| most_files(&text)),
+            max_open_files: read_proc_file("limits").and_then(|text| max_open_files(&text)),
         }
     }
 }
 
-fn read(file: &str) -> Option<String> {
+fn read_proc_file(file: &str) -> Option<String> {
     fs::read_to_string(format!("/proc/self/{file}")).ok()
 }
 
-/// The name of the program stands in brackets and may contain anything; figures follow after it.
+/// The program name is in parentheses and may contain any character, so the figures are counted from
+/// the last parenthesis.
 fn cpu_seconds(stat: &str) -> Option<f64> {
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
     let user: f64 = fields.nth(11)?.parse().ok()?;
@@ -65,7 +65,7 @@ fn resident_bytes(status: &str) -> Option<f64> {
     Some(kilobytes * 1024.0)
 }
 
-fn most_files(limits: &str) -> Option<f64> {
+fn max_open_files(limits: &str) -> Option<f64> {
     let line = limits
         .lines()
         .find_map(|line| line.strip_prefix("Max open files"))?;
@@ -85,11 +85,11 @@ mod tests {
             Some(83_980_288.0)
         );
         assert_eq!(
-            most_files("Max open files            1024                 4096   files\n"),
+            max_open_files("Max open files            1024                 4096   files\n"),
             Some(1024.0)
         );
         assert_eq!(
-            most_files("Max open files            unlimited   unlimited   files\n"),
+            max_open_files("Max open files            unlimited   unlimited   files\n"),
             None
         );
     }
@@ -97,13 +97,13 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn this_process_has_figures() {
-        let now = Process::now();
+        let now = ProcessFigures::read_current();
         assert!(
             now.resident_bytes > Some(1e6) && now.open_files >= Some(3.0),
             "{now:?}"
         );
         assert!(
-            now.cpu_seconds.is_some() && now.most_files > Some(3.0),
+            now.cpu_seconds.is_some() && now.max_open_files > Some(3.0),
             "{now:?}"
         );
     }

@@ -1,5 +1,5 @@
-//! Spans whose ids are chosen when a call begins, though they are written down when it has ended: the servers
-//! that a call reaches are told the ids meanwhile.
+//! Span ids that are chosen when a call begins, because the call passes them to servers. The span itself is
+//! recorded when the call has ended.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use opentelemetry_sdk::trace::{IdGenerator, RandomIdGenerator};
 
 const SAMPLED: u8 = 1;
 
-/// Returns a new span under a parent, or in a trace of its own. It is recorded if the parent is.
+/// Returns a new span under the parent, or in a new trace. It is sampled if the parent is.
 pub fn new_span(parent: Option<TraceParent>) -> TraceParent {
     let random = RandomIdGenerator::default();
     TraceParent {
@@ -31,7 +31,7 @@ pub(crate) fn with_ids<T>(ids: Option<TraceParent>, start: impl FnOnce() -> T) -
     started
 }
 
-/// Gives a span the ids that were chosen for it, or random ones.
+/// Returns the ids chosen by [`with_ids`], or random ids.
 #[derive(Debug, Default)]
 pub(crate) struct ChosenIds(RandomIdGenerator);
 

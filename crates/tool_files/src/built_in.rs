@@ -10,23 +10,23 @@ use crate::file::ToolFile;
 pub(crate) const FOLDER: &str = "built-in";
 
 /// Returns the files of `catalog/tools`, as they were when the binary was built.
-pub(crate) fn files() -> Vec<ReadFile> {
-    static FILES: LazyLock<Vec<ReadFile>> = LazyLock::new(|| TEXTS.iter().map(read).collect());
+pub(crate) fn read_built_in_files() -> Vec<ReadFile> {
+    static FILES: LazyLock<Vec<ReadFile>> = LazyLock::new(|| TEXTS.iter().map(read_file).collect());
     FILES.clone()
 }
 
 /// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` carry out. Clients do not see them.
-pub fn providers() -> &'static [Arc<ToolFile>] {
+pub fn model_providers() -> &'static [Arc<ToolFile>] {
     static FILES: LazyLock<Vec<Arc<ToolFile>>> = LazyLock::new(|| {
         PROVIDERS
             .iter()
-            .filter_map(|file| read(file).ok())
+            .filter_map(|file| read_file(file).ok())
             .collect()
     });
     &FILES
 }
 
-fn read((name, text): &(&str, &str)) -> ReadFile {
+fn read_file((name, text): &(&str, &str)) -> ReadFile {
     let path = Path::new(FOLDER).join(name);
     ToolFile::read(&path, text).map(Arc::new)
 }
@@ -93,7 +93,7 @@ mod tests {
         let there: BTreeSet<_> = entries.map(|it| it.unwrap().file_name()).collect();
         let known: BTreeSet<_> = texts.iter().map(|(name, _)| (*name).into()).collect();
         assert_eq!(there, known);
-        let mistakes = texts.iter().filter_map(|file| read(file).err()).flatten();
+        let mistakes = texts.iter().filter_map(|file| read_file(file).err()).flatten();
         let told: Vec<String> = mistakes.map(|it| it.to_string()).collect();
         assert!(told.is_empty(), "{}", told.join("\n"));
     }

@@ -26,7 +26,7 @@ pub(crate) type ReadFile = Result<Arc<ToolFile>, Vec<ToolFileError>>;
 impl ToolCatalog {
     /// Returns the tools that come with the binary.
     pub fn built_in() -> Self {
-        Self::of(crate::built_in::files())
+        Self::from_files(crate::built_in::read_built_in_files())
     }
 
     /// Reads files and directories beside the built-in tools, whose names are taken.
@@ -35,11 +35,11 @@ impl ToolCatalog {
     }
 
     /// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
-    pub fn alone(directory: &Path) -> Self {
+    pub fn from_directory_only(directory: &Path) -> Self {
         crate::directories::alone(directory)
     }
 
-    pub(crate) fn of(files: impl IntoIterator<Item = ReadFile>) -> Self {
+    pub(crate) fn from_files(files: impl IntoIterator<Item = ReadFile>) -> Self {
         let mut catalog = Self::default();
         for file in files {
             match file {
@@ -56,7 +56,7 @@ impl ToolCatalog {
     }
 
     /// Returns the tool that a client calls by this name or alias.
-    pub fn named(&self, name: &str) -> Option<&Arc<ToolFile>> {
+    pub fn find_by_name(&self, name: &str) -> Option<&Arc<ToolFile>> {
         self.tools.get(*self.by_name.get(name)?)
     }
 
@@ -86,7 +86,7 @@ impl ToolCatalog {
                 true => "name",
                 false => "aliases",
             };
-            Some((key, name, self.named(name)?))
+            Some((key, name, self.find_by_name(name)?))
         });
         ids.into_iter()
             .chain(names)

@@ -111,8 +111,8 @@ impl CatalogDirectories {
         self.unreadable = found.unreadable;
         let of_files = self.files.iter().map(|file| file.read.clone());
         let of_directories = self.unreadable.iter().map(|it| Err(vec![it.clone()]));
-        let all = built_in::files().into_iter().chain(of_files);
-        self.current = Arc::new(ToolCatalog::of(all.chain(of_directories)));
+        let all = built_in::read_built_in_files().into_iter().chain(of_files);
+        self.current = Arc::new(ToolCatalog::from_files(all.chain(of_directories)));
     }
 }
 
@@ -145,12 +145,12 @@ fn is_tool_file(path: &Path) -> bool {
 /// Reads files and directories once, as the directories of a gateway are read: beside the built-in tools.
 pub(crate) fn beside_built_in(paths: &[PathBuf]) -> ToolCatalog {
     let own = paths.iter().flat_map(|path| read_place(path, read));
-    ToolCatalog::of(built_in::files().into_iter().chain(own))
+    ToolCatalog::from_files(built_in::read_built_in_files().into_iter().chain(own))
 }
 
 /// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
 pub(crate) fn alone(directory: &Path) -> ToolCatalog {
-    ToolCatalog::of(read_place(directory, read_text))
+    ToolCatalog::from_files(read_place(directory, read_text))
 }
 
 fn read_place(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn own(catalog: &ToolCatalog) -> Vec<&str> {
-        let built_in = built_in::files().len();
+        let built_in = built_in::read_built_in_files().len();
         let own = catalog.tools().iter().skip(built_in);
         own.map(|tool| tool.name.as_str()).collect()
     }
@@ -238,7 +238,7 @@ mod tests {
         let second = tools.refresh().unwrap();
         assert_eq!(own(second), ["desk", "shop"]);
         assert_eq!(second.problems(), []);
-        let desk = |catalog: &ToolCatalog| catalog.named("desk").unwrap().clone();
+        let desk = |catalog: &ToolCatalog| catalog.find_by_name("desk").unwrap().clone();
         assert!(
             Arc::ptr_eq(&desk(&first), &desk(second)),
             "read again without need"

@@ -23,7 +23,7 @@ mod markdown;
 pub mod openapi;
 mod union;
 
-pub use built_in::providers;
+pub use built_in::model_providers;
 pub use catalog::ToolCatalog;
 pub use checks::{
     CheckFinding, CheckId, CheckInput, LoosePart, NoSuchCheck, ToolPage, check, check_manifest,

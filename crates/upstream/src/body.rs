@@ -5,31 +5,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
-use kitbag_fetch::{BodyError, cause};
+use kitbag_fetch::{BodyError, describe_error};
 
 /// Returns the whole body, or the reason why not.
-pub(crate) async fn collect(response: reqwest::Response, max: usize) -> Result<Vec<u8>, String> {
-    let read = kitbag_fetch::body(response, max).await;
+pub(crate) async fn read_body_within(response: reqwest::Response, max: usize) -> Result<Vec<u8>, String> {
+    let read = kitbag_fetch::read_body(response, max).await;
     read.map_err(|error| match error {
-        BodyError::TooLarge { most } => too_large(most),
-        BodyError::Lost(error) => cause(error),
+        BodyError::TooLarge { most } => too_large_message(most),
+        BodyError::Lost(error) => describe_error(error),
     })
 }
 
 /// Returns a byte stream that fails once more than `max` bytes came since the last event.
-pub(crate) fn limited(
+pub(crate) fn limit_stream(
     response: reqwest::Response,
     max: usize,
 ) -> (
     impl Stream<Item = Result<Bytes, std::io::Error>> + Unpin,
-    SinceEvent,
+    BytesSinceEvent,
 ) {
-    let since = SinceEvent::default();
+    let since = BytesSinceEvent::default();
     let count = since.clone();
     let stream = response.bytes_stream().map(move |chunk| {
-        let chunk = chunk.map_err(|error| std::io::Error::other(cause(error)))?;
+        let chunk = chunk.map_err(|error| std::io::Error::other(describe_error(error)))?;
         match count.add(chunk.len()) > max {
-            true => Err(std::io::Error::other(too_large(max))),
+            true => Err(std::io::Error::other(too_large_message(max))),
             false => Ok(chunk),
         }
     });
@@ -37,9 +37,9 @@ pub(crate) fn limited(
 }
 
 #[derive(Clone, Default)]
-pub(crate) struct SinceEvent(Arc<AtomicUsize>);
+pub(crate) struct BytesSinceEvent(Arc<AtomicUsize>);
 
-impl SinceEvent {
+impl BytesSinceEvent {
     /// Returns the bytes since the last event, with these.
     fn add(&self, bytes: usize) -> usize {
         self.0.fetch_add(bytes, Ordering::Relaxed) + bytes
@@ -50,6 +50,6 @@ impl SinceEvent {
     }
 }
 
-fn too_large(max: usize) -> String {
+fn too_large_message(max: usize) -> String {
     format!("the answer is larger than {max} bytes (raise `max_message_bytes` to allow it)")
 }

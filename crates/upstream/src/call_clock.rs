@@ -20,7 +20,7 @@ impl CallTimeouts {
         total: Duration::from_secs(u32::MAX as u64),
     };
 
-    pub(crate) fn of(silence: Duration) -> Self {
+    pub(crate) fn with_single_limit(silence: Duration) -> Self {
         Self {
             silence,
             total: silence,
@@ -53,7 +53,7 @@ impl CallClock {
         self.restart();
     }
 
-    pub(crate) async fn ran_out(&mut self) {
+    pub(crate) async fn wait_for_timeout(&mut self) {
         let until = (Instant::now() + self.timeouts.silence).min(self.end);
         self.sleep
             .get_or_insert_with(|| Box::pin(sleep_until(until)))

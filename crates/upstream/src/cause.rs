@@ -15,19 +15,19 @@ use crate::spec::ServerSpec;
 pub enum Cause {
     #[error("it needs the variable `{variable}`")]
     MissingVariable { variable: String },
-    #[error("it needs Node.js {needs} or later{}", aside(found.as_deref().map(|version| format!("found {version}"))))]
+    #[error("it needs Node.js {needs} or later{}", in_parentheses(found.as_deref().map(|version| format!("found {version}"))))]
     OldNode { found: Option<String>, needs: u32 },
     #[error("it was written for the `mcp` library before version 2, and runs with a later one")]
     NewMcpLibrary,
     #[error("it was written for an older `pydantic` than the one it runs with")]
     NewPydantic,
-    #[error("a part of it is not installed{}", aside(module.clone()))]
+    #[error("a part of it is not installed{}", in_parentheses(module.clone()))]
     MissingModule { module: Option<String> },
     #[error("it needs a file or folder that does not exist: {path}")]
     MissingFile { path: String },
-    #[error("there is no such package{}", aside(package.clone()))]
+    #[error("there is no such package{}", in_parentheses(package.clone()))]
     NoSuchPackage { package: Option<String> },
-    #[error("the package has no program of that name{}", aside(package.clone()))]
+    #[error("the package has no program of that name{}", in_parentheses(package.clone()))]
     NotAProgram { package: Option<String> },
     #[error("there is no program `{command}`{}", if programs::is_path(command) { "" } else { " on the PATH of this process" })]
     NotFound { command: String },
@@ -40,17 +40,17 @@ pub enum Cause {
     },
     #[error("the folder to launch it in does not exist: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("it does not accept the arguments it was given{}", aside(said.clone()))]
+    #[error("it does not accept the arguments it was given{}", in_parentheses(said.clone()))]
     WrongArguments { said: Option<String> },
-    #[error("it cannot reach the network{}", aside(host.clone()))]
+    #[error("it cannot reach the network{}", in_parentheses(host.clone()))]
     NoNetwork { host: Option<String> },
     #[error("it does not trust the certificate of the service it talks to")]
     Untrusted,
-    #[error("it needs a service that is not running{}", aside(address.clone()))]
+    #[error("it needs a service that is not running{}", in_parentheses(address.clone()))]
     ServiceDown { address: Option<String> },
-    #[error("another process uses the port it wants{}", aside(port.map(|port| port.to_string())))]
+    #[error("another process uses the port it wants{}", in_parentheses(port.map(|port| port.to_string())))]
     PortTaken { port: Option<u16> },
-    #[error("it has no permission to use a file or folder{}", aside(path.clone()))]
+    #[error("it has no permission to use a file or folder{}", in_parentheses(path.clone()))]
     Forbidden { path: Option<String> },
     #[error("the key or password it was given is not accepted")]
     BadCredentials,
@@ -58,7 +58,7 @@ pub enum Cause {
     LoginNeeded,
     #[error("it waits for someone to log in, with its own kind of login")]
     OwnLogin { url: Option<String> },
-    #[error("it serves HTTP instead of stdin and stdout{}", aside(url.clone()))]
+    #[error("it serves HTTP instead of stdin and stdout{}", in_parentheses(url.clone()))]
     ServesHttp { url: Option<String> },
     #[error("the program or service there is not an MCP server")]
     NotMcp,
@@ -78,20 +78,20 @@ pub struct Diagnosis {
 }
 
 impl Diagnosis {
-    pub fn of(cause: Cause, spec: &ServerSpec) -> Self {
+    pub fn new(cause: Cause, spec: &ServerSpec) -> Self {
         let remedy = cause.advice_for(spec);
         Self { cause, remedy }
     }
 
     /// Recognises the cause in the last words of a server that was running. A cause that only keeps
     /// servers from starting is left out, although the server may have mentioned it at its start.
-    pub(crate) fn of_death(words: &str, spec: &ServerSpec) -> Option<Self> {
-        Self::from_words(words, spec).filter(|diagnosis| !diagnosis.cause.is_of_start())
+    pub(crate) fn for_crash(words: &str, spec: &ServerSpec) -> Option<Self> {
+        Self::from_output(words, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
     }
 
     /// Recognises the cause in the output of a server before it failed.
-    pub fn from_words(words: &str, spec: &ServerSpec) -> Option<Self> {
-        Cause::recognise(words).map(|cause| Self::of(cause, spec))
+    pub fn from_output(words: &str, spec: &ServerSpec) -> Option<Self> {
+        Cause::recognise(words).map(|cause| Self::new(cause, spec))
     }
 }
 
@@ -103,7 +103,7 @@ impl Remedy for Diagnosis {
 
 impl Cause {
     /// True for a cause that only keeps servers from starting.
-    fn is_of_start(&self) -> bool {
+    fn prevents_start_only(&self) -> bool {
         matches!(
             self,
             Self::Retired
@@ -123,11 +123,11 @@ impl Cause {
         match command.contains('/') {
             // Only the values that are filled in at launch say which program it is.
             _ if command.contains("${") => None,
-            true if !path.exists() => Some(Self::no_program(command)),
+            true if !path.exists() => Some(Self::program_not_found(command)),
             true if !programs::is_program(path) => Some(Self::NotExecutable {
                 path: path.to_owned(),
             }),
-            false if programs::on_path(command).is_none() => Some(Self::no_program(command)),
+            false if programs::find_on_path(command).is_none() => Some(Self::program_not_found(command)),
             _ => None,
         }
     }
@@ -144,13 +144,13 @@ impl Cause {
         )
     }
 
-    fn no_program(command: &str) -> Self {
+    fn program_not_found(command: &str) -> Self {
         Self::NotFound {
             command: command.to_owned(),
         }
     }
 }
 
-fn aside(text: Option<String>) -> String {
+fn in_parentheses(text: Option<String>) -> String {
     text.map(|text| format!(" ({text})")).unwrap_or_default()
 }

@@ -35,14 +35,14 @@ impl ChildMark {
     pub(crate) fn next() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         Self {
-            owner: GatewayProcess::this().clone(),
+            owner: GatewayProcess::current().clone(),
             child: COUNT.fetch_add(1, Ordering::Relaxed),
         }
     }
 
     /// Returns the mark of a process, if its environment can be read. Only Linux shows that; on other
     /// systems the process group is all we can end.
-    pub(crate) fn of(pid: u32) -> Option<Self> {
+    pub(crate) fn read_from_process(pid: u32) -> Option<Self> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let value = environment.split(|byte| *byte == 0).find_map(|variable| {
             std::str::from_utf8(variable)
@@ -73,24 +73,24 @@ impl ChildMark {
     }
 
     pub(crate) fn is_own(&self) -> bool {
-        self.owner == *GatewayProcess::this()
+        self.owner == *GatewayProcess::current()
     }
 
     /// True if the gateway that launched it no longer lives.
     pub(crate) fn is_orphaned(&self) -> bool {
-        self.owner.has_died(GatewayProcess::this(), |pid| {
+        self.owner.has_died(GatewayProcess::current(), |pid| {
             ProcessEntry::read(pid).map(|process| process.started)
         })
     }
 }
 
 impl GatewayProcess {
-    fn this() -> &'static Self {
+    fn current() -> &'static Self {
         static THIS: LazyLock<GatewayProcess> = LazyLock::new(|| {
             let pid = std::process::id();
             GatewayProcess {
-                boot: boot(),
-                namespace: namespace(),
+                boot: boot_id(),
+                namespace: pid_namespace(),
                 pid,
                 started: ProcessEntry::read(pid).map_or(0, |process| process.started),
             }
@@ -119,9 +119,9 @@ impl fmt::Display for ChildMark {
 }
 
 /// Returns the living processes that carry a wanted mark.
-pub(crate) fn marked(wanted: impl Fn(&ChildMark) -> bool) -> Vec<Pid> {
+pub(crate) fn find_marked_processes(wanted: impl Fn(&ChildMark) -> bool) -> Vec<Pid> {
     all_pids()
-        .filter(|pid| ChildMark::of(*pid).is_some_and(|mark| wanted(&mark)))
+        .filter(|pid| ChildMark::read_from_process(*pid).is_some_and(|mark| wanted(&mark)))
         .filter(|pid| is_living(*pid))
         .filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?))
         .collect()
@@ -133,20 +133,20 @@ fn is_living(pid: u32) -> bool {
 
 /// Returns a text that changes whenever the machine starts. If the kernel has none, process numbers
 /// and their start times must do.
-fn boot() -> String {
+fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    plain(&id).unwrap_or_else(|| "boot".to_owned())
+    strip_separators(&id).unwrap_or_else(|| "boot".to_owned())
 }
 
-fn namespace() -> String {
+fn pid_namespace() -> String {
     let link = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     link.to_str()
-        .and_then(plain)
+        .and_then(strip_separators)
         .unwrap_or_else(|| "pid".to_owned())
 }
 
 /// Returns `pid:[4026531836]` without the characters that separate the parts of a mark.
-fn plain(text: &str) -> Option<String> {
+fn strip_separators(text: &str) -> Option<String> {
     let kept: String = text
         .chars()
         .filter(|c| c.is_ascii_alphanumeric() || *c == '-')

@@ -11,18 +11,18 @@ use kitbag_domain::{Kind, Lookup, ServerName};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 
-use crate::concealed::HashDefinition;
+use crate::secret_masking::HashDefinition;
 use crate::dialog::{Dialog, RequestDraft};
 use crate::error::CallError;
 use crate::exchange::{
-    CallTimeouts, ClientIdentity, ClientProfile, InFlight, LogLevel, LogWish, Outbound,
+    CallTimeouts, ClientIdentity, ClientProfile, InFlightCall, LogLevel, RequestedLogs, OutboundRequest,
 };
 use crate::handshake::ServerHello;
 use crate::headers::{MirrorTable, read_marks};
-use crate::inside::BuiltInOpener;
-use crate::link::{BY_US, Link};
+use crate::built_in::BuiltInOpener;
+use crate::link::{STOPPED_BY_US, Link};
 use crate::list_ages::ListAges;
-use crate::listing::{Listing, ListingProblem, list, list_again};
+use crate::listing::{Listing, ListingProblem, fetch_lists, refetch_list};
 use crate::oauth::Credentials;
 use crate::pause::Pause;
 use crate::server::FindSecrets;
@@ -92,7 +92,7 @@ impl Connection {
     /// Takes note that the roots of a client have changed.
     pub(crate) fn roots_changed(&self, client: &ClientIdentity) {
         if self.dialog.router.is_only(client) {
-            self.dialog.router.roots.changed();
+            self.dialog.router.roots.mark_changed();
         }
     }
 
@@ -115,8 +115,8 @@ impl Connection {
             Era::Legacy => method::PING,
             Era::Modern => method::DISCOVER,
         };
-        let timeouts = CallTimeouts::of(PING_TIMEOUT);
-        let answer = self.ask(ping, RawObject::new(), timeouts).await;
+        let timeouts = CallTimeouts::with_single_limit(PING_TIMEOUT);
+        let answer = self.request(ping, RawObject::new(), timeouts).await;
         match answer {
             Err(
                 CallError::TimedOut { .. } | CallError::Lost { .. } | CallError::Clogged { .. },
@@ -126,10 +126,10 @@ impl Connection {
     }
 
     /// Waits for the end, and returns the reason unless we ended it.
-    pub(crate) async fn ended(&self) -> Option<String> {
+    pub(crate) async fn wait_for_end(&self) -> Option<String> {
         let closed = self.dialog.link.closed();
         closed.wait().await;
-        Some(closed.reason().to_owned()).filter(|reason| reason != BY_US)
+        Some(closed.reason().to_owned()).filter(|reason| reason != STOPPED_BY_US)
     }
 
     pub(crate) fn in_flight(&self) -> usize {
@@ -137,7 +137,7 @@ impl Connection {
     }
 
     /// Sends a client's request.
-    pub(crate) fn start(&self, outbound: &Outbound) -> InFlight {
+    pub(crate) fn start(&self, outbound: &OutboundRequest) -> InFlightCall {
         self.widen_log_level(&outbound.client);
         let limits = &self.spec.limits;
         let timeouts = CallTimeouts {
@@ -145,7 +145,7 @@ impl Connection {
             total: limits.call_deadline,
         };
         let mirror = self.mirror.load();
-        self.dialog.start(RequestDraft {
+        self.dialog.start_request(RequestDraft {
             era: self.hello.era,
             method: &outbound.method,
             params: outbound.params.clone(),
@@ -156,23 +156,23 @@ impl Connection {
     }
 
     /// Sends a request of our own and waits for the answer.
-    pub(crate) async fn ask(
+    pub(crate) async fn request(
         &self,
         method: &str,
         params: RawObject,
         timeouts: CallTimeouts,
     ) -> Result<Raw, CallError> {
-        self.open_ended(method, params, timeouts).answer().await
+        self.send_request(method, params, timeouts).wait_for_answer().await
     }
 
     /// Sends a request of our own.
-    pub(crate) fn open_ended(
+    pub(crate) fn send_request(
         &self,
         method: &str,
         params: RawObject,
         timeouts: CallTimeouts,
-    ) -> InFlight {
-        self.dialog.start(RequestDraft {
+    ) -> InFlightCall {
+        self.dialog.start_request(RequestDraft {
             era: self.hello.era,
             method,
             params,
@@ -182,36 +182,36 @@ impl Connection {
         })
     }
 
-    pub(crate) async fn list(&self, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
-        let mut listing = list(self, |mut tools| {
-            self.learn(&mut tools);
+    pub(crate) async fn fetch_lists(&self, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
+        let mut listing = fetch_lists(self, |mut tools| {
+            self.learn_header_marks(&mut tools);
             early(tools);
         })
         .await?;
-        self.learn(&mut listing);
+        self.learn_header_marks(&mut listing);
         Ok(listing)
     }
 
     /// Reads the tools or the prompts into a listing that has the other lists already.
-    pub(crate) async fn list_again(
+    pub(crate) async fn refetch_list(
         &self,
         kind: Kind,
         listing: &mut Listing,
     ) -> Result<(), CallError> {
-        list_again(self, kind, listing).await?;
-        self.learn(listing);
+        refetch_list(self, kind, listing).await?;
+        self.learn_header_marks(listing);
         Ok(())
     }
 
     /// Learns which arguments travel as headers, and leaves out tools whose marks are wrong.
-    pub(crate) fn learn(&self, listing: &mut Listing) {
+    pub(crate) fn learn_header_marks(&self, listing: &mut Listing) {
         if self.hello.era != Era::Modern || !matches!(self.dialog.link, Link::Http(_)) {
             return;
         }
         let (table, invalid) = read_marks(&listing.tools);
         self.mirror.store(Arc::new(table));
         listing.tools.retain(|tool| {
-            let problem = wrong_mark(tool, &invalid);
+            let problem = invalid_mark_problem(tool, &invalid);
             let is_fine = problem.is_none();
             listing.problems.extend(problem);
             is_fine
@@ -225,7 +225,7 @@ impl Connection {
                 let process = lock(&self.process).take();
                 match process {
                     Some(process) => process.stop().await,
-                    None => pipe.closed.close(BY_US),
+                    None => pipe.closed.close(STOPPED_BY_US),
                 }
             }
         }
@@ -235,7 +235,7 @@ impl Connection {
     /// the whole connection, so the level is only ever lowered; each client's own level is applied
     /// on our side.
     fn widen_log_level(&self, client: &ClientProfile) {
-        let LogWish::From(level) = client.logs else {
+        let RequestedLogs::From(level) = client.logs else {
             return;
         };
         // Servers send `info` unasked to clients that never set a level; a client that wants less
@@ -248,17 +248,17 @@ impl Connection {
         if current.is_none_or(|level| wanted < level) {
             *current = Some(wanted);
             let params = RawObject::new().with("level", wanted.as_str());
-            let timeouts = CallTimeouts::of(self.spec.limits.call_timeout);
+            let timeouts = CallTimeouts::with_single_limit(self.spec.limits.call_timeout);
             tokio::spawn(
-                self.open_ended(method::SET_LEVEL, params, timeouts)
-                    .answer(),
+                self.send_request(method::SET_LEVEL, params, timeouts)
+                    .wait_for_answer(),
             );
         }
     }
 }
 
 /// Returns the problem of a tool whose mark on an argument is wrong.
-fn wrong_mark(tool: &Raw, invalid: &HashMap<String, String>) -> Option<ListingProblem> {
+fn invalid_mark_problem(tool: &Raw, invalid: &HashMap<String, String>) -> Option<ListingProblem> {
     let about: String = RawObject::open(tool).ok()?.read("name")?;
     let reason = invalid.get(&about)?;
     let what = format!("left out because its `x-mcp-header` is invalid: {reason}");

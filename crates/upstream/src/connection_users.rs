@@ -23,7 +23,7 @@ pub(crate) enum ConnectionUsers {
 }
 
 impl ConnectionUsers {
-    pub(crate) fn note(&mut self, identity: &ClientIdentity) {
+    pub(crate) fn add(&mut self, identity: &ClientIdentity) {
         let next = match self {
             Self::None => Self::Client(identity.clone()),
             Self::Client(known) if known == identity => return,
@@ -46,7 +46,7 @@ impl ConnectionUsers {
     /// it can concern, or none if there is any doubt.
     ///
     /// A call that waits for its client to come back with an answer is not the one that asks next.
-    pub(crate) fn addressee(&self, pending: &HashMap<i64, Pending>) -> Option<i64> {
+    pub(crate) fn infer_request(&self, pending: &HashMap<i64, Pending>) -> Option<i64> {
         if matches!(self, Self::None | Self::Several) {
             return None;
         }
@@ -90,7 +90,7 @@ mod tests {
         let after = |users: &[(&str, &str)]| {
             let mut noted = ConnectionUsers::default();
             for (principal, name) in users {
-                noted.note(&client(principal, name));
+                noted.add(&client(principal, name));
             }
             noted
         };

@@ -11,7 +11,7 @@ use kitbag_wire::{
 use serde_json::json;
 
 use crate::error::CallError;
-use crate::exchange::{CallTimeouts, ClientProfile, InFlight};
+use crate::exchange::{CallTimeouts, ClientProfile, InFlightCall};
 use crate::headers::{self, MirrorTable};
 use crate::link::{Link, OutgoingRequest};
 use crate::roots::RootsWait;
@@ -38,21 +38,21 @@ pub(crate) struct RequestDraft<'a> {
 
 impl Dialog {
     /// Sends a request and returns the handle on it.
-    pub(crate) fn start(&self, mut draft: RequestDraft<'_>) -> InFlight {
+    pub(crate) fn start_request(&self, mut draft: RequestDraft<'_>) -> InFlightCall {
         let id = self.router.next_id();
-        let progress_token = draft.prepare(id);
-        let cancel = self.cancel(id, draft.era);
-        let (in_flight, reporter) = InFlight::new(self.server.clone(), draft.timeouts, cancel);
+        let progress_token = draft.prepare_meta(id);
+        let cancel = self.cancel_action(id, draft.era);
+        let (in_flight, reporter) = InFlightCall::new(self.server.clone(), draft.timeouts, cancel);
         let pending = Pending {
             reporter,
             identity: draft.client.map(|client| client.identity.clone()),
             progress_token,
             standing: draft.timeouts == CallTimeouts::ENDLESS,
         };
-        self.router.expect(id, pending);
+        self.router.register_request(id, pending);
         self.send_draft(draft, id);
         if self.link.closed().is_closed() {
-            self.router.fail(id, self.lost());
+            self.router.fail_request(id, self.lost_error());
         }
         in_flight
     }
@@ -60,7 +60,7 @@ impl Dialog {
     fn send_draft(&self, draft: RequestDraft<'_>, id: i64) {
         let client = draft.client;
         let wait = client.and_then(|client| self.wait_for_roots(draft.era, client));
-        let request = draft.request(id, matches!(self.link, Link::Http(_)));
+        let request = draft.into_request(id, matches!(self.link, Link::Http(_)));
         match wait {
             None => self.send(request),
             Some(wait) => self.send_after_roots(request, wait),
@@ -70,7 +70,7 @@ impl Dialog {
     fn send(&self, request: OutgoingRequest) {
         let id = request.id;
         if let Err(QueueFull { waiting }) = self.link.send(request) {
-            self.router.fail(
+            self.router.fail_request(
                 id,
                 CallError::Clogged {
                     server: self.server.clone(),
@@ -82,8 +82,8 @@ impl Dialog {
 
     /// Returns how to wait if a legacy server must have the roots of this client before its call.
     fn wait_for_roots(&self, era: Era, client: &ClientProfile) -> Option<RootsWait> {
-        let wait = self.router.roots.wait().filter(|_| era == Era::Legacy)?;
-        let has_roots = RawObject::peek(&client.capabilities, "roots").is_some();
+        let wait = self.router.roots.required_wait().filter(|_| era == Era::Legacy)?;
+        let has_roots = RawObject::peek_member(&client.capabilities, "roots").is_some();
         (has_roots && self.router.is_only(&client.identity)).then_some(wait)
     }
 
@@ -94,7 +94,7 @@ impl Dialog {
         let dialog = self.clone();
         tokio::spawn(async move {
             let (id, router) = (request.id, &dialog.router);
-            router.roots.settle(|| router.is_asking(id)).await;
+            router.roots.wait_until_settled(|| router.is_asking(id)).await;
             // The client may have gone away meanwhile.
             if router.is_pending(id) {
                 dialog.send(request);
@@ -103,14 +103,14 @@ impl Dialog {
     }
 
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
-        self.link.tell(Notification::new(method, params).into());
+        self.link.notify(Notification::new(method, params).into());
     }
 
-    fn lost(&self) -> CallError {
+    fn lost_error(&self) -> CallError {
         CallError::lost(&self.server, self.link.closed().reason())
     }
 
-    fn cancel(&self, id: i64, era: Era) -> crate::exchange::Cancel {
+    fn cancel_action(&self, id: i64, era: Era) -> crate::exchange::Cancel {
         let dialog = self.clone();
         Box::new(move || {
             dialog.router.forget(id);
@@ -123,13 +123,13 @@ impl Dialog {
                 }
             };
             if needs_notification && !dialog.link.closed().is_closed() {
-                dialog.link.tell(cancelled(id));
+                dialog.link.notify(cancelled_notification(id));
             }
         })
     }
 }
 
-fn cancelled(id: i64) -> Message {
+fn cancelled_notification(id: i64) -> Message {
     let params = RawObject::new()
         .with("requestId", &RequestId::Number(id))
         .with("reason", "the client no longer waits for the answer");
@@ -139,14 +139,14 @@ fn cancelled(id: i64) -> Message {
 impl RequestDraft<'_> {
     /// Adds the members that the era requires of every request, and replaces the progress token by
     /// one that is unique on this link. Returns the client's own token.
-    fn prepare(&mut self, id: i64) -> Option<Raw> {
-        let mut meta = self.params.object("_meta").unwrap_or_default();
+    fn prepare_meta(&mut self, id: i64) -> Option<Raw> {
+        let mut meta = self.params.get_object("_meta").unwrap_or_default();
         let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);
         if progress_token.is_some() {
             meta.put(meta::PROGRESS_TOKEN, &id);
         }
         match self.era {
-            Era::Modern => self.introduce_client(&mut meta),
+            Era::Modern => self.add_client_meta(&mut meta),
             Era::Legacy => remove_modern_members(&mut meta),
         }
         if meta.is_empty() {
@@ -157,7 +157,7 @@ impl RequestDraft<'_> {
         progress_token
     }
 
-    fn introduce_client(&self, meta: &mut RawObject) {
+    fn add_client_meta(&self, meta: &mut RawObject) {
         let capabilities = match self.client {
             Some(client) => client.capabilities.clone(),
             None => raw(&RawObject::new()),
@@ -165,19 +165,19 @@ impl RequestDraft<'_> {
         meta.put(meta::PROTOCOL_VERSION, ProtocolVersion::LATEST.as_str());
         meta.set(meta::CLIENT_INFO, client_info());
         meta.set(meta::CLIENT_CAPABILITIES, capabilities);
-        match self.client.and_then(|client| client.logs.level()) {
+        match self.client.and_then(|client| client.logs.requested_level()) {
             Some(level) => meta.put(meta::LOG_LEVEL, level.as_str()),
             None => drop(meta.remove(meta::LOG_LEVEL)),
         }
     }
 
-    fn request(self, id: i64, over_http: bool) -> OutgoingRequest {
+    fn into_request(self, id: i64, over_http: bool) -> OutgoingRequest {
         let mut headers = match self.era {
-            Era::Modern if over_http => self.headers(),
+            Era::Modern if over_http => self.http_headers(),
             Era::Modern | Era::Legacy => Vec::new(),
         };
         if over_http {
-            headers.extend(headers::of_trace(&self.params));
+            headers.extend(headers::trace_headers(&self.params));
         }
         let params = (!self.params.is_empty()).then(|| self.params.to_raw());
         OutgoingRequest {
@@ -187,12 +187,12 @@ impl RequestDraft<'_> {
         }
     }
 
-    fn headers(&self) -> Vec<(HeaderName, HeaderValue)> {
-        let mut headers = headers::standard(self.method, &self.params);
+    fn http_headers(&self) -> Vec<(HeaderName, HeaderValue)> {
+        let mut headers = headers::standard_headers(self.method, &self.params);
         if let Some(table) = self.mirror
             && self.method == method::CALL_TOOL
         {
-            headers.extend(headers::mirrored(table, &self.params));
+            headers.extend(headers::mirrored_headers(table, &self.params));
         }
         headers
     }
@@ -245,9 +245,9 @@ mod tests {
                 params: RawObject::new().with("_meta", &meta),
                 client: None,
                 mirror: None,
-                timeouts: CallTimeouts::of(Duration::from_secs(1)),
+                timeouts: CallTimeouts::with_single_limit(Duration::from_secs(1)),
             };
-            let headers = draft.request(1, over_http).headers.into_iter();
+            let headers = draft.into_request(1, over_http).headers.into_iter();
             let traced = headers.filter(|(name, _)| !name.as_str().starts_with("mcp-"));
             let shown = traced.map(|(name, value)| format!("{name}: {}", value.to_str().unwrap()));
             assert_eq!(shown.collect::<Vec<_>>().join(", "), expected);

@@ -7,7 +7,7 @@ use kitbag_wire::{ErrorObject, MAX_NESTING};
 
 use crate::cause::{Cause, Diagnosis};
 use crate::oauth::LoginNeeded;
-use crate::time::in_words;
+use crate::time::format_duration;
 
 /// The reason why a server does not take calls.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -43,15 +43,15 @@ pub enum StartError {
     /// Its address or its headers, with the variables filled in, cannot be used.
     #[error("`{server}` is not set up: {reason}")]
     Invalid { server: ServerName, reason: String },
-    #[error("{}", held_off(server, *status, *wait, said))]
-    HeldOff {
+    #[error("{}", retry_later_message(server, *status, *wait, said))]
+    RetryLater {
         server: ServerName,
         status: u16,
         wait: Duration,
         said: String,
     },
     #[error("`{server}` started, but then answered neither a call nor a ping")]
-    Deaf { server: ServerName },
+    Unresponsive { server: ServerName },
     #[error("`{server}`, which is built in, could not start: {reason}")]
     BuiltIn {
         server: ServerName,
@@ -65,7 +65,7 @@ pub enum StartError {
     #[error("`{server}` does not speak MCP as expected: {reason}")]
     Protocol { server: ServerName, reason: String },
     #[error(
-        "`{server}` failed {failures} times in a row; the next attempt is in {}; last: {last}", in_words(*wait)
+        "`{server}` failed {failures} times in a row; the next attempt is in {}; last: {last}", format_duration(*wait)
     )]
     BackingOff {
         server: ServerName,
@@ -91,7 +91,7 @@ pub enum CallError {
         error: ErrorObject,
     },
     /// `own` is true if other callers may still wait there, and only this caller has too many.
-    #[error("`{server}` has {running} {} running and {queued} waiting", calls(*own))]
+    #[error("`{server}` has {running} {} running and {queued} waiting", calls_noun(*own))]
     Busy {
         server: ServerName,
         running: usize,
@@ -100,17 +100,17 @@ pub enum CallError {
     },
     #[error("`{server}` does not read its input; {waiting} bytes are queued already")]
     Clogged { server: ServerName, waiting: usize },
-    #[error("`{server}` did not answer within {}", in_words(*after))]
+    #[error("`{server}` did not answer within {}", format_duration(*after))]
     TimedOut { server: ServerName, after: Duration },
     /// It did not answer a ping after a call had timed out.
     #[error("`{server}` does not answer at all (no reply to a ping either); {outcome}")]
-    Deaf {
+    Unresponsive {
         server: ServerName,
         outcome: RestartOutcome,
     },
     /// It has asked us to wait.
-    #[error("{}", held_off(server, *status, *wait, said))]
-    HeldOff {
+    #[error("{}", retry_later_message(server, *status, *wait, said))]
+    RetryLater {
         server: ServerName,
         status: u16,
         wait: Duration,
@@ -128,7 +128,7 @@ pub enum CallError {
     TooLarge { server: ServerName, max: usize },
     #[error("`{server}` answered with JSON that is nested deeper than {MAX_NESTING} levels")]
     TooDeep { server: ServerName },
-    #[error("`{server}` answered HTTP {status}{}", hint(body))]
+    #[error("`{server}` answered HTTP {status}{}", first_line_suffix(body))]
     Http {
         server: ServerName,
         status: u16,
@@ -141,7 +141,7 @@ pub enum CallError {
     #[error("`{server}` lists different definitions than before")]
     Unapproved { server: ServerName },
     /// The list of the server could not be read, so the request cannot be judged.
-    #[error("`{server}` did not say within {} what it lists now", in_words(*after))]
+    #[error("`{server}` did not say within {} what it lists now", format_duration(*after))]
     Unlisted { server: ServerName, after: Duration },
     /// Any of the others without the details that are for operators.
     #[error("{what}")]
@@ -185,8 +185,8 @@ impl CallError {
             | Self::Busy { server, .. }
             | Self::Clogged { server, .. }
             | Self::TimedOut { server, .. }
-            | Self::Deaf { server, .. }
-            | Self::HeldOff { server, .. }
+            | Self::Unresponsive { server, .. }
+            | Self::RetryLater { server, .. }
             | Self::Lost { server, .. }
             | Self::TooLarge { server, .. }
             | Self::TooDeep { server }
@@ -212,7 +212,7 @@ impl CallError {
         match self {
             Self::Start(start) => start.cause(),
             Self::Login(_) => Some(Cause::LoginNeeded),
-            Self::Deaf {
+            Self::Unresponsive {
                 outcome: RestartOutcome::Failed(start),
                 ..
             } => start.cause(),
@@ -224,8 +224,8 @@ impl CallError {
             | Self::Clogged { .. }
             | Self::Brief { .. }
             | Self::TimedOut { .. }
-            | Self::Deaf { .. }
-            | Self::HeldOff { .. }
+            | Self::Unresponsive { .. }
+            | Self::RetryLater { .. }
             | Self::TooLarge { .. }
             | Self::TooDeep { .. }
             | Self::Unapproved { .. }
@@ -249,9 +249,9 @@ impl StartError {
     }
 
     /// True if a person who read the error before learns nothing from this one.
-    pub(crate) fn repeats(&self, before: &Self) -> bool {
+    pub(crate) fn is_repeat_of(&self, before: &Self) -> bool {
         match (self, before) {
-            (Self::HeldOff { .. }, Self::HeldOff { .. }) => true,
+            (Self::RetryLater { .. }, Self::RetryLater { .. }) => true,
             _ => self.to_string() == before.to_string(),
         }
     }
@@ -264,8 +264,8 @@ impl StartError {
             | Self::TimedOut { server, .. }
             | Self::Unreachable { server, .. }
             | Self::Invalid { server, .. }
-            | Self::HeldOff { server, .. }
-            | Self::Deaf { server }
+            | Self::RetryLater { server, .. }
+            | Self::Unresponsive { server }
             | Self::BuiltIn { server, .. }
             | Self::Unauthorized { server, .. }
             | Self::Protocol { server, .. }
@@ -307,8 +307,8 @@ impl StartError {
             Self::BackingOff { last, .. } => return last.cause(),
             Self::BuiltIn { .. }
             | Self::Invalid { .. }
-            | Self::HeldOff { .. }
-            | Self::Deaf { .. }
+            | Self::RetryLater { .. }
+            | Self::Unresponsive { .. }
             | Self::Stopping { .. } => return None,
         })
     }
@@ -326,8 +326,8 @@ impl Remedy for CallError {
                 )
             }
             Self::Brief { remedy, .. } => remedy.clone(),
-            Self::Deaf { outcome, .. } => return outcome.remedy(),
-            Self::HeldOff { wait, .. } => format!("call again in {}", in_words(*wait)),
+            Self::Unresponsive { outcome, .. } => return outcome.remedy(),
+            Self::RetryLater { wait, .. } => format!("call again in {}", format_duration(*wait)),
             Self::Busy { .. } | Self::Clogged { .. } => {
                 "wait for a running call to end, then try again".to_owned()
             }
@@ -355,7 +355,7 @@ impl StartError {
     /// Says in one or two words what keeps the server from working.
     pub fn label(&self) -> String {
         match self {
-            Self::Variable { source, .. } => source.label(),
+            Self::Variable { source, .. } => source.short_label(),
             Self::Unauthorized { .. } | Self::Login(_) => "needs a login".to_owned(),
             Self::BackingOff { last, .. } => last.label(),
             _ => "does not work".to_owned(),
@@ -387,8 +387,8 @@ impl Remedy for StartError {
             Self::Invalid { server, .. } => {
                 Some(format!("correct `url` or `headers` of [servers.{server}]"))
             }
-            Self::HeldOff { wait, .. } => Some(format!("call again in {}", in_words(*wait))),
-            Self::Deaf { server } => Some(format!("see `kitbag logs {server}`")),
+            Self::RetryLater { wait, .. } => Some(format!("call again in {}", format_duration(*wait))),
+            Self::Unresponsive { server } => Some(format!("see `kitbag logs {server}`")),
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
     }
@@ -405,17 +405,17 @@ impl Remedy for RestartOutcome {
 }
 
 /// Returns the sentence about a server that has asked for a wait, with the words that came with it.
-pub(crate) fn held_off(server: &ServerName, status: u16, wait: Duration, said: &str) -> String {
-    let (said, wait) = (hint(said), in_words(wait));
+pub(crate) fn retry_later_message(server: &ServerName, status: u16, wait: Duration, said: &str) -> String {
+    let (said, wait) = (first_line_suffix(said), format_duration(wait));
     format!("`{server}` answered HTTP {status}{said}; it accepts no requests for another {wait}")
 }
 
-fn calls(own: bool) -> &'static str {
+fn calls_noun(own: bool) -> &'static str {
     if own { "calls of yours" } else { "calls" }
 }
 
 /// Returns the beginning of an error page; its first line mostly names the reason.
-fn hint(body: &str) -> String {
+fn first_line_suffix(body: &str) -> String {
     let line = body.trim().lines().next().unwrap_or_default();
     let short: String = line.chars().take(200).collect();
     if short.is_empty() {

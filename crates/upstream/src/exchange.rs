@@ -20,7 +20,7 @@ use crate::slots::CallSlot;
 
 /// A request to a server, on behalf of a client.
 #[derive(Debug, Clone)]
-pub struct Outbound {
+pub struct OutboundRequest {
     pub method: String,
     /// As the client sent them, with the keys that concern only its own hop taken out.
     pub params: RawObject,
@@ -56,7 +56,7 @@ impl std::fmt::Debug for Approval {
 pub struct ClientProfile {
     pub identity: ClientIdentity,
     pub capabilities: Raw,
-    pub logs: LogWish,
+    pub logs: RequestedLogs,
 }
 
 /// Identifies a client, so that a question which a server asks without naming a request is never put
@@ -75,7 +75,7 @@ pub struct ClientIdentity {
 
 /// The log lines of a server that a client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogWish {
+pub enum RequestedLogs {
     None,
     /// The lines that the server sends by itself, for a legacy client that never set a level.
     Unset,
@@ -125,14 +125,14 @@ pub struct ClientQuestion {
 
 /// The handle on a running request. Dropping it before the end cancels the request upstream.
 #[derive(Debug)]
-pub struct InFlight {
+pub struct InFlightCall {
     server: ServerName,
     events: mpsc::Receiver<CallEvent>,
     done: oneshot::Receiver<Result<Raw, CallError>>,
     clock: CallClock,
     asks: Arc<AtomicUsize>,
     aside: Arc<AtomicBool>,
-    untaken: Arc<AtomicUsize>,
+    unread_bytes: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
     /// The permit of the call to run, given back at the end.
     slot: Option<CallSlot>,
@@ -144,7 +144,7 @@ pub struct InFlight {
 /// Starts the check of a server that did not answer in time.
 pub(crate) struct OnTimeout(Box<dyn FnOnce(CallError) -> JoinHandle<CallError> + Send + Sync>);
 
-/// The other end of [`InFlight`], held by the task that reads from the server.
+/// The other end of [`InFlightCall`], held by the task that reads from the server.
 #[derive(Debug)]
 pub(crate) struct CallReporter {
     events: mpsc::Sender<CallEvent>,
@@ -153,18 +153,18 @@ pub(crate) struct CallReporter {
     /// True while the client of the call has yet to come back with an answer.
     pub(crate) aside: Arc<AtomicBool>,
     /// The bytes of events that were not yet taken.
-    untaken: Arc<AtomicUsize>,
+    unread_bytes: Arc<AtomicUsize>,
 }
 
 impl CallReporter {
     /// Returns true if the event found room.
-    pub(crate) fn tell(&self, event: CallEvent) -> bool {
-        let bytes = event.bytes();
-        let before = self.untaken.fetch_add(bytes, Ordering::Relaxed);
-        let fits = before == 0 || before + bytes <= UNTAKEN_BYTES;
+    pub(crate) fn send_event(&self, event: CallEvent) -> bool {
+        let bytes = event.byte_size();
+        let before = self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
+        let fits = before == 0 || before + bytes <= MAX_UNREAD_BYTES;
         let sent = fits && self.events.try_send(event).is_ok();
         if !sent {
-            self.untaken.fetch_sub(bytes, Ordering::Relaxed);
+            self.unread_bytes.fetch_sub(bytes, Ordering::Relaxed);
         }
         sent
     }
@@ -179,9 +179,9 @@ pub(crate) type Cancel = Box<dyn FnOnce() + Send + Sync>;
 /// A slow client may be behind by so many notifications; later ones are dropped, the answer never is.
 const EVENT_BACKLOG: usize = 256;
 /// So many bytes of notifications may wait, unless it is a single one.
-const UNTAKEN_BYTES: usize = 4 << 20;
+const MAX_UNREAD_BYTES: usize = 4 << 20;
 
-impl InFlight {
+impl InFlightCall {
     pub(crate) fn new(
         server: ServerName,
         timeouts: CallTimeouts,
@@ -193,7 +193,7 @@ impl InFlight {
             Arc::new(AtomicUsize::new(0)),
             Arc::new(AtomicBool::new(false)),
         );
-        let untaken = Arc::new(AtomicUsize::new(0));
+        let unread_bytes = Arc::new(AtomicUsize::new(0));
         let handle = Self {
             server,
             events,
@@ -201,7 +201,7 @@ impl InFlight {
             clock: CallClock::new(timeouts),
             asks: asks.clone(),
             aside: aside.clone(),
-            untaken: untaken.clone(),
+            unread_bytes: unread_bytes.clone(),
             cancel: Some(CancelOnDrop(Some(cancel))),
             slot: None,
             on_timeout: None,
@@ -214,12 +214,12 @@ impl InFlight {
                 done: done_in,
                 asks,
                 aside,
-                untaken,
+                unread_bytes,
             },
         )
     }
 
-    pub(crate) fn holding(mut self, slot: CallSlot) -> Self {
+    pub(crate) fn with_slot(mut self, slot: CallSlot) -> Self {
         self.slot = Some(slot);
         self
     }
@@ -230,13 +230,13 @@ impl InFlight {
     }
 
     /// Gives back its slot, because it waits for a person, who may never come back.
-    pub fn step_aside(&mut self) {
+    pub fn release_slot(&mut self) {
         self.aside.store(true, Ordering::Relaxed);
         self.slot = None;
     }
 
     /// Takes note that its client has come back.
-    pub fn step_in(&mut self) {
+    pub fn mark_client_returned(&mut self) {
         self.aside.store(false, Ordering::Relaxed);
     }
 
@@ -246,19 +246,19 @@ impl InFlight {
             if let Some(checking) = &mut self.checking {
                 let error = checking.await;
                 self.checking = None;
-                return CallEvent::Done(Err(error.unwrap_or_else(|_| self.lost())));
+                return CallEvent::Done(Err(error.unwrap_or_else(|_| self.lost_error())));
             }
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => {
                     self.clock.restart();
-                    return self.taken(event);
+                    return self.count_read(event);
                 }
                 done = &mut self.done => {
-                    let done = done.unwrap_or_else(|_| Err(self.lost()));
-                    return self.done(done);
+                    let done = done.unwrap_or_else(|_| Err(self.lost_error()));
+                    return self.finish(done);
                 }
-                () = self.clock.ran_out() => {
+                () = self.clock.wait_for_timeout() => {
                     if self.asks.load(Ordering::Relaxed) > 0 {
                         // The server waits for a person; that is not silence.
                         self.clock.extend();
@@ -271,12 +271,12 @@ impl InFlight {
     }
 
     /// Returns the answer, unless an event that came before it is still to be taken.
-    fn done(&mut self, done: Result<Raw, CallError>) -> CallEvent {
+    fn finish(&mut self, done: Result<Raw, CallError>) -> CallEvent {
         if let Ok(event) = self.events.try_recv() {
             let (again, done_again) = oneshot::channel();
             let _ = again.send(done);
             self.done = done_again;
-            return self.taken(event);
+            return self.count_read(event);
         }
         if let Some(mut cancel) = self.cancel.take() {
             cancel.0 = None;
@@ -302,7 +302,7 @@ impl InFlight {
     }
 
     /// Waits for the answer alone, for requests of our own.
-    pub(crate) async fn answer(mut self) -> Result<Raw, CallError> {
+    pub(crate) async fn wait_for_answer(mut self) -> Result<Raw, CallError> {
         loop {
             if let CallEvent::Done(done) = self.next().await {
                 return done;
@@ -310,18 +310,18 @@ impl InFlight {
         }
     }
 
-    fn taken(&self, event: CallEvent) -> CallEvent {
-        self.untaken.fetch_sub(event.bytes(), Ordering::Relaxed);
+    fn count_read(&self, event: CallEvent) -> CallEvent {
+        self.unread_bytes.fetch_sub(event.byte_size(), Ordering::Relaxed);
         event
     }
 
-    fn lost(&self) -> CallError {
+    fn lost_error(&self) -> CallError {
         CallError::lost(&self.server, "the connection closed")
     }
 }
 
 impl CallEvent {
-    fn bytes(&self) -> usize {
+    fn byte_size(&self) -> usize {
         let (method, params) = match self {
             Self::Progress(params) | Self::Log(params) => ("", Some(params)),
             Self::Other { method, params } => (method.as_str(), params.as_ref()),
@@ -372,9 +372,9 @@ impl Drop for ClientQuestion {
     }
 }
 
-impl LogWish {
+impl RequestedLogs {
     /// Returns the level to ask a modern server for.
-    pub(crate) fn level(self) -> Option<LogLevel> {
+    pub(crate) fn requested_level(self) -> Option<LogLevel> {
         match self {
             Self::None => None,
             // The level of the messages that a legacy server sends unasked.

@@ -42,7 +42,7 @@ pub(crate) enum HandshakeOutcome {
 }
 
 /// Greets a server over any link. `known` is the era it spoke last time.
-pub(crate) async fn greet(
+pub(crate) async fn greet_server(
     dialog: &Dialog,
     known: Option<Era>,
     limit: Duration,
@@ -63,17 +63,17 @@ async fn greet_pipe(
     if known == Some(Era::Legacy) {
         return greet_legacy(dialog, limit).await;
     }
-    let mut probe = std::pin::pin!(discover(dialog, limit));
+    let mut probe = std::pin::pin!(try_modern(dialog, limit));
     match tokio::time::timeout(PROBE_TIMEOUT, &mut probe).await {
         Ok(Ok(hello)) => Ok(hello),
         Ok(Err(ProbeError::Broken(error))) => Err(error),
         Ok(Err(ProbeError::NotModern)) => greet_legacy(dialog, limit).await,
-        Err(_silent) => first_hello(probe, greet_legacy(dialog, limit)).await,
+        Err(_silent) => first_answered(probe, greet_legacy(dialog, limit)).await,
     }
 }
 
 /// Takes whichever greeting the server answers.
-async fn first_hello(
+async fn first_answered(
     probe: impl Future<Output = Result<ServerHello, ProbeError>> + Unpin,
     legacy: impl Future<Output = Result<ServerHello, StartError>>,
 ) -> Result<ServerHello, StartError> {
@@ -94,7 +94,7 @@ async fn greet_http(
     limit: Duration,
 ) -> Result<HandshakeOutcome, StartError> {
     if known != Some(Era::Legacy) {
-        match discover(dialog, limit).await {
+        match try_modern(dialog, limit).await {
             Ok(hello) => return Ok(HandshakeOutcome::Hello(hello)),
             Err(ProbeError::Broken(error)) => return Err(error),
             Err(ProbeError::NotModern) => {}
@@ -110,7 +110,7 @@ async fn initialize_http(
 ) -> Result<HandshakeOutcome, StartError> {
     let request = initialize_request(dialog.router.next_id());
     let answer = tokio::time::timeout(limit, http.initialize(request)).await;
-    let answer = answer.map_err(|_| timed_out(dialog.server.clone(), limit))?;
+    let answer = answer.map_err(|_| timeout_error(dialog.server.clone(), limit))?;
     match answer {
         Ok((response, session)) => {
             let hello = read_response(dialog, response)?;
@@ -141,7 +141,7 @@ fn initialize_request(id: i64) -> OutgoingRequest {
 
 fn read_response(dialog: &Dialog, response: Response) -> Result<ServerHello, StartError> {
     let server = &dialog.server;
-    let result = response.outcome.map_err(|error| refused(server, &error))?;
+    let result = response.outcome.map_err(|error| protocol_error(server, &error))?;
     read_initialize(server, &result)
 }
 
@@ -160,10 +160,10 @@ enum ProbeError {
     Broken(StartError),
 }
 
-async fn discover(dialog: &Dialog, limit: Duration) -> Result<ServerHello, ProbeError> {
-    let mut answer = probe(dialog, limit).await;
+async fn try_modern(dialog: &Dialog, limit: Duration) -> Result<ServerHello, ProbeError> {
+    let mut answer = send_discover(dialog, limit).await;
     if answer.as_ref().is_err_and(takes_our_version) {
-        answer = probe(dialog, limit).await;
+        answer = send_discover(dialog, limit).await;
     }
     match answer {
         Ok(result) => read_discover(&result).ok_or(ProbeError::NotModern),
@@ -177,19 +177,19 @@ async fn discover(dialog: &Dialog, limit: Duration) -> Result<ServerHello, Probe
     }
 }
 
-async fn probe(dialog: &Dialog, limit: Duration) -> Result<Raw, CallError> {
-    let draft = draft(Era::Modern, method::DISCOVER, RawObject::new(), limit);
-    dialog.start(draft).answer().await
+async fn send_discover(dialog: &Dialog, limit: Duration) -> Result<Raw, CallError> {
+    let draft = new_draft(Era::Modern, method::DISCOVER, RawObject::new(), limit);
+    dialog.start_request(draft).wait_for_answer().await
 }
 
-fn draft(era: Era, method: &str, params: RawObject, limit: Duration) -> RequestDraft<'_> {
+fn new_draft(era: Era, method: &str, params: RawObject, limit: Duration) -> RequestDraft<'_> {
     RequestDraft {
         era,
         method,
         params,
         client: None,
         mirror: None,
-        timeouts: CallTimeouts::of(limit),
+        timeouts: CallTimeouts::with_single_limit(limit),
     }
 }
 
@@ -223,22 +223,22 @@ fn read_discover(result: &Raw) -> Option<ServerHello> {
     Some(ServerHello {
         era: Era::Modern,
         version: ProtocolVersion::LATEST.to_string(),
-        capabilities: result.object("capabilities").unwrap_or_default(),
+        capabilities: result.get_object("capabilities").unwrap_or_default(),
         server_info: discovered_info(&result),
         instructions: result.read("instructions"),
     })
 }
 
 fn discovered_info(result: &RawObject) -> Option<Raw> {
-    let meta = result.object("_meta");
-    meta.and_then(|meta| shallow(meta.get(meta::SERVER_INFO)))
-        .or_else(|| shallow(result.get("serverInfo")))
+    let meta = result.get_object("_meta");
+    meta.and_then(|meta| if_shallow(meta.get(meta::SERVER_INFO)))
+        .or_else(|| if_shallow(result.get("serverInfo")))
 }
 
 async fn greet_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, StartError> {
     let params = RawObject::open(&initialize_params()).expect("an object");
-    let draft = draft(Era::Legacy, method::INITIALIZE, params, limit);
-    let result = dialog.start(draft).answer().await;
+    let draft = new_draft(Era::Legacy, method::INITIALIZE, params, limit);
+    let result = dialog.start_request(draft).wait_for_answer().await;
     let result = result.map_err(|error| start_error(&dialog.server, error))?;
     let hello = read_initialize(&dialog.server, &result)?;
     dialog.notify(method::INITIALIZED, None);
@@ -279,20 +279,20 @@ fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
     Ok(ServerHello {
         era: Era::Legacy,
         version,
-        capabilities: result.object("capabilities").unwrap_or_default(),
-        server_info: shallow(result.get("serverInfo")),
+        capabilities: result.get_object("capabilities").unwrap_or_default(),
+        server_info: if_shallow(result.get("serverInfo")),
         instructions: result.read("instructions"),
     })
 }
 
 /// Returns a server's description of itself, which reaches clients as it is, unless it is nested so
 /// deep that they might crash.
-fn shallow(info: Option<&RawValue>) -> Option<Raw> {
+fn if_shallow(info: Option<&RawValue>) -> Option<Raw> {
     info.filter(|info| !is_too_deep(info.get().as_bytes()))
         .map(ToOwned::to_owned)
 }
 
-fn refused(server: &ServerName, error: &ErrorObject) -> StartError {
+fn protocol_error(server: &ServerName, error: &ErrorObject) -> StartError {
     let reason = if error.code == code::METHOD_NOT_FOUND {
         "it supports neither `server/discover` nor `initialize`".to_owned()
     } else {
@@ -309,19 +309,19 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     match error {
         CallError::Start(error) => error,
         CallError::Login(needed) => StartError::Login(needed),
-        CallError::Refused { server, error } => refused(&server, &error),
-        CallError::TimedOut { server, after } => timed_out(server, after),
+        CallError::Refused { server, error } => protocol_error(&server, &error),
+        CallError::TimedOut { server, after } => timeout_error(server, after),
         CallError::Http {
             server,
             status: status @ (401 | 403),
             ..
         } => StartError::Unauthorized { server, status },
-        CallError::HeldOff {
+        CallError::RetryLater {
             server,
             status,
             wait,
             said,
-        } => StartError::HeldOff {
+        } => StartError::RetryLater {
             server,
             status,
             wait,
@@ -331,7 +331,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         | CallError::Clogged { .. }
         | CallError::Unapproved { .. }
         | CallError::Unlisted { .. }
-        | CallError::Deaf { .. }
+        | CallError::Unresponsive { .. }
         | CallError::Brief { .. } => StartError::Unreachable {
             server: server.clone(),
             reason: error.to_string(),
@@ -371,7 +371,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
 }
 
 /// The caller adds the output of the process, which is not known here.
-fn timed_out(server: ServerName, after: Duration) -> StartError {
+fn timeout_error(server: ServerName, after: Duration) -> StartError {
     StartError::TimedOut {
         server,
         after,

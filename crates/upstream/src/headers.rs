@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use http::{HeaderName, HeaderValue};
 use kitbag_wire::meta::method;
-use kitbag_wire::mirror::{HeaderMark, MARK, encode, header, marks};
+use kitbag_wire::mirror::{HeaderMark, MARK, encode_header_value, header, find_marks};
 use kitbag_wire::{ProtocolVersion, Raw, RawObject};
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 /// Each tool that has marked arguments, with those.
 pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, HeaderMark)>>;
 
-pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn standard_headers(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
     let mut headers = vec![(
         PROTOCOL_VERSION,
         HeaderValue::from_static(ProtocolVersion::LATEST.as_str()),
@@ -28,15 +28,15 @@ pub(crate) fn standard(method: &str, params: &RawObject) -> Vec<(HeaderName, Hea
     if let Ok(value) = HeaderValue::try_from(method) {
         headers.push((METHOD, value));
     }
-    if let Some(name) = subject(method, params) {
-        headers.push((NAME, value(&name)));
+    if let Some(name) = target_name(method, params) {
+        headers.push((NAME, encode_value(&name)));
     }
     headers
 }
 
 /// The trace that `_meta` names, for what stands between us and the server.
-pub(crate) fn of_trace(params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
-    let meta = params.object("_meta").unwrap_or_default();
+pub(crate) fn trace_headers(params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
+    let meta = params.get_object("_meta").unwrap_or_default();
     let headers = TRACE.into_iter().filter_map(|name| {
         let value = HeaderValue::try_from(meta.read::<String>(name)?).ok()?;
         Some((HeaderName::from_static(name), value))
@@ -44,7 +44,7 @@ pub(crate) fn of_trace(params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
     headers.collect()
 }
 
-pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn mirrored_headers(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
     let Some(marked) = params
         .read::<String>("name")
         .and_then(|tool| table.get(&tool))
@@ -54,7 +54,7 @@ pub(crate) fn mirrored(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderNa
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
     marked
         .iter()
-        .filter_map(|(header, mark)| Some((header.clone(), value(&mark.value(&arguments)?))))
+        .filter_map(|(header, mark)| Some((header.clone(), encode_value(&mark.header_value(&arguments)?))))
         .collect()
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>
         let Some((name, schema)) = name_and_schema(tool) else {
             continue;
         };
-        match marks(&schema) {
+        match find_marks(&schema) {
             Ok(marked) if marked.is_empty() => {}
             Ok(marked) => {
                 table.insert(name, marked.into_iter().map(with_header).collect());
@@ -86,11 +86,11 @@ fn name_and_schema(tool: &Raw) -> Option<(String, Value)> {
 }
 
 fn with_header(mark: HeaderMark) -> (HeaderName, HeaderMark) {
-    let header = HeaderName::try_from(mark.header());
+    let header = HeaderName::try_from(mark.header_name());
     (header.expect("a mark is a valid header name"), mark)
 }
 
-fn subject(method: &str, params: &RawObject) -> Option<String> {
+fn target_name(method: &str, params: &RawObject) -> Option<String> {
     match method {
         method::CALL_TOOL | method::GET_PROMPT => params.read("name"),
         method::READ_RESOURCE => params.read("uri"),
@@ -99,6 +99,6 @@ fn subject(method: &str, params: &RawObject) -> Option<String> {
     }
 }
 
-fn value(text: &str) -> HeaderValue {
-    HeaderValue::try_from(encode(text)).expect("visible ASCII or base64")
+fn encode_value(text: &str) -> HeaderValue {
+    HeaderValue::try_from(encode_header_value(text)).expect("visible ASCII or base64")
 }

@@ -17,12 +17,12 @@ use reqwest::Client;
 use sse_stream::{Sse, SseByteStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::body::{collect, limited};
+use crate::body::{read_body_within, limit_stream};
 use crate::error::CallError;
-use crate::link::{BY_US, CloseSignal, OutgoingRequest, ReplySender};
+use crate::link::{STOPPED_BY_US, CloseSignal, OutgoingRequest, ReplySender};
 use crate::remote::{MAX_ERROR_BODY, RemoteServer};
 use crate::router::Router;
-use crate::send_queue::{ReplyBacklog, STUCK, weight};
+use crate::send_queue::{ReplyBacklog, STUCK, memory_size};
 use kitbag_domain::sync::lock;
 
 pub(crate) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static(header::PROTOCOL_VERSION);
@@ -79,56 +79,54 @@ impl HttpLink {
     }
 
     /// Posts a request; all messages that come back are delivered through the router.
-    pub(crate) fn request(&self, packet: OutgoingRequest) {
+    pub(crate) fn send_request(&self, packet: OutgoingRequest) {
         let Some(link) = self.me.upgrade() else {
             return;
         };
         let id = packet.id;
+        // The lock is held over both, or a task that ends at once would leave its entry behind.
+        let mut running = self.lock_running();
         // Boxed, because spawning moves a future several times, and this one is large.
         let task = tokio::spawn(Box::pin(async move { link.exchange_or_fail(packet).await }));
-        self.running().insert(id, task.abort_handle());
-        // The task may have ended before it was entered into the table.
-        if task.is_finished() {
-            self.running().remove(&id);
-        }
+        running.insert(id, task.abort_handle());
     }
 
     async fn exchange_or_fail(&self, packet: OutgoingRequest) {
         let id = packet.id;
         if let Err(error) = self.exchange(packet).await {
-            self.router.fail(id, error);
+            self.router.fail_request(id, error);
         }
-        self.running().remove(&id);
+        self.lock_running().remove(&id);
     }
 
     /// Stops reading the answer. To a modern server, closing the stream is the cancellation.
     pub(crate) fn abandon(&self, id: i64) {
-        if let Some(task) = self.running().remove(&id) {
+        if let Some(task) = self.lock_running().remove(&id) {
             task.abort();
         }
     }
 
-    pub(crate) fn tell(&self, message: Message) {
+    pub(crate) fn notify(&self, message: Message) {
         let Some(link) = self.me.upgrade() else {
             return;
         };
-        tokio::spawn(async move { link.mention(&message).await });
+        tokio::spawn(async move { link.post_and_log(&message).await });
     }
 
     /// Sends our answer to a request of the server.
     pub(crate) fn reply(&self, response: Response) -> Option<JoinHandle<()>> {
         let link = self.me.upgrade()?;
         let message = Message::from(response);
-        let weight = weight(message.to_bytes().len());
+        let weight = memory_size(message.to_bytes().len());
         link.replies.add(weight);
         Some(tokio::spawn(async move {
-            link.mention(&message).await;
+            link.post_and_log(&message).await;
             link.replies.remove(weight);
         }))
     }
 
     /// Posts a message that needs no answer.
-    async fn mention(&self, message: &Message) {
+    async fn post_and_log(&self, message: &Message) {
         let server = &self.remote.server;
         match tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, self.post(message, Vec::new())).await {
             Ok(Ok(_)) => {}
@@ -152,7 +150,7 @@ impl HttpLink {
 
     async fn listen_until_closed(&self) {
         tokio::select! {
-            () = self.listen() => {}
+            () = self.read_standing_stream() => {}
             () = self.closed.wait() => {}
         }
     }
@@ -165,25 +163,25 @@ impl HttpLink {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
         let session = response.headers().get(SESSION_ID).cloned();
-        let mut messages = self.messages(response).await?;
+        let mut messages = self.read_messages(response).await?;
         match first_response(&mut messages).await {
             Ok(Some(response)) => return Ok((response, session)),
             Ok(None) => self.router.forget(id),
-            Err(reason) => return Err(self.remote.lost(reason)),
+            Err(reason) => return Err(self.remote.lost_error(reason)),
         }
-        Err(self.remote.lost("the answer to `initialize` ended early"))
+        Err(self.remote.lost_error("the answer to `initialize` ended early"))
     }
 
     pub(crate) async fn close(&self) {
-        self.closed.close(BY_US);
+        self.closed.close(STOPPED_BY_US);
         let session = self.session.get();
         if let Some(id) = session.and_then(|session| session.id.clone()) {
-            let goodbye = self.remote.mention(self.goodbye(id));
+            let goodbye = self.remote.send_and_ignore(self.end_session_request(id));
             let _ = tokio::time::timeout(GOODBYE_TIMEOUT, goodbye).await;
         }
     }
 
-    fn goodbye(&self, session: HeaderValue) -> reqwest::Request {
+    fn end_session_request(&self, session: HeaderValue) -> reqwest::Request {
         let mut request = reqwest::Request::new(Method::DELETE, self.remote.url.clone());
         request.headers_mut().clone_from(&self.remote.headers);
         request.headers_mut().insert(SESSION_ID, session);
@@ -194,19 +192,19 @@ impl HttpLink {
         let id = packet.id;
         let response = self.post(&packet.request.into(), packet.headers).await?;
         match is_event_stream(&response) {
-            true => self.follow(id, response).await,
-            false => self.take_answer(id, response).await,
+            true => self.follow_stream(id, response).await,
+            false => self.deliver_answer(id, response).await,
         }
     }
 
-    async fn take_answer(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
+    async fn deliver_answer(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
         let message = self.read_message(response).await?;
-        let message = message.map_err(|reason| self.remote.lost(reason))?;
-        self.router.deliver(message, Some(id), &self.outlet()).await;
+        let message = message.map_err(|reason| self.remote.lost_error(reason))?;
+        self.router.deliver(message, Some(id), &self.reply_sender()).await;
         match self.router.is_pending(id) {
             true => Err(self
                 .remote
-                .lost("the answer does not belong to the request")),
+                .lost_error("the answer does not belong to the request")),
             false => Ok(()),
         }
     }
@@ -216,17 +214,17 @@ impl HttpLink {
         &self,
         response: reqwest::Response,
     ) -> Result<Result<Message, String>, CallError> {
-        let body = collect(response, self.remote.max_bytes).await;
-        let body = body.map_err(|reason| self.remote.lost(reason))?;
+        let body = read_body_within(response, self.remote.max_bytes).await;
+        let body = body.map_err(|reason| self.remote.lost_error(reason))?;
         Ok(Message::parse(&body).map_err(|error| error.to_string()))
     }
 
     /// Reads the stream of one request to its end, and resumes it if a legacy server allows that.
-    async fn follow(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
+    async fn follow_stream(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
         let mut cursor = StreamCursor::default();
         let mut ended = self.read_events(Some(id), response, &mut cursor).await;
         for _ in 0..RESUME_ATTEMPTS {
-            let Some(last) = cursor.resumable(self.session.get().is_some()) else {
+            let Some(last) = cursor.resume_id(self.session.get().is_some()) else {
                 break;
             };
             if !self.router.is_pending(id) {
@@ -241,11 +239,11 @@ impl HttpLink {
         let reason = ended
             .err()
             .unwrap_or_else(|| "the stream ended without an answer".to_owned());
-        Err(self.remote.lost(reason))
+        Err(self.remote.lost_error(reason))
     }
 
     /// Reads the standing stream of a legacy session, for messages that concern no request.
-    async fn listen(&self) {
+    async fn read_standing_stream(&self) {
         let mut cursor = StreamCursor::default();
         for _ in 0..LISTEN_ATTEMPTS {
             let Ok(response) = self.get(cursor.last.as_deref()).await else {
@@ -262,20 +260,20 @@ impl HttpLink {
         response: reqwest::Response,
         cursor: &mut StreamCursor,
     ) -> Result<(), String> {
-        let (bytes, since_event) = limited(response, self.remote.max_bytes);
+        let (bytes, since_event) = limit_stream(response, self.remote.max_bytes);
         let mut events = SseByteStream::new(bytes);
-        let outlet = self.outlet();
+        let outlet = self.reply_sender();
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| error.to_string())?;
             since_event.reset();
             cursor.advance(event.id, event.retry);
-            self.take_event(&event.data.unwrap_or_default(), id, &outlet)
+            self.deliver_event(&event.data.unwrap_or_default(), id, &outlet)
                 .await?;
         }
         Ok(())
     }
 
-    async fn take_event(
+    async fn deliver_event(
         &self,
         data: &str,
         id: Option<i64>,
@@ -287,7 +285,7 @@ impl HttpLink {
         match Message::parse(data.as_bytes()) {
             Ok(message) => {
                 self.router.deliver(message, id, outlet).await;
-                outlet.room().await.map_err(|_| STUCK.to_owned())
+                outlet.wait_for_room().await.map_err(|_| STUCK.to_owned())
             }
             Err(error) => {
                 tracing::debug!(server = %self.remote.server, %error, "skipped an event");
@@ -296,7 +294,7 @@ impl HttpLink {
         }
     }
 
-    async fn messages(
+    async fn read_messages(
         &self,
         response: reqwest::Response,
     ) -> Result<BoxStream<'static, Result<Message, String>>, CallError> {
@@ -304,10 +302,10 @@ impl HttpLink {
             let message = self.read_message(response).await?;
             return Ok(futures::stream::iter([message]).boxed());
         }
-        let (bytes, since_event) = limited(response, self.remote.max_bytes);
+        let (bytes, since_event) = limit_stream(response, self.remote.max_bytes);
         let messages = SseByteStream::new(bytes).filter_map(move |event| {
             since_event.reset();
-            std::future::ready(message_of(event))
+            std::future::ready(parse_event(event))
         });
         Ok(messages.boxed())
     }
@@ -317,29 +315,29 @@ impl HttpLink {
         message: &Message,
         headers: Vec<(HeaderName, HeaderValue)>,
     ) -> Result<reqwest::Response, CallError> {
-        let mut request = self.prepare(Method::POST, BOTH);
+        let mut request = self.new_request(Method::POST, BOTH);
         request.headers_mut().insert(CONTENT_TYPE, JSON);
         request.headers_mut().extend(headers);
         *request.body_mut() = Some(message.to_bytes().into());
-        let response = self.remote.execute(request).await?;
-        self.accept(response).await
+        let response = self.remote.send_with_login(request).await?;
+        self.check_status(response).await
     }
 
     async fn get(&self, last_event_id: Option<&str>) -> Result<reqwest::Response, CallError> {
-        let mut request = self.prepare(Method::GET, EVENTS);
+        let mut request = self.new_request(Method::GET, EVENTS);
         if let Some(last) = last_event_id.and_then(|last| HeaderValue::try_from(last).ok()) {
             request.headers_mut().insert(LAST_EVENT_ID, last);
         }
-        let response = self.remote.execute(request).await?;
-        let response = self.accept(response).await?;
+        let response = self.remote.send_with_login(request).await?;
+        let response = self.check_status(response).await?;
         match is_event_stream(&response) {
             true => Ok(response),
-            false => Err(self.remote.lost("no event stream")),
+            false => Err(self.remote.lost_error("no event stream")),
         }
     }
 
     /// Returns a request with the headers of the configuration, and of the session once there is one.
-    fn prepare(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
+    fn new_request(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
         let mut request = reqwest::Request::new(method, self.remote.url.clone());
         let headers = request.headers_mut();
         headers.clone_from(&self.remote.headers);
@@ -352,19 +350,19 @@ impl HttpLink {
     }
 
     /// Turns an answer that is not a success into an error, in the server's own words if it has any.
-    async fn accept(&self, response: reqwest::Response) -> Result<reqwest::Response, CallError> {
+    async fn check_status(&self, response: reqwest::Response) -> Result<reqwest::Response, CallError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
         let limit = self.remote.max_bytes.min(MAX_ERROR_BODY);
-        let body = collect(response, limit).await.unwrap_or_default();
-        Err(self.refusal(status, &body))
+        let body = read_body_within(response, limit).await.unwrap_or_default();
+        Err(self.status_to_error(status, &body))
     }
 
-    fn refusal(&self, status: StatusCode, body: &[u8]) -> CallError {
+    fn status_to_error(&self, status: StatusCode, body: &[u8]) -> CallError {
         let server = self.remote.server.clone();
-        if self.session_is_over(status, body) {
+        if self.is_session_over(status, body) {
             self.closed.close("the server ended our session");
             return CallError::SessionExpired { server };
         }
@@ -383,7 +381,7 @@ impl HttpLink {
 
     /// True if the status says that our session has ended. The specification says 404; servers built
     /// on the TypeScript examples say 400 and name the session.
-    fn session_is_over(&self, status: StatusCode, body: &[u8]) -> bool {
+    fn is_session_over(&self, status: StatusCode, body: &[u8]) -> bool {
         let session = self.session.get();
         if session.is_none_or(|session| session.id.is_none()) {
             return false;
@@ -398,11 +396,11 @@ impl HttpLink {
         }
     }
 
-    fn outlet(&self) -> ReplySender {
+    fn reply_sender(&self) -> ReplySender {
         ReplySender::Http(self.me.clone())
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
+    fn lock_running(&self) -> std::sync::MutexGuard<'_, HashMap<i64, AbortHandle>> {
         lock(&self.running)
     }
 }
@@ -424,7 +422,7 @@ impl StreamCursor {
         }
     }
 
-    fn resumable(&self, legacy: bool) -> Option<String> {
+    fn resume_id(&self, legacy: bool) -> Option<String> {
         self.last.clone().filter(|_| legacy)
     }
 
@@ -444,7 +442,7 @@ async fn first_response(
     Ok(None)
 }
 
-fn message_of(event: Result<Sse, sse_stream::Error>) -> Option<Result<Message, String>> {
+fn parse_event(event: Result<Sse, sse_stream::Error>) -> Option<Result<Message, String>> {
     match event {
         Ok(event) => Message::parse(event.data?.as_bytes()).ok().map(Ok),
         Err(error) => Some(Err(error.to_string())),
@@ -465,7 +463,7 @@ fn is_auth(status: StatusCode) -> bool {
 
 /// Returns the HTTP client for servers, which follows no redirects. All have the same one: a request
 /// brings its own headers, and a client of its own reads every certificate that the system trusts.
-pub(crate) fn client() -> Client {
+pub(crate) fn http_client() -> Client {
     static CLIENT: LazyLock<Client> = LazyLock::new(|| {
         kitbag_fetch::client_without_redirects()
             .pool_idle_timeout(POOL_IDLE_TIMEOUT)

@@ -1,7 +1,7 @@
 //! Connects to other people's servers, keeps them alive, lists and calls them.
 //!
 //! [`Upstreams`] holds one [`Server`] for each that is configured. A request goes out as an
-//! [`Outbound`] and comes back as an [`InFlight`], which yields the events on the way (progress, log
+//! [`OutboundRequest`] and comes back as an [`InFlightCall`], which yields the events on the way (progress, log
 //! lines, questions to the client) and finally the answer. Params and results are raw JSON
 //! throughout: the text of a server is handed on as it is.
 //!
@@ -28,23 +28,23 @@
 //! - `mask`: keeps secrets out of every log
 
 mod advice;
-mod attempt;
+mod connection_attempt;
 mod body;
-mod brief;
+mod caller_errors;
 mod call_clock;
 mod cause;
 mod child_mark;
-mod concealed;
+mod secret_masking;
 mod connection;
 mod connection_users;
 mod dialog;
 mod error;
 mod exchange;
-mod figures;
+mod server_figures;
 mod handshake;
 mod headers;
 mod http;
-mod inside;
+mod built_in;
 mod link;
 mod list_ages;
 mod listing;
@@ -72,19 +72,19 @@ mod upstreams;
 mod watch;
 
 pub use cause::{Cause, Diagnosis};
-pub use concealed::{HashDefinition, concealed};
+pub use secret_masking::{HashDefinition, mask_json};
 pub use error::{CallError, RestartOutcome, StartError};
 pub use exchange::{
-    AcceptsListing, Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlight,
-    LogLevel, LogWish, Outbound,
+    AcceptsListing, Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlightCall,
+    LogLevel, RequestedLogs, OutboundRequest,
 };
-pub use figures::ServerFigures;
-pub use inside::{BuiltInError, BuiltInOpener};
+pub use server_figures::ServerFigures;
+pub use built_in::{BuiltInError, BuiltInOpener};
 pub use listing::{Listing, ListingProblem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
 pub use server::{FindSecrets, Server};
 pub use spec::{ServerKind, ServerLimits, ServerSpec};
-pub use time::in_words;
+pub use time::format_duration;
 pub use upstreams::{UpstreamContext, Upstreams};

@@ -31,7 +31,7 @@ pub(crate) struct PipeLink {
 }
 
 /// The reason of a connection that we ended.
-pub(crate) const BY_US: &str = "stopped";
+pub(crate) const STOPPED_BY_US: &str = "stopped";
 
 /// Says that a connection has ended, and why.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ pub(crate) struct CloseSignal {
 
 impl PipeLink {
     pub(crate) fn new() -> (Self, QueuedMessages) {
-        let (queue, messages) = SendQueue::queue();
+        let (queue, messages) = SendQueue::new_pair();
         let closed = CloseSignal::default();
         (Self { queue, closed }, messages)
     }
@@ -52,19 +52,19 @@ impl Link {
     /// A pipe that has closed fails every pending request by itself.
     pub(crate) fn send(&self, packet: OutgoingRequest) -> Result<(), QueueFull> {
         match self {
-            Self::Pipe(pipe) => pipe.queue.request(&packet.request.into()),
+            Self::Pipe(pipe) => pipe.queue.push_message(&packet.request.into()),
             Self::Http(http) => {
-                http.request(packet);
+                http.send_request(packet);
                 Ok(())
             }
         }
     }
 
     /// Sends a notification. It is dropped if too much waits for the server already.
-    pub(crate) fn tell(&self, message: Message) {
+    pub(crate) fn notify(&self, message: Message) {
         match self {
-            Self::Pipe(pipe) => drop(pipe.queue.request(&message)),
-            Self::Http(http) => http.tell(message),
+            Self::Pipe(pipe) => drop(pipe.queue.push_message(&message)),
+            Self::Http(http) => http.notify(message),
         }
     }
 
@@ -98,7 +98,7 @@ impl ReplySender {
     fn begin_reply(&self, response: Response) -> Option<JoinHandle<()>> {
         match self {
             Self::Pipe(outgoing) => {
-                outgoing.reply(&response.into());
+                outgoing.push_reply(&response.into());
                 None
             }
             Self::Http(link) => link.upgrade()?.reply(response),
@@ -107,11 +107,11 @@ impl ReplySender {
 
     /// Returns when the server has taken most of our answers. The task that reads from it waits for
     /// that.
-    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
+    pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
         match self {
-            Self::Pipe(outgoing) => outgoing.room().await,
+            Self::Pipe(outgoing) => outgoing.wait_for_room().await,
             Self::Http(link) => match link.upgrade() {
-                Some(link) => link.replies.room().await,
+                Some(link) => link.replies.wait_for_room().await,
                 None => Ok(()),
             },
         }

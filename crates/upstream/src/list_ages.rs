@@ -7,7 +7,7 @@ use kitbag_domain::Kind;
 use kitbag_domain::sync::lock;
 use tokio::time::Instant;
 
-/// The tools and the prompts of one server. A reading covers every announcement that arrived before
+/// The tools and the prompts of one server. A reading covers_url every announcement that arrived before
 /// the reading began.
 #[derive(Debug, Default)]
 pub(crate) struct ListAges(Mutex<Ages>);
@@ -46,30 +46,30 @@ const BOTH: [Kind; 2] = [Kind::Tool, Kind::Prompt];
 
 impl ListAges {
     /// Takes note that a list may have changed.
-    pub(crate) fn doubt(&self, kind: Kind) {
+    pub(crate) fn mark_doubtful(&self, kind: Kind) {
         let mut ages = lock(&self.0);
         let now = ages.tick();
-        if let Some(age) = ages.of(kind) {
+        if let Some(age) = ages.get_mut(kind) {
             age.doubted = now;
         }
     }
 
-    pub(crate) fn doubt_all(&self) {
-        BOTH.into_iter().for_each(|kind| self.doubt(kind));
+    pub(crate) fn mark_all_doubtful(&self) {
+        BOTH.into_iter().for_each(|kind| self.mark_doubtful(kind));
     }
 
     /// Returns the last doubt about a list. Only a reading that begins later settles it.
     pub(crate) fn last_doubt(&self, kind: Kind) -> Doubt {
         let mut ages = lock(&self.0);
-        Doubt(ages.of(kind).map_or(0, |age| age.doubted))
+        Doubt(ages.get_mut(kind).map_or(0, |age| age.doubted))
     }
 
     /// Begins to read these lists.
-    pub(crate) fn begin(&self, kinds: &[Kind]) -> Reading {
+    pub(crate) fn begin_reading(&self, kinds: &[Kind]) -> Reading {
         let mut ages = lock(&self.0);
         let number = ages.tick();
         for kind in kinds {
-            if let Some(age) = ages.of(*kind) {
+            if let Some(age) = ages.get_mut(*kind) {
                 age.begun = number;
             }
         }
@@ -80,10 +80,10 @@ impl ListAges {
     }
 
     /// Ends a reading that failed: its lists are still to be read.
-    pub(crate) fn fail(&self, kinds: &[Kind]) {
+    pub(crate) fn fail_reading(&self, kinds: &[Kind]) {
         let mut ages = lock(&self.0);
         for kind in kinds {
-            if let Some(age) = ages.of(*kind) {
+            if let Some(age) = ages.get_mut(*kind) {
                 age.begun = age.read;
             }
         }
@@ -91,9 +91,9 @@ impl ListAges {
 
     /// Takes note that the list of this reading is the known one now. Returns false if the known one
     /// is from a later reading.
-    pub(crate) fn take(&self, kind: Kind, reading: Reading) -> bool {
+    pub(crate) fn finish_reading(&self, kind: Kind, reading: Reading) -> bool {
         let mut ages = lock(&self.0);
-        let Some(age) = ages.of(kind) else {
+        let Some(age) = ages.get_mut(kind) else {
             return true;
         };
         if reading.number < age.read {
@@ -107,7 +107,7 @@ impl ListAges {
     /// True if the known list was read after that doubt, and not longer ago than this.
     pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, longest: Duration) -> bool {
         let mut ages = lock(&self.0);
-        ages.of(kind).is_some_and(|age| {
+        ages.get_mut(kind).is_some_and(|age| {
             let is_young = age.read_at.is_some_and(|at| at.elapsed() <= longest);
             age.read > doubt.0 && is_young
         })
@@ -117,7 +117,7 @@ impl ListAges {
     pub(crate) fn wants_reading(&self) -> bool {
         let mut ages = lock(&self.0);
         BOTH.into_iter()
-            .any(|kind| ages.of(kind).is_some_and(|age| age.doubted >= age.begun))
+            .any(|kind| ages.get_mut(kind).is_some_and(|age| age.doubted >= age.begun))
     }
 }
 
@@ -128,7 +128,7 @@ impl Ages {
     }
 
     /// Lists of other things are not compared with anything.
-    fn of(&mut self, kind: Kind) -> Option<&mut ListAge> {
+    fn get_mut(&mut self, kind: Kind) -> Option<&mut ListAge> {
         match kind {
             Kind::Tool => Some(&mut self.tools),
             Kind::Prompt => Some(&mut self.prompts),
@@ -149,17 +149,17 @@ mod tests {
         let settled = |doubt| ages.is_settled(Kind::Tool, doubt, LONG);
         assert!(ages.wants_reading());
         assert!(!settled(ages.last_doubt(Kind::Tool)), "never read");
-        let reading = ages.begin(&BOTH);
+        let reading = ages.begin_reading(&BOTH);
         assert!(!ages.wants_reading(), "a reading is under way");
         let before = ages.last_doubt(Kind::Tool);
-        ages.doubt(Kind::Tool);
+        ages.mark_doubtful(Kind::Tool);
         let after = ages.last_doubt(Kind::Tool);
-        assert!(ages.take(Kind::Tool, reading) && ages.take(Kind::Prompt, reading));
+        assert!(ages.finish_reading(Kind::Tool, reading) && ages.finish_reading(Kind::Prompt, reading));
         assert!(settled(before) && !settled(after) && ages.wants_reading());
         assert!(ages.is_settled(Kind::Prompt, ages.last_doubt(Kind::Prompt), LONG));
 
-        let reading = ages.begin(&[Kind::Tool]);
-        assert!(ages.take(Kind::Tool, reading) && settled(after));
+        let reading = ages.begin_reading(&[Kind::Tool]);
+        assert!(ages.finish_reading(Kind::Tool, reading) && settled(after));
         tokio::time::advance(LONG + Duration::from_secs(1)).await;
         assert!(!settled(after), "it was read too long ago");
     }
@@ -167,20 +167,20 @@ mod tests {
     #[test]
     fn a_reading_that_began_earlier_does_not_replace_a_later_one() {
         let ages = ListAges::default();
-        let (slow, fast) = (ages.begin(&BOTH), ages.begin(&[Kind::Tool]));
-        assert!(ages.take(Kind::Tool, fast));
-        assert!(!ages.take(Kind::Tool, slow) && ages.take(Kind::Prompt, slow));
+        let (slow, fast) = (ages.begin_reading(&BOTH), ages.begin_reading(&[Kind::Tool]));
+        assert!(ages.finish_reading(Kind::Tool, fast));
+        assert!(!ages.finish_reading(Kind::Tool, slow) && ages.finish_reading(Kind::Prompt, slow));
     }
 
     #[test]
     fn a_reading_that_failed_is_still_to_be_made() {
         let ages = ListAges::default();
-        let reading = ages.begin(&BOTH);
-        assert!(BOTH.into_iter().all(|kind| ages.take(kind, reading)));
-        ages.doubt(Kind::Prompt);
-        ages.begin(&BOTH);
+        let reading = ages.begin_reading(&BOTH);
+        assert!(BOTH.into_iter().all(|kind| ages.finish_reading(kind, reading)));
+        ages.mark_doubtful(Kind::Prompt);
+        ages.begin_reading(&BOTH);
         assert!(!ages.wants_reading());
-        ages.fail(&BOTH);
+        ages.fail_reading(&BOTH);
         assert!(ages.wants_reading());
     }
 }

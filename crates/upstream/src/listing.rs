@@ -14,7 +14,7 @@ use crate::connection::Connection;
 use crate::error::CallError;
 use crate::exchange::CallTimeouts;
 use crate::handshake::ServerHello;
-use crate::listing_limits::{ListKind, ListedItems, cut};
+use crate::listing_limits::{ListKind, ListedItems, truncate_list};
 
 /// Everything a server listed, fit to be stored and read back.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ const MAX_PAGES: usize = 1_000;
 /// A server that advertises a list and never gives it must not hold up the others.
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
-const LONGEST_CURSOR: usize = 16 * 1024;
+const MAX_CURSOR: usize = 16 * 1024;
 
 /// The other lists may follow the tools by this much; after that the tools are handed on alone. A
 /// server that answers at all answers all its lists within it.
@@ -65,7 +65,7 @@ const OTHER_LISTS_DELAY: Duration = Duration::from_millis(500);
 
 impl Listing {
     /// Reads a listing that was stored, within the bounds of today.
-    pub fn read(stored: &str, listed_at: Timestamp) -> Option<Self> {
+    pub fn from_stored(stored: &str, listed_at: Timestamp) -> Option<Self> {
         let mut listing: Self = serde_json::from_str(stored).ok()?;
         listing.listed_at = listed_at;
         for list in [
@@ -75,13 +75,13 @@ impl Listing {
             &mut listing.templates,
             &mut listing.skills,
         ] {
-            cut(list);
+            truncate_list(list);
         }
         Some(listing)
     }
 
     /// Returns the tools or the prompts.
-    pub(crate) fn list(&self, kind: Kind) -> &[Raw] {
+    pub(crate) fn definitions(&self, kind: Kind) -> &[Raw] {
         match kind {
             Kind::Prompt => &self.prompts,
             Kind::Tool | Kind::Resource => &self.tools,
@@ -89,7 +89,7 @@ impl Listing {
     }
 
     /// Takes over the tools or the prompts of another listing.
-    pub(crate) fn keep_list(&mut self, kind: Kind, known: &Self) {
+    pub(crate) fn copy_list(&mut self, kind: Kind, known: &Self) {
         match kind {
             Kind::Prompt => self.prompts.clone_from(&known.prompts),
             Kind::Tool | Kind::Resource => self.tools.clone_from(&known.tools),
@@ -100,7 +100,7 @@ impl Listing {
     }
 
     /// Returns the server's own description from its greeting, without any list.
-    pub(crate) fn introduction(hello: &ServerHello) -> Self {
+    pub(crate) fn from_hello(hello: &ServerHello) -> Self {
         Self {
             listed_at: Timestamp(jiff::Timestamp::now().as_millisecond()),
             era: hello.era,
@@ -124,13 +124,13 @@ impl Listing {
 ///
 /// `early` is handed the tools if the other lists take longer: some servers advertise a list and
 /// never give it.
-pub(crate) async fn list(
+pub(crate) async fn fetch_lists(
     connection: &Connection,
     early: impl FnOnce(Listing),
 ) -> Result<Listing, CallError> {
-    let tools = pin!(pages_if("tools", connection, ListKind::TOOLS));
-    let rest = pin!(other_lists(connection));
-    let mut listing = Listing::introduction(&connection.hello);
+    let tools = pin!(fetch_pages_if("tools", connection, ListKind::TOOLS));
+    let rest = pin!(fetch_other_lists(connection));
+    let mut listing = Listing::from_hello(&connection.hello);
     let (prompts, resources, templates, skills) = match select(tools, rest).await {
         Either::Left((tools, mut rest)) => {
             tools?.move_into(&mut listing);
@@ -155,7 +155,7 @@ pub(crate) async fn list(
 }
 
 /// Reads the tools or the prompts into a listing that has the other lists already.
-pub(crate) async fn list_again(
+pub(crate) async fn refetch_list(
     connection: &Connection,
     kind: Kind,
     listing: &mut Listing,
@@ -164,57 +164,57 @@ pub(crate) async fn list_again(
         Kind::Prompt => ("prompts", ListKind::PROMPTS),
         Kind::Tool | Kind::Resource => ("tools", ListKind::TOOLS),
     };
-    let listed = pages_if(capability, connection, list).await?;
+    let listed = fetch_pages_if(capability, connection, list).await?;
     listing.unmasked.retain(|it| it.kind != kind);
     listed.move_into(listing);
     Ok(())
 }
 
-async fn other_lists(
+async fn fetch_other_lists(
     connection: &Connection,
 ) -> Result<(ListedItems, ListedItems, ListedItems, ListedItems), CallError> {
     tokio::try_join!(
-        pages_if("prompts", connection, ListKind::PROMPTS),
-        pages_if("resources", connection, ListKind::RESOURCES),
-        pages_if("resources", connection, ListKind::TEMPLATES),
-        skills(connection),
+        fetch_pages_if("prompts", connection, ListKind::PROMPTS),
+        fetch_pages_if("resources", connection, ListKind::RESOURCES),
+        fetch_pages_if("resources", connection, ListKind::TEMPLATES),
+        fetch_skills(connection),
     )
 }
 
 /// Reads the skills if the server has the extension.
-async fn skills(connection: &Connection) -> Result<ListedItems, CallError> {
-    let extensions = connection.hello.capabilities.object("extensions");
+async fn fetch_skills(connection: &Connection) -> Result<ListedItems, CallError> {
+    let extensions = connection.hello.capabilities.get_object("extensions");
     match extensions.is_some_and(|it| it.contains(extension::SKILLS)) {
-        true => pages(connection, ListKind::SKILLS).await,
+        true => fetch_pages(connection, ListKind::SKILLS).await,
         false => Ok(ListedItems::new(ListKind::SKILLS)),
     }
 }
 
 /// Reads a list if the server has the capability for it.
-async fn pages_if(
+async fn fetch_pages_if(
     capability: &str,
     connection: &Connection,
     kind: ListKind,
 ) -> Result<ListedItems, CallError> {
     match connection.hello.capabilities.contains(capability) {
-        true => pages(connection, kind).await,
+        true => fetch_pages(connection, kind).await,
         false => Ok(ListedItems::new(kind)),
     }
 }
 
-async fn pages(connection: &Connection, kind: ListKind) -> Result<ListedItems, CallError> {
+async fn fetch_pages(connection: &Connection, kind: ListKind) -> Result<ListedItems, CallError> {
     let mut listed = ListedItems::new(kind);
     let mut cursors = HashSet::new();
     let mut cursor: Option<Raw> = None;
     for _ in 0..MAX_PAGES {
-        let page = match page(connection, kind, cursor.take()).await? {
+        let page = match fetch_page(connection, kind, cursor.take()).await? {
             Ok(page) => page,
             Err(problem) => {
-                listed.problem(problem);
+                listed.add_problem(problem);
                 break;
             }
         };
-        let (taken, page, more) = take_aside(connection, listed, page).await?;
+        let (taken, page, more) = add_page_blocking(connection, listed, page).await?;
         listed = taken;
         if !more {
             break;
@@ -223,7 +223,7 @@ async fn pages(connection: &Connection, kind: ListKind) -> Result<ListedItems, C
             Ok(Some(next)) => cursor = Some(next),
             Ok(None) => break,
             Err(problem) => {
-                listed.problem(problem);
+                listed.add_problem(problem);
                 break;
             }
         }
@@ -232,7 +232,7 @@ async fn pages(connection: &Connection, kind: ListKind) -> Result<ListedItems, C
 }
 
 /// Asks for one page. The inner error is a problem of this list alone.
-async fn page(
+async fn fetch_page(
     connection: &Connection,
     kind: ListKind,
     cursor: Option<Raw>,
@@ -241,8 +241,8 @@ async fn page(
     if let Some(cursor) = cursor {
         params.set("cursor", cursor);
     }
-    let timeouts = CallTimeouts::of(LIST_TIMEOUT);
-    match connection.ask(kind.method, params, timeouts).await {
+    let timeouts = CallTimeouts::with_single_limit(LIST_TIMEOUT);
+    match connection.request(kind.method, params, timeouts).await {
         Ok(result) => Ok(RawObject::open(&result)
             .map_err(|error| format!("the answer is not an object: {error}"))),
         Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => Err(error),
@@ -258,7 +258,7 @@ fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Ra
     let Some(next) = next.filter(|cursor| cursor.get() != "null") else {
         return Ok(None);
     };
-    if next.get().len() > LONGEST_CURSOR {
+    if next.get().len() > MAX_CURSOR {
         return Err("the server's cursor is too long to be sent back");
     }
     if !seen.insert(next.get().to_owned()) {
@@ -269,13 +269,13 @@ fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Ra
 
 /// Takes a page in on a thread of its own: one may have ten thousand entries, and other requests
 /// must not wait for that.
-async fn take_aside(
+async fn add_page_blocking(
     connection: &Connection,
     mut listed: ListedItems,
     page: RawObject,
 ) -> Result<(ListedItems, RawObject, bool), CallError> {
     let taking = tokio::task::spawn_blocking(move || {
-        let more = listed.take_page(&page);
+        let more = listed.add_page(&page);
         (listed, page, more)
     });
     taking

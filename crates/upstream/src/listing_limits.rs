@@ -12,13 +12,13 @@ use crate::listing::{Listing, ListingProblem};
 
 /// Ten times the tools of the largest servers. Every entry is searched, embedded, stored and sent to
 /// clients, so a server that lists without end would slow down all others.
-pub(crate) const MOST_ENTRIES: usize = 10_000;
+pub(crate) const MAX_ENTRIES: usize = 10_000;
 /// A list of that many entries has this size if each is as long as a page of text.
-pub(crate) const MOST_BYTES: usize = 32 << 20;
+pub(crate) const MAX_LIST_BYTES: usize = 32 << 20;
 /// So many problems of each list are reported one by one; the others are counted.
-const MOST_PROBLEMS: usize = 20;
+const MAX_PROBLEMS: usize = 20;
 /// The part of a name that is repeated when its entry has a problem.
-const LONGEST_NAME: usize = 100;
+const MAX_NAME: usize = 100;
 
 /// One of the lists that a server may have.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +71,7 @@ impl ListKind {
     };
 
     /// Returns the list of this kind.
-    pub(crate) fn of(self, listing: &mut Listing) -> &mut Vec<Raw> {
+    pub(crate) fn list_mut(self, listing: &mut Listing) -> &mut Vec<Raw> {
         (self.list)(listing)
     }
 }
@@ -104,41 +104,41 @@ impl ListedItems {
     }
 
     /// Takes in one answer of the server. Returns true if there is room for another.
-    pub(crate) fn take_page(&mut self, page: &RawObject) -> bool {
+    pub(crate) fn add_page(&mut self, page: &RawObject) -> bool {
         let field = self.kind.field;
         let items = page.get(field);
         self.heard += items.map_or(0, |items| items.get().len());
         match items.and_then(|items| serde_json::from_str::<Vec<&RawValue>>(items.get()).ok()) {
-            Some(items) => self.take_all(&items),
-            None => self.problem(format!("the answer has no `{field}`")),
+            Some(items) => self.add_entries(&items),
+            None => self.add_problem(format!("the answer has no `{field}`")),
         }
         let more = page
             .get("nextCursor")
             .is_some_and(|cursor| cursor.get() != "null");
-        if more && !self.full && (self.heard >= MOST_BYTES || self.items.len() >= MOST_ENTRIES) {
-            self.stop("and it has further pages");
+        if more && !self.full && (self.heard >= MAX_LIST_BYTES || self.items.len() >= MAX_ENTRIES) {
+            self.stop_reading("and it has further pages");
         }
         !self.full
     }
 
-    fn take_all(&mut self, items: &[&RawValue]) {
+    fn add_entries(&mut self, items: &[&RawValue]) {
         for (at, item) in items.iter().enumerate() {
-            if self.items.len() >= MOST_ENTRIES || self.bytes + item.get().len() > MOST_BYTES {
+            if self.items.len() >= MAX_ENTRIES || self.bytes + item.get().len() > MAX_LIST_BYTES {
                 let rest = items.len() - at;
-                return self.stop(&format!("and {rest} more were in the same answer"));
+                return self.stop_reading(&format!("and {rest} more were in the same answer"));
             }
-            self.take(item);
+            self.add_entry(item);
         }
     }
 
-    fn take(&mut self, item: &RawValue) {
+    fn add_entry(&mut self, item: &RawValue) {
         let key = self.kind.key;
         let entry = RawObject::open(item).ok();
         let Some(name) = entry.and_then(|entry| entry.read::<String>(key)) else {
-            return self.problem(format!("an entry has no `{key}` and is left out"));
+            return self.add_problem(format!("an entry has no `{key}` and is left out"));
         };
-        match self.objection(&name, item) {
-            Some(objection) => self.problem(objection),
+        match self.find_objection(&name, item) {
+            Some(objection) => self.add_problem(objection),
             None => {
                 self.names.insert(name);
                 self.bytes += item.get().len();
@@ -148,8 +148,8 @@ impl ListedItems {
     }
 
     /// Returns the reason why an entry is left out.
-    fn objection(&self, name: &str, item: &RawValue) -> Option<String> {
-        let shown = &name[..name.floor_char_boundary(LONGEST_NAME)];
+    fn find_objection(&self, name: &str, item: &RawValue) -> Option<String> {
+        let shown = &name[..name.floor_char_boundary(MAX_NAME)];
         if is_too_deep(item.get().as_bytes()) {
             return Some(format!(
                 "`{shown}` is nested deeper than {MAX_NESTING} levels and is left out"
@@ -160,12 +160,12 @@ impl ListedItems {
     }
 
     /// Notes why the list is not longer. This is reported even after many other problems.
-    fn stop(&mut self, rest: &str) {
+    fn stop_reading(&mut self, rest: &str) {
         self.full = true;
-        let (taken, most) = (self.items.len(), MOST_BYTES >> 20);
+        let (taken, most) = (self.items.len(), MAX_LIST_BYTES >> 20);
         let what = format!(
             "the list is too long: the first {taken} entries are used, {rest}; \
-             at most {MOST_ENTRIES} entries and {most} MB are taken from a list"
+             at most {MAX_ENTRIES} entries and {most} MB are taken from a list"
         );
         self.problems.push(ListingProblem {
             about: self.kind.method.to_owned(),
@@ -174,8 +174,8 @@ impl ListedItems {
         });
     }
 
-    pub(crate) fn problem(&mut self, what: impl Into<String>) {
-        if self.problems.len() >= MOST_PROBLEMS {
+    pub(crate) fn add_problem(&mut self, what: impl Into<String>) {
+        if self.problems.len() >= MAX_PROBLEMS {
             self.unreported += 1;
             return;
         }
@@ -199,17 +199,17 @@ impl ListedItems {
         let method = self.kind.method;
         listing.problems.retain(|it| it.about != method);
         listing.problems.extend(self.problems);
-        *self.kind.of(listing) = self.items;
+        *self.kind.list_mut(listing) = self.items;
     }
 }
 
 /// Cuts a list that was stored before there were bounds, or by another program.
-pub(crate) fn cut(items: &mut Vec<Raw>) {
+pub(crate) fn truncate_list(items: &mut Vec<Raw>) {
     let mut bytes = 0;
     let mut kept = 0;
-    for item in items.iter().take(MOST_ENTRIES) {
+    for item in items.iter().take(MAX_ENTRIES) {
         bytes += item.get().len();
-        if bytes > MOST_BYTES {
+        if bytes > MAX_LIST_BYTES {
             break;
         }
         kept += 1;
@@ -232,7 +232,7 @@ mod tests {
         let (mut listed, mut asked) = (ListedItems::new(TOOLS), 0);
         for page in pages {
             asked += 1;
-            if !listed.take_page(&RawObject::open(&raw(page)).unwrap()) {
+            if !listed.add_page(&RawObject::open(&raw(page)).unwrap()) {
                 break;
             }
         }
@@ -251,8 +251,8 @@ mod tests {
 
     #[test]
     fn a_longer_list_is_cut_and_the_problem_says_how_much_is_missing() {
-        let (items, asked, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES + 7) })]);
-        assert_eq!((items, asked), (MOST_ENTRIES, 1));
+        let (items, asked, told) = taken(&[json!({ "tools": tools(0..MAX_ENTRIES + 7) })]);
+        assert_eq!((items, asked), (MAX_ENTRIES, 1));
         assert!(
             told[0].contains("7 more were in the same answer"),
             "{told:?}"
@@ -260,8 +260,8 @@ mod tests {
         let page =
             |at: usize| json!({ "tools": tools(at * 4000..(at + 1) * 4000), "nextCursor": at });
         let (items, asked, _) = taken(&[page(0), page(1), page(2), page(3)]);
-        assert_eq!((items, asked), (MOST_ENTRIES, 3));
-        let large = "x".repeat(MOST_BYTES / 3);
+        assert_eq!((items, asked), (MAX_ENTRIES, 3));
+        let large = "x".repeat(MAX_LIST_BYTES / 3);
         let large: Value = (0..4)
             .map(|n| json!({ "name": n.to_string(), "description": large }))
             .collect();
@@ -272,8 +272,8 @@ mod tests {
 
     #[test]
     fn a_list_of_the_largest_size_is_taken_whole_and_without_a_problem() {
-        let (items, _, told) = taken(&[json!({ "tools": tools(0..MOST_ENTRIES) })]);
-        assert_eq!((items, told), (MOST_ENTRIES, Vec::new()));
+        let (items, _, told) = taken(&[json!({ "tools": tools(0..MAX_ENTRIES) })]);
+        assert_eq!((items, told), (MAX_ENTRIES, Vec::new()));
     }
 
     #[test]
@@ -282,10 +282,10 @@ mod tests {
             .map(|_| json!({ "description": "nameless" }))
             .collect();
         let mut listed = ListedItems::new(TOOLS);
-        listed.take_page(&RawObject::open(&raw(&json!({ "tools": rubbish }))).unwrap());
+        listed.add_page(&RawObject::open(&raw(&json!({ "tools": rubbish }))).unwrap());
         assert_eq!(
             (listed.problems.len(), listed.unreported),
-            (MOST_PROBLEMS, 1000 - MOST_PROBLEMS)
+            (MAX_PROBLEMS, 1000 - MAX_PROBLEMS)
         );
     }
 
@@ -298,7 +298,7 @@ mod tests {
         );
         let page = format!(r#"{{"tools":[{{"name":"a"}},{deep},{{"name":"b"}}]}}"#);
         let mut listed = ListedItems::new(TOOLS);
-        listed.take_page(&RawObject::open(&RawValue::from_string(page).unwrap()).unwrap());
+        listed.add_page(&RawObject::open(&RawValue::from_string(page).unwrap()).unwrap());
         assert_eq!(
             listed.items.iter().map(|it| it.get()).collect::<Vec<_>>(),
             [r#"{"name":"a"}"#, r#"{"name":"b"}"#]

@@ -30,16 +30,16 @@ impl ServerLog {
         }
     }
 
-    pub(crate) fn stderr(&self, text: &str) {
-        self.keep(&LogLine::new(LogStream::Stderr, None, text), "");
+    pub(crate) fn log_stderr(&self, text: &str) {
+        self.log_and_remember(&LogLine::new(LogStream::Stderr, None, text), "");
     }
 
-    pub(crate) fn stdout(&self, text: &str) {
-        self.keep(&LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
+    pub(crate) fn log_stdout(&self, text: &str) {
+        self.log_and_remember(&LogLine::new(LogStream::Stdout, None, text), "[stdout] ");
     }
 
     /// Logs the params of `notifications/message`.
-    pub(crate) fn message(&self, params: &Raw) {
+    pub(crate) fn log_notification(&self, params: &Raw) {
         let Ok(params) = RawObject::open(params) else {
             return;
         };
@@ -51,10 +51,10 @@ impl ServerLog {
         let level = params
             .read::<String>("level")
             .and_then(|level| LogLevel::parse(&level));
-        self.write(&LogLine::new(LogStream::Mcp, level, &text).by(params.read("logger")));
+        self.write(&LogLine::new(LogStream::Mcp, level, &text).with_logger(params.read("logger")));
     }
 
-    pub(crate) fn forget_tail(&self) {
+    pub(crate) fn clear_tail(&self) {
         lock(&self.tail).clear();
     }
 
@@ -67,7 +67,7 @@ impl ServerLog {
             .join("\n")
     }
 
-    fn keep(&self, line: &LogLine, mark: &str) {
+    fn log_and_remember(&self, line: &LogLine, mark: &str) {
         self.write(line);
         let mut tail = lock(&self.tail);
         if tail.len() == TAIL_LINES {
@@ -108,20 +108,20 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::mask::hide;
+    use crate::mask::add_secret;
 
     #[test]
     fn every_line_is_kept_with_its_origin_and_without_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let log = ServerLog::new(Some(path.clone()));
-        hide("sk-123456789");
-        log.stderr("using key=sk-123456789, debug=true");
-        log.stdout("a banner");
-        log.message(&raw(
+        add_secret("sk-123456789");
+        log.log_stderr("using key=sk-123456789, debug=true");
+        log.log_stdout("a banner");
+        log.log_notification(&raw(
             &json!({ "level": "warning", "logger": "net", "data": "sk-123456789 is old" }),
         ));
-        log.message(&raw(
+        log.log_notification(&raw(
             &json!({ "level": "loud", "data": { "code": 7, "key": "sk-123456789" } }),
         ));
 

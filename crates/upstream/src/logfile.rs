@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use jiff::Timestamp;
-use kitbag_domain::text::{visible, visible_line};
+use kitbag_domain::text::{strip_invisible, strip_to_one_line};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::LogLevel;
@@ -58,16 +58,16 @@ impl LogLine {
             stream,
             level,
             logger: None,
-            message: visible(&masked(message))
+            message: strip_invisible(&masked(message))
                 .chars()
                 .take(MAX_MESSAGE)
                 .collect(),
         }
     }
 
-    pub fn by(self, logger: Option<String>) -> Self {
+    pub fn with_logger(self, logger: Option<String>) -> Self {
         Self {
-            logger: logger.map(|logger| visible_line(&masked(&logger))),
+            logger: logger.map(|logger| strip_to_one_line(&masked(&logger))),
             ..self
         }
     }
@@ -82,7 +82,7 @@ impl LogFile {
     }
 
     /// Returns the path of the file with the older lines.
-    pub fn older(path: &Path) -> PathBuf {
+    pub fn rotated_path(path: &Path) -> PathBuf {
         path.with_extension("log.1")
     }
 
@@ -93,10 +93,10 @@ impl LogFile {
         let mut file = lock(&self.file);
         if file.as_ref().is_some_and(|file| is_full(file.metadata())) {
             *file = None;
-            self.move_aside();
+            self.rotate();
         }
         if file.is_none() {
-            *file = open(&self.path);
+            *file = open_file(&self.path);
         }
         if let Some(file) = &mut *file {
             // In one piece, or the lines of two processes could be torn apart.
@@ -107,9 +107,9 @@ impl LogFile {
 
 impl LogFile {
     /// Moves a full file aside, unless another process has done so already.
-    fn move_aside(&self) {
+    fn rotate(&self) {
         if is_full(fs::metadata(&self.path)) {
-            let _ = fs::rename(&self.path, Self::older(&self.path));
+            let _ = fs::rename(&self.path, Self::rotated_path(&self.path));
         }
     }
 }
@@ -118,7 +118,7 @@ fn is_full(file: io::Result<Metadata>) -> bool {
     file.is_ok_and(|file| file.len() > MAX_FILE)
 }
 
-fn open(path: &Path) -> Option<File> {
+fn open_file(path: &Path) -> Option<File> {
     fs::create_dir_all(path.parent()?).ok()?;
     let mut options = OpenOptions::new();
     options.create(true).append(true);
@@ -151,14 +151,14 @@ mod tests {
                 .map(|line| serde_json::from_str::<LogLine>(line).unwrap())
                 .collect::<Vec<_>>()
         };
-        let (older, newer) = (read(&LogFile::older(&path)), read(&path));
+        let (older, newer) = (read(&LogFile::rotated_path(&path)), read(&path));
         assert!(
             !newer.is_empty() && older.len() + newer.len() == 700,
             "{} {}",
             older.len(),
             newer.len()
         );
-        let size = fs::metadata(LogFile::older(&path)).unwrap().len();
+        let size = fs::metadata(LogFile::rotated_path(&path)).unwrap().len();
         assert!(size < MAX_FILE + 5_000, "{size}");
         assert!(
             newer

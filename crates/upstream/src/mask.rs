@@ -17,7 +17,7 @@ struct KnownSecrets {
 }
 
 /// Keeps the value out of every log from now on.
-pub fn hide(value: &str) {
+pub fn add_secret(value: &str) {
     for secret in secrets_in(value) {
         if !is_known(secret) {
             let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
@@ -34,27 +34,27 @@ fn is_known(secret: &str) -> bool {
 
 /// Returns the text as it may be logged.
 pub fn masked(text: &str) -> String {
-    without_announced(&known().hidden_in(text))
+    mask_announced(&known_search().mask_text(text))
 }
 
-fn known() -> Arc<Secrets> {
+fn known_search() -> Arc<Secrets> {
     if let Some(search) = &KNOWN.read().unwrap_or_else(PoisonError::into_inner).search {
         return search.clone();
     }
     let mut known = KNOWN.write().unwrap_or_else(PoisonError::into_inner);
-    let search = Arc::new(Secrets::of(&known.values));
+    let search = Arc::new(Secrets::from_values(&known.values));
     known.search = Some(search.clone());
     search
 }
 
 /// Masks tokens after `Bearer` or `Basic`, and the keys of this gateway.
-fn without_announced(text: &str) -> String {
+fn mask_announced(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     let mut after_scheme = false;
     for piece in text.split_inclusive(|c: char| !is_token_char(c)) {
         let end = piece.trim_end_matches(|c: char| !is_token_char(c)).len();
         let (word, after) = piece.split_at(end);
-        match own_key(word) {
+        match find_own_key(word) {
             _ if after_scheme && is_token(word) => clean.push_str(MASK),
             Some(at) => clean.extend([&word[..at], MASK]),
             None => clean.push_str(word),
@@ -66,7 +66,7 @@ fn without_announced(text: &str) -> String {
 }
 
 /// Returns the position of a key of this gateway in a word.
-fn own_key(word: &str) -> Option<usize> {
+fn find_own_key(word: &str) -> Option<usize> {
     let at = word.find("kb_")?;
     (word.len() - at >= OWN_KEY).then_some(at)
 }
@@ -91,7 +91,7 @@ mod tests {
     #[track_caller]
     fn check(known: &[&str], text: &str, expected: &str) {
         assert_eq!(
-            without_announced(&Secrets::of(known).hidden_in(text)),
+            mask_announced(&Secrets::from_values(known).mask_text(text)),
             expected
         );
     }

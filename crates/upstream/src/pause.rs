@@ -9,9 +9,9 @@ use kitbag_fetch::retry_after;
 use tokio::time::Instant;
 
 /// A server that means longer says so again; one that is wrong is not lost for days.
-const LONGEST: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 /// The wait for a server that says "too many requests" and not for how long.
-const UNNAMED: Duration = Duration::from_secs(1);
+const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct Pause {
@@ -20,33 +20,33 @@ pub(crate) struct Pause {
 
 /// The wait that is left, and the status that it came with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct AskedWait {
+pub(crate) struct RequestedWait {
     pub(crate) status: StatusCode,
     pub(crate) wait: Duration,
 }
 
 impl Pause {
     /// Returns the wait that is left.
-    pub(crate) fn left(&self, now: Instant) -> Option<AskedWait> {
+    pub(crate) fn remaining(&self, now: Instant) -> Option<RequestedWait> {
         let (until, status) = (*lock(&self.until))?;
         let wait = until.saturating_duration_since(now);
-        (!wait.is_zero()).then_some(AskedWait { status, wait })
+        (!wait.is_zero()).then_some(RequestedWait { status, wait })
     }
 
     /// Returns the wait that an answer asks for. Further requests are held back until then.
-    pub(crate) fn learn(
+    pub(crate) fn record_retry_after(
         &self,
         now: Instant,
         status: StatusCode,
         headers: &HeaderMap,
-    ) -> Option<AskedWait> {
-        let wait = asked(status, headers)?.min(LONGEST);
+    ) -> Option<RequestedWait> {
+        let wait = requested_wait(status, headers)?.min(MAX_WAIT);
         let until = now + wait;
         let mut known = lock(&self.until);
         if known.is_none_or(|(before, _)| before < until) {
             *known = Some((until, status));
         }
-        Some(AskedWait { status, wait })
+        Some(RequestedWait { status, wait })
     }
 
     pub(crate) fn clear(&self) {
@@ -54,10 +54,10 @@ impl Pause {
     }
 }
 
-fn asked(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
+fn requested_wait(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     let named = retry_after(headers, SystemTime::now());
     let wait = match status {
-        StatusCode::TOO_MANY_REQUESTS => named.unwrap_or(UNNAMED),
+        StatusCode::TOO_MANY_REQUESTS => named.unwrap_or(DEFAULT_WAIT),
         StatusCode::SERVICE_UNAVAILABLE => named?,
         _ => return None,
     };
@@ -75,12 +75,12 @@ mod tests {
         let named = named.map(|text| (RETRY_AFTER, text.parse().unwrap()));
         let headers: HeaderMap = named.into_iter().collect();
         let (pause, now) = (Pause::default(), Instant::now());
-        let learned = pause.learn(now, StatusCode::from_u16(status).unwrap(), &headers);
+        let learned = pause.record_retry_after(now, StatusCode::from_u16(status).unwrap(), &headers);
         let seconds = learned.map(|it| it.wait.as_secs());
         assert_eq!(seconds, expected, "{status} {headers:?}");
-        assert_eq!(pause.left(now).is_some(), expected.is_some());
+        assert_eq!(pause.remaining(now).is_some(), expected.is_some());
         pause.clear();
-        assert_eq!(pause.left(now), None);
+        assert_eq!(pause.remaining(now), None);
     }
 
     #[test]
@@ -103,10 +103,10 @@ mod tests {
         let (pause, now) = (Pause::default(), Instant::now());
         for seconds in ["30", "5"] {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, seconds.parse().unwrap())]);
-            pause.learn(now, StatusCode::TOO_MANY_REQUESTS, &headers);
+            pause.record_retry_after(now, StatusCode::TOO_MANY_REQUESTS, &headers);
         }
-        let left = pause.left(now + Duration::from_secs(10)).unwrap();
+        let left = pause.remaining(now + Duration::from_secs(10)).unwrap();
         assert_eq!((left.status.as_u16(), left.wait.as_secs()), (429, 20));
-        assert_eq!(pause.left(now + Duration::from_secs(30)), None);
+        assert_eq!(pause.remaining(now + Duration::from_secs(30)), None);
     }
 }

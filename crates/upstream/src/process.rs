@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use crate::cause::{Cause, Diagnosis};
 use crate::error::StartError;
 
-use crate::child_mark::{self, ChildMark, marked};
+use crate::child_mark::{self, ChildMark, find_marked_processes};
 use crate::mask;
 use crate::process_tree;
 use crate::programs;
@@ -70,20 +70,20 @@ pub(crate) fn launch(
     lookup: &Lookup,
 ) -> Result<LaunchedChild, StartError> {
     let mark = ChildMark::next();
-    let mut command = command(launch, lookup, &mark).map_err(|source| StartError::Variable {
+    let mut command = build_command(launch, lookup, &mark).map_err(|source| StartError::Variable {
         server: spec.name.clone(),
         source,
     })?;
     let program = command.as_std().get_program().to_owned();
     let mut child = process_tree::launch(&mut command, &mark)
-        .map_err(|error| not_launched(spec, launch, Path::new(&program), &error))?;
-    let (pipes, group) = (ChildPipes::of(&mut child), group_of(&child));
+        .map_err(|error| launch_error(spec, launch, Path::new(&program), &error))?;
+    let (pipes, group) = (ChildPipes::take_from(&mut child), group_of(&child));
     let running = RunningChild { child, group, mark };
     Ok(LaunchedChild { running, pipes })
 }
 
 impl ChildPipes {
-    fn of(child: &mut Child) -> Self {
+    fn take_from(child: &mut Child) -> Self {
         let (Some(stdin), Some(stdout), Some(stderr)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
@@ -102,7 +102,7 @@ fn group_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()?).ok()?)
 }
 
-fn command(
+fn build_command(
     launch: &Launch<Template>,
     lookup: &Lookup,
     mark: &ChildMark,
@@ -149,19 +149,19 @@ fn set_environment(
 ) -> Result<(), MissingVariable> {
     for (name, template) in &launch.env {
         let value = template.resolve(|name| lookup(name))?;
-        mask::hide(&value);
+        mask::add_secret(&value);
         command.env(name, value);
     }
     Ok(())
 }
 
-fn not_launched(
+fn launch_error(
     spec: &ServerSpec,
     launch: &Launch<Template>,
     program: &Path,
     error: &io::Error,
 ) -> StartError {
-    let cause = obstacle(launch, program, error);
+    let cause = find_cause(launch, program, error);
     let reason = match (&cause, error.kind()) {
         (Some(Cause::NotFound { .. }), io::ErrorKind::NotFound) => "no such program".to_owned(),
         _ => error.to_string(),
@@ -170,13 +170,13 @@ fn not_launched(
         server: spec.name.clone(),
         command: launch.command.source().to_owned(),
         reason,
-        diagnosis: cause.map(|cause| Box::new(Diagnosis::of(cause, spec))),
+        diagnosis: cause.map(|cause| Box::new(Diagnosis::new(cause, spec))),
     }
 }
 
 /// Finds the reason in the error of the system, which reports a missing folder or interpreter in the
 /// same way as a missing program.
-fn obstacle(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
+fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     if let Some(folder) = &launch.cwd
         && (is_missing || error.kind() == io::ErrorKind::NotADirectory)
@@ -189,7 +189,7 @@ fn obstacle(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Opt
     match error.kind() {
         io::ErrorKind::NotFound if program.is_file() => Some(Cause::NoInterpreter {
             script: program.to_owned(),
-            interpreter: programs::interpreter(program)?,
+            interpreter: programs::read_interpreter(program)?,
         }),
         io::ErrorKind::NotFound => Some(Cause::NotFound {
             command: launch.command.source().to_owned(),
@@ -204,22 +204,22 @@ fn obstacle(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Opt
 impl RunningChild {
     /// Ends the child after its stdin was closed: waits, then asks, then insists. Also ends all
     /// processes that it started. Returns how it ended.
-    pub(crate) async fn end(mut self) -> String {
+    pub(crate) async fn terminate(mut self) -> String {
         // The processes that it started are known as its own only while it is their ancestor.
-        process_tree::look();
+        process_tree::update_tree();
         let status = self.wait_then_insist().await;
         self.signal_group(Signal::TERM);
         let mark = &self.mark;
         end_all(|| {
             [
-                marked(|carried| carried == mark),
-                process_tree::left_by(mark),
+                find_marked_processes(|carried| carried == mark),
+                process_tree::find_left_by(mark),
             ]
             .concat()
         })
         .await;
-        process_tree::forget(mark);
-        status.map_or_else(|error| error.to_string(), describe)
+        process_tree::forget_server(mark);
+        status.map_or_else(|error| error.to_string(), describe_status)
     }
 
     async fn wait_then_insist(&mut self) -> io::Result<ExitStatus> {
@@ -242,11 +242,11 @@ impl RunningChild {
 }
 
 /// The status of a child that ended without an error.
-pub(crate) const EXIT_WELL: &str = "exit code 0";
+pub(crate) const EXIT_SUCCESS: &str = "exit code 0";
 
-fn describe(status: ExitStatus) -> String {
+fn describe_status(status: ExitStatus) -> String {
     match status.code() {
-        Some(0) => EXIT_WELL.to_owned(),
+        Some(0) => EXIT_SUCCESS.to_owned(),
         Some(code) => format!("exit code {code}"),
         None => status.to_string(),
     }
@@ -254,12 +254,12 @@ fn describe(status: ExitStatus) -> String {
 
 /// Ends children of gateways that no longer live. Called once, at start.
 pub(crate) async fn sweep_orphans() {
-    end_all(|| marked(ChildMark::is_orphaned)).await;
+    end_all(|| find_marked_processes(ChildMark::is_orphaned)).await;
 }
 
 /// Ends all children of ours that are left. Called last.
 pub(crate) async fn sweep_own() {
-    end_all(|| [marked(ChildMark::is_own), process_tree::left_by_all()].concat()).await;
+    end_all(|| [find_marked_processes(ChildMark::is_own), process_tree::find_all_left()].concat()).await;
 }
 
 /// Asks these processes to end, and ends those that stay.

@@ -46,7 +46,7 @@ pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Chil
         LazyLock::force(&ASKED);
     }
     // A child must be entered before the next look, or it would be taken for one left to us.
-    let mut tree = tree();
+    let mut tree = lock_tree();
     let child = command.spawn()?;
     if let Some(pid) = child.id() {
         let started = ProcessEntry::read(pid).map_or(0, |process| process.started);
@@ -56,30 +56,30 @@ pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Chil
 }
 
 /// Takes note of the descent of all processes, and of those that have ended.
-pub(crate) fn look() {
-    let mut tree = tree();
+pub(crate) fn update_tree() {
+    let mut tree = lock_tree();
     if !tree.servers.is_empty() || !tree.others.is_empty() {
-        tree.look();
+        tree.update();
     }
 }
 
 /// Returns the living processes that can only have come from this server.
-pub(crate) fn left_by(mark: &ChildMark) -> Vec<Pid> {
-    let mut tree = tree();
-    tree.look();
-    tree.living(|from| from.len() == 1 && from.contains(mark))
+pub(crate) fn find_left_by(mark: &ChildMark) -> Vec<Pid> {
+    let mut tree = lock_tree();
+    tree.update();
+    tree.select_pids(|from| from.len() == 1 && from.contains(mark))
 }
 
 /// Returns the living processes that came from any server.
-pub(crate) fn left_by_all() -> Vec<Pid> {
-    let mut tree = tree();
-    tree.look();
-    tree.living(|_| true)
+pub(crate) fn find_all_left() -> Vec<Pid> {
+    let mut tree = lock_tree();
+    tree.update();
+    tree.select_pids(|_| true)
 }
 
 /// Forgets a server that has ended with all its processes.
-pub(crate) fn forget(mark: &ChildMark) {
-    let mut tree = tree();
+pub(crate) fn forget_server(mark: &ChildMark) {
+    let mut tree = lock_tree();
     tree.servers.retain(|_, (launched, _)| launched != mark);
     tree.others.retain(|_, from| {
         from.remove(mark);
@@ -87,25 +87,25 @@ pub(crate) fn forget(mark: &ChildMark) {
     });
 }
 
-fn tree() -> MutexGuard<'static, ProcessTree> {
+fn lock_tree() -> MutexGuard<'static, ProcessTree> {
     static TREE: LazyLock<Mutex<ProcessTree>> = LazyLock::new(Mutex::default);
     lock(&TREE)
 }
 
 impl ProcessTree {
-    fn look(&mut self) {
+    fn update(&mut self) {
         let all = all_processes();
         let Some(us) = all.get(&std::process::id()).copied() else {
             return;
         };
-        let children = by_parent(&all);
+        let children = group_by_parent(&all);
         for (pid, (mark, _)) in self.servers.clone() {
-            self.enter_below(pid, &BTreeSet::from([mark]), &children);
+            self.add_descendants(pid, &BTreeSet::from([mark]), &children);
         }
         for process in children.get(&us.pid).into_iter().flatten() {
             // A process that the gateway starts for itself stays in its group; a server leads another.
             if !self.servers.contains_key(&process.pid) && process.group != us.group {
-                self.adopt(*process, &children);
+                self.add_orphan(*process, &children);
             }
         }
         self.others.retain(|(pid, started), _| {
@@ -115,16 +115,16 @@ impl ProcessTree {
     }
 
     /// Enters a process that was left to us, with all below it.
-    fn adopt(&mut self, process: ProcessEntry, children: &HashMap<u32, Vec<ProcessEntry>>) {
-        let from = self.origins(process);
+    fn add_orphan(&mut self, process: ProcessEntry, children: &HashMap<u32, Vec<ProcessEntry>>) {
+        let from = self.possible_servers(process);
         self.others.insert(process.key(), from.clone());
-        self.enter_below(process.pid, &from, children);
+        self.add_descendants(process.pid, &from, children);
         if process.has_ended {
             process.reap();
         }
     }
 
-    fn enter_below(
+    fn add_descendants(
         &mut self,
         pid: u32,
         from: &BTreeSet<ChildMark>,
@@ -132,16 +132,16 @@ impl ProcessTree {
     ) {
         for process in below.get(&pid).into_iter().flatten() {
             self.others.insert(process.key(), from.clone());
-            self.enter_below(process.pid, from, below);
+            self.add_descendants(process.pid, from, below);
         }
     }
 
     /// Returns the servers that a process which was left to us may have come from.
-    fn origins(&self, process: ProcessEntry) -> BTreeSet<ChildMark> {
+    fn possible_servers(&self, process: ProcessEntry) -> BTreeSet<ChildMark> {
         if let Some(known) = self.others.get(&process.key()) {
             return known.clone();
         }
-        if let Some(mark) = ChildMark::of(process.pid).filter(ChildMark::is_own) {
+        if let Some(mark) = ChildMark::read_from_process(process.pid).filter(ChildMark::is_own) {
             return BTreeSet::from([mark]);
         }
         let before = self
@@ -151,7 +151,7 @@ impl ProcessTree {
         before.map(|(mark, _)| mark.clone()).collect()
     }
 
-    fn living(&self, wanted: impl Fn(&BTreeSet<ChildMark>) -> bool) -> Vec<Pid> {
+    fn select_pids(&self, wanted: impl Fn(&BTreeSet<ChildMark>) -> bool) -> Vec<Pid> {
         let wanted = self.others.iter().filter(|(_, from)| wanted(from));
         wanted
             .filter_map(|((pid, _), _)| Pid::from_raw(i32::try_from(*pid).ok()?))
@@ -198,7 +198,7 @@ fn all_processes() -> HashMap<u32, ProcessEntry> {
         .collect()
 }
 
-fn by_parent(all: &HashMap<u32, ProcessEntry>) -> HashMap<u32, Vec<ProcessEntry>> {
+fn group_by_parent(all: &HashMap<u32, ProcessEntry>) -> HashMap<u32, Vec<ProcessEntry>> {
     let mut children: HashMap<u32, Vec<ProcessEntry>> = HashMap::new();
     for process in all.values() {
         children.entry(process.parent).or_default().push(*process);
@@ -257,11 +257,11 @@ mod tests {
             has_ended: false,
         };
         assert_eq!(
-            tree.origins(process(15)),
+            tree.possible_servers(process(15)),
             BTreeSet::from([first.clone()]),
             "the second was not there yet"
         );
-        assert_eq!(tree.origins(process(25)), BTreeSet::from([first, second]));
-        assert_eq!(tree.origins(process(5)), BTreeSet::new(), "none of ours");
+        assert_eq!(tree.possible_servers(process(25)), BTreeSet::from([first, second]));
+        assert_eq!(tree.possible_servers(process(5)), BTreeSet::new(), "none of ours");
     }
 }

@@ -15,7 +15,7 @@ pub fn is_path(command: &str) -> bool {
 }
 
 /// Returns the program that a command without a path launches.
-pub fn on_path(command: &str) -> Option<PathBuf> {
+pub fn find_on_path(command: &str) -> Option<PathBuf> {
     // The folders that the system searches for a process that has no PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     env::split_paths(&folders)
@@ -24,9 +24,9 @@ pub fn on_path(command: &str) -> Option<PathBuf> {
 }
 
 /// Returns the program from a folder that people's shells search but this process does not.
-pub fn elsewhere(command: &str) -> Option<PathBuf> {
+pub fn find_off_path(command: &str) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
-    usual_places(&home)
+    usual_folders(&home)
         .into_iter()
         .map(|folder| folder.join(command))
         .find(|path| is_program(path))
@@ -41,12 +41,12 @@ pub fn is_known_everywhere(program: &Path) -> bool {
 }
 
 /// True for a script that looks for its interpreter on the PATH.
-pub fn looks_on_path(program: &Path) -> bool {
-    interpreter(program).is_some_and(|first| first.ends_with("/env"))
+pub fn uses_env_shebang(program: &Path) -> bool {
+    read_interpreter(program).is_some_and(|first| first.ends_with("/env"))
 }
 
 /// Returns the interpreter that the first line of a script names.
-pub(crate) fn interpreter(script: &Path) -> Option<String> {
+pub(crate) fn read_interpreter(script: &Path) -> Option<String> {
     let mut line = Vec::new();
     // A binary has no lines worth reading to their end.
     BufReader::new(File::open(script).ok()?.take(200))
@@ -60,7 +60,7 @@ pub(crate) fn interpreter(script: &Path) -> Option<String> {
 }
 
 /// Returns the folder of a Node.js that is new enough, among those that version managers keep.
-pub(crate) fn newer_node(needs: u32) -> Option<PathBuf> {
+pub(crate) fn find_newer_node(needs: u32) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     let managed = managed_nodes(&home);
     managed
@@ -73,7 +73,7 @@ pub(crate) fn is_program(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-fn usual_places(home: &Path) -> Vec<PathBuf> {
+fn usual_folders(home: &Path) -> Vec<PathBuf> {
     const IN_HOME: [&str; 12] = [
         ".local/bin",
         ".cargo/bin",
@@ -119,7 +119,7 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
                 .flatten();
             entries.map(move |entry| {
                 (
-                    version(&entry.file_name().to_string_lossy()),
+                    parse_version(&entry.file_name().to_string_lossy()),
                     entry.path().join(inside),
                 )
             })
@@ -132,7 +132,7 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
 }
 
 /// Returns `v22.1.0` as numbers.
-fn version(text: &str) -> Vec<u32> {
+fn parse_version(text: &str) -> Vec<u32> {
     text.trim_start_matches('v')
         .split('.')
         .map_while(|part| part.parse().ok())
@@ -176,7 +176,7 @@ mod tests {
                 vec![9, 1, 0]
             ]
         );
-        assert!(usual_places(home.path())[0].ends_with("v22.10.1/bin"));
+        assert!(usual_folders(home.path())[0].ends_with("v22.10.1/bin"));
     }
 
     #[test]
@@ -184,11 +184,11 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("npx");
         program(&path, "#!/usr/bin/env node\nrun()\n");
-        assert!(looks_on_path(&path) && is_program(&path));
+        assert!(uses_env_shebang(&path) && is_program(&path));
         program(&path, "#!/opt/python3.9 -u\n");
-        assert_eq!(interpreter(&path).as_deref(), Some("/opt/python3.9"));
+        assert_eq!(read_interpreter(&path).as_deref(), Some("/opt/python3.9"));
         program(&path, "\u{7f}ELF");
-        assert_eq!(interpreter(&path), None);
+        assert_eq!(read_interpreter(&path), None);
     }
 
     #[test]

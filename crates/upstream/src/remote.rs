@@ -11,10 +11,10 @@ use reqwest::{Client, Request, Response};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::body::collect;
+use crate::body::read_body_within;
 use crate::error::CallError;
 use crate::oauth::{Challenge, Credentials, Grant, NoToken, RefusedRequest};
-use crate::pause::{AskedWait, Pause};
+use crate::pause::{RequestedWait, Pause};
 
 pub(crate) struct RemoteServer {
     pub(crate) server: ServerName,
@@ -32,21 +32,21 @@ pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
 impl RemoteServer {
     /// Sends a request, unless the server has asked us to wait.
-    pub(crate) async fn execute(&self, request: Request) -> Result<Response, CallError> {
-        if let Some(asked) = self.pause.left(Instant::now()) {
-            return Err(self.held_off(asked, String::new()));
+    pub(crate) async fn send_with_login(&self, request: Request) -> Result<Response, CallError> {
+        if let Some(asked) = self.pause.remaining(Instant::now()) {
+            return Err(self.retry_later_error(asked, String::new()));
         }
-        let response = self.authorized(request).await?;
+        let response = self.send_authorized(request).await?;
         let (status, headers) = (response.status(), response.headers());
-        let Some(asked) = self.pause.learn(Instant::now(), status, headers) else {
+        let Some(asked) = self.pause.record_retry_after(Instant::now(), status, headers) else {
             return Ok(response);
         };
-        let body = collect(response, self.max_bytes.min(MAX_ERROR_BODY)).await;
-        Err(self.held_off(asked, words_of(&body.unwrap_or_default())))
+        let body = read_body_within(response, self.max_bytes.min(MAX_ERROR_BODY)).await;
+        Err(self.retry_later_error(asked, error_message(&body.unwrap_or_default())))
     }
 
-    fn held_off(&self, AskedWait { status, wait }: AskedWait, said: String) -> CallError {
-        CallError::HeldOff {
+    fn retry_later_error(&self, RequestedWait { status, wait }: RequestedWait, said: String) -> CallError {
+        CallError::RetryLater {
             server: self.server.clone(),
             status: status.as_u16(),
             wait,
@@ -55,40 +55,40 @@ impl RemoteServer {
     }
 
     /// Sends a request with our token, if we have one, and again while another token may help.
-    async fn authorized(&self, request: Request) -> Result<Response, CallError> {
+    async fn send_authorized(&self, request: Request) -> Result<Response, CallError> {
         let Some(credentials) = &self.credentials else {
             return self.send(request, None).await;
         };
         let mut token = credentials
-            .token()
+            .valid_token()
             .await
-            .map_err(|none| self.no_token(none))?;
+            .map_err(|none| self.no_token_error(none))?;
         let mut is_last = false;
         loop {
             let again = request.try_clone().expect("its body is held in memory");
             let response = self.send(again, token.as_deref()).await?;
-            let Some(away) = refused_request(&response) else {
+            let Some(away) = to_refused_request(&response) else {
                 return Ok(response);
             };
             if let Some(token) = token.as_ref().filter(|_| is_last) {
-                return Err(self.no_token(credentials.give_up(token, away).await));
+                return Err(self.no_token_error(credentials.final_refusal(token, away).await));
             }
-            let replacement = credentials.instead_of(token, away).await;
-            let replacement = replacement.map_err(|none| self.no_token(none))?;
+            let replacement = credentials.replacement_for(token, away).await;
+            let replacement = replacement.map_err(|none| self.no_token_error(none))?;
             (token, is_last) = (Some(replacement.grant), replacement.is_last);
         }
     }
 
     /// Sends a request whose answer does not matter, such as a goodbye, with the token as it is.
-    pub(crate) async fn mention(&self, request: Request) {
+    pub(crate) async fn send_and_ignore(&self, request: Request) {
         let token = self
             .credentials
             .as_ref()
-            .and_then(|credentials| credentials.at_hand());
+            .and_then(|credentials| credentials.current_token());
         let _unheard = self.send(request, token.as_deref()).await;
     }
 
-    pub(crate) fn lost(&self, reason: impl Into<String>) -> CallError {
+    pub(crate) fn lost_error(&self, reason: impl Into<String>) -> CallError {
         CallError::lost(&self.server, reason)
     }
 
@@ -97,27 +97,27 @@ impl RemoteServer {
         mut request: Request,
         token: Option<&Grant>,
     ) -> Result<Response, CallError> {
-        if let Some(header) = token.and_then(Grant::header) {
+        if let Some(header) = token.and_then(Grant::authorization_header) {
             request.headers_mut().insert(AUTHORIZATION, header);
         }
         self.client
             .execute(request)
             .await
-            .map_err(|error| self.lost(kitbag_fetch::cause(error)))
+            .map_err(|error| self.lost_error(kitbag_fetch::describe_error(error)))
     }
 
-    fn no_token(&self, none: NoToken) -> CallError {
+    fn no_token_error(&self, none: NoToken) -> CallError {
         match none {
             NoToken::Person(needed) => CallError::Login(needed),
-            NoToken::Passing { reason } => {
-                self.lost(format!("our login could not be renewed: {reason}"))
+            NoToken::Transient { reason } => {
+                self.lost_error(format!("our login could not be renewed: {reason}"))
             }
         }
     }
 }
 
 /// Returns the message of an error, or the whole text of a body that is none.
-fn words_of(body: &[u8]) -> String {
+fn error_message(body: &[u8]) -> String {
     match Message::parse(body) {
         Ok(Message::Response(response)) => {
             let error = response.outcome.err();
@@ -129,11 +129,11 @@ fn words_of(body: &[u8]) -> String {
 
 /// Returns the refusal if a token could change the answer. A server that asks for a password, or
 /// forbids something to every caller, is not asked again.
-fn refused_request(response: &Response) -> Option<RefusedRequest> {
+fn to_refused_request(response: &Response) -> Option<RefusedRequest> {
     let (status, headers) = (response.status(), response.headers());
     let challenge = match status {
         StatusCode::UNAUTHORIZED => challenge_or_none(headers)?,
-        StatusCode::FORBIDDEN => Challenge::read(headers).filter(Challenge::wants_more_scopes)?,
+        StatusCode::FORBIDDEN => Challenge::from_headers(headers).filter(Challenge::wants_more_scopes)?,
         _ => return None,
     };
     Some(RefusedRequest { status, challenge })
@@ -142,7 +142,7 @@ fn refused_request(response: &Response) -> Option<RefusedRequest> {
 /// Returns the challenge, or an empty one for a server that sends none.
 fn challenge_or_none(headers: &HeaderMap) -> Option<Challenge> {
     match headers.contains_key(WWW_AUTHENTICATE) {
-        true => Challenge::read(headers),
+        true => Challenge::from_headers(headers),
         false => Some(Challenge::default()),
     }
 }

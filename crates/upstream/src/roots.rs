@@ -54,7 +54,7 @@ impl Roots {
     }
 
     /// Returns the answer to a server that asks while no call of the only client runs.
-    pub(crate) fn between_calls(&self, users: &ConnectionUsers) -> Result<Raw, ErrorObject> {
+    pub(crate) fn answer_between_calls(&self, users: &ConnectionUsers) -> Result<Raw, ErrorObject> {
         self.wanted.store(true, Ordering::Relaxed);
         if matches!(users, ConnectionUsers::Party(_) | ConnectionUsers::Several) {
             let why =
@@ -71,19 +71,19 @@ impl Roots {
     }
 
     /// Takes the answer of a client in, or that it declined.
-    pub(crate) fn answered(&self, answer: Option<Raw>) {
+    pub(crate) fn set_answer(&self, answer: Option<Raw>) {
         *lock(&self.stage) = RootsStage::Settled(answer);
         self.settled.notify_waiters();
     }
 
     /// Takes note that the roots of the only client have changed.
-    pub(crate) fn changed(&self) {
+    pub(crate) fn mark_changed(&self) {
         if self.wanted.load(Ordering::Relaxed) {
             *lock(&self.stage) = RootsStage::Owed;
         }
     }
 
-    pub(crate) fn wait(&self) -> Option<RootsWait> {
+    pub(crate) fn required_wait(&self) -> Option<RootsWait> {
         match &*lock(&self.stage) {
             RootsStage::Owed => Some(RootsWait::Tell),
             RootsStage::Unasked if self.wanted.load(Ordering::Relaxed) => Some(RootsWait::Only),
@@ -93,15 +93,15 @@ impl Roots {
 
     /// Returns when the server has the roots, or does not ask for them. While the client is being
     /// asked, that may take as long as a person takes.
-    pub(crate) async fn settle(&self, is_asking: impl Fn() -> bool) {
+    pub(crate) async fn wait_until_settled(&self, is_asking: impl Fn() -> bool) {
         loop {
             let mut settled = std::pin::pin!(self.settled.notified());
             settled.as_mut().enable();
-            if self.wait().is_none() {
+            if self.required_wait().is_none() {
                 return;
             }
             if tokio::time::timeout(ROOTS_TIMEOUT, settled).await.is_err() && !is_asking() {
-                return self.answered(None);
+                return self.set_answer(None);
             }
         }
     }

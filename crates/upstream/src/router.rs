@@ -131,9 +131,9 @@ impl Router {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(crate) fn expect(&self, id: i64, pending: Pending) {
+    pub(crate) fn register_request(&self, id: i64, pending: Pending) {
         if let Some(identity) = &pending.identity {
-            lock(&self.users).note(identity);
+            lock(&self.users).add(identity);
         }
         lock(&self.pending).insert(id, pending);
     }
@@ -148,12 +148,12 @@ impl Router {
     }
 
     pub(crate) fn was_used(&self) -> bool {
-        *self.users() != ConnectionUsers::None
+        *self.lock_users() != ConnectionUsers::None
     }
 
     /// True if no other client has ever used the connection.
     pub(crate) fn is_only(&self, client: &ClientIdentity) -> bool {
-        self.users().is_only(client)
+        self.lock_users().is_only(client)
     }
 
     /// True while the server asks the client behind this request something.
@@ -170,7 +170,7 @@ impl Router {
         pending.values().filter(|request| !request.standing).count()
     }
 
-    pub(crate) fn fail(&self, id: i64, error: CallError) {
+    pub(crate) fn fail_request(&self, id: i64, error: CallError) {
         if let Some(pending) = lock(&self.pending).remove(&id) {
             let _ = pending.reporter.done.send(Err(error));
         }
@@ -178,7 +178,7 @@ impl Router {
 
     /// Returns the request that is answered by a message of which we have only the beginning. The id
     /// may come after the result; then it must be the only request there is.
-    pub(crate) fn addressee(&self, beginning: &[u8]) -> Option<i64> {
+    pub(crate) fn find_request(&self, beginning: &[u8]) -> Option<i64> {
         let pending = lock(&self.pending);
         let id = leading_id(beginning).filter(|id| pending.contains_key(id));
         id.or_else(|| only_call(&pending))
@@ -199,13 +199,13 @@ impl Router {
         outlet: &ReplySender,
     ) {
         match message {
-            Message::Response(response) => self.answered(response),
-            Message::Notification(notification) => self.notified(notification, related).await,
-            Message::Request(request) => self.asked(request, related, outlet),
+            Message::Response(response) => self.handle_response(response),
+            Message::Notification(notification) => self.handle_notification(notification, related).await,
+            Message::Request(request) => self.handle_request(request, related, outlet),
         }
     }
 
-    fn answered(&self, response: Response) {
+    fn handle_response(&self, response: Response) {
         let Some(id) = response.id.as_ref().and_then(own_id) else {
             return;
         };
@@ -222,51 +222,51 @@ impl Router {
         let _ = pending.reporter.done.send(outcome);
     }
 
-    async fn notified(&self, notification: Notification, related: Option<i64>) {
+    async fn handle_notification(&self, notification: Notification, related: Option<i64>) {
         match notification.method.as_str() {
-            method::PROGRESS => self.progressed(&notification),
-            method::CANCELLED => self.withdrawn(&notification),
+            method::PROGRESS => self.forward_progress(&notification),
+            method::CANCELLED => self.cancel_question(&notification),
             method::TOOLS_CHANGED => self.announce(NoticeKind::ToolsChanged).await,
             method::PROMPTS_CHANGED => self.announce(NoticeKind::PromptsChanged).await,
             method::RESOURCES_CHANGED => self.announce(NoticeKind::ResourcesChanged).await,
             method::RESOURCE_UPDATED => {
-                if let Some(params) = updated(&notification) {
+                if let Some(params) = update_params(&notification) {
                     self.announce(NoticeKind::ResourceUpdated(params)).await;
                 }
             }
             method::SUBSCRIPTION_ACKNOWLEDGED => {
-                let related = subscription(&notification).or(related);
-                self.mentioned(notification, related);
+                let related = subscription_id(&notification).or(related);
+                self.forward_notification(notification, related);
             }
-            _ => self.mentioned(notification, related),
+            _ => self.forward_notification(notification, related),
         }
     }
 
     async fn announce(&self, kind: NoticeKind) {
         // At once: a call that is read after this must not pass by the lists of before.
         if let Some(list) = kind.approved_list() {
-            self.ages.doubt(list);
+            self.ages.mark_doubtful(list);
         }
         let server = self.server.clone();
         let _ = self.notices.send(Notice { server, kind }).await;
     }
 
-    fn progressed(&self, notification: &Notification) {
-        if let Some((id, mut params)) = progress(notification)
+    fn forward_progress(&self, notification: &Notification) {
+        if let Some((id, mut params)) = parse_progress(notification)
             && let Some(request) = lock(&self.pending).get(&id)
             && let Some(token) = &request.progress_token
         {
             self.call_events.fetch_add(1, Ordering::Relaxed);
             params.set(meta::PROGRESS_TOKEN, token.clone());
-            request.reporter.tell(CallEvent::Progress(params.to_raw()));
+            request.reporter.send_event(CallEvent::Progress(params.to_raw()));
         }
     }
 
     /// Hands a log line, or a notification that we do not know, to the request it came with.
-    fn mentioned(&self, notification: Notification, related: Option<i64>) {
+    fn forward_notification(&self, notification: Notification, related: Option<i64>) {
         let event = match (notification.method.as_str(), notification.params) {
             (method::LOG, Some(params)) => {
-                self.log.message(&params);
+                self.log.log_notification(&params);
                 CallEvent::Log(params)
             }
             (method::LOG, None) => return,
@@ -276,18 +276,18 @@ impl Router {
             },
         };
         let pending = lock(&self.pending);
-        let about = related.or_else(|| self.users().addressee(&pending));
+        let about = related.or_else(|| self.lock_users().infer_request(&pending));
         if let Some(request) = about.and_then(|id| pending.get(&id)) {
-            request.reporter.tell(event);
+            request.reporter.send_event(event);
         }
     }
 
-    fn users(&self) -> MutexGuard<'_, ConnectionUsers> {
+    fn lock_users(&self) -> MutexGuard<'_, ConnectionUsers> {
         lock(&self.users)
     }
 
-    fn withdrawn(&self, notification: &Notification) {
-        if let Ok(params) = notification.object()
+    fn cancel_question(&self, notification: &Notification) {
+        if let Ok(params) = notification.open_params()
             && let Some(id) = params.read::<RequestId>("requestId")
             && let Some(token) = lock(&self.asked).remove(&id)
         {
@@ -295,7 +295,7 @@ impl Router {
         }
     }
 
-    fn asked(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &ReplySender) {
+    fn handle_request(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &ReplySender) {
         let answer = match request.method.as_str() {
             method::PING => Ok(raw(&RawObject::new())),
             method::LIST_ROOTS | method::CREATE_MESSAGE | method::ELICIT => {
@@ -316,14 +316,14 @@ impl Router {
         let withdrawn = CancellationToken::new();
         let about_roots = request.method == method::LIST_ROOTS;
         let id = request.id;
-        match self.offer(request.method, request.params, related, &withdrawn) {
+        match self.put_question(request.method, request.params, related, &withdrawn) {
             Some(answer) => {
                 lock(&self.asked).insert(id.clone(), withdrawn);
                 let (router, outlet) = (self.clone(), outlet.clone());
                 tokio::spawn(async move {
                     if let Ok(outcome) = answer.await {
                         router
-                            .client_answered(id, outcome, about_roots, &outlet)
+                            .finish_question(id, outcome, about_roots, &outlet)
                             .await;
                     }
                 });
@@ -340,14 +340,14 @@ impl Router {
 
     /// Answers a question that cannot be put to a client.
     fn answer_for_client(&self, about_roots: bool) -> Result<Raw, ErrorObject> {
-        let users = self.users().clone();
+        let users = self.lock_users().clone();
         match about_roots {
-            true => self.roots.between_calls(&users),
+            true => self.roots.answer_between_calls(&users),
             false => Err(no_client_to_ask(&users)),
         }
     }
 
-    async fn client_answered(
+    async fn finish_question(
         &self,
         id: RequestId,
         outcome: Result<Raw, ErrorObject>,
@@ -364,12 +364,12 @@ impl Router {
             .await;
         // After the answer, because calls that wait for the roots go out right behind it.
         if let Some(roots) = roots {
-            self.roots.answered(roots);
+            self.roots.set_answer(roots);
         }
     }
 
     /// Puts a question to the client it concerns, if there is no doubt which that is.
-    fn offer(
+    fn put_question(
         &self,
         method: String,
         params: Option<Raw>,
@@ -379,18 +379,18 @@ impl Router {
         let pending = lock(&self.pending);
         // A request of our own has no client that could be asked.
         let related = related.filter(|id| !pending.get(id).is_some_and(Pending::is_our_own));
-        let about = related.or_else(|| self.users().addressee(&pending));
+        let about = related.or_else(|| self.lock_users().infer_request(&pending));
         let reporter = &pending.get(&about?)?.reporter;
         let (ask, answer) = ClientQuestion::new(method, params, &reporter.asks, withdrawn.clone());
-        reporter.tell(CallEvent::Ask(ask)).then_some(answer)
+        reporter.send_event(CallEvent::Ask(ask)).then_some(answer)
     }
 }
 
 /// Returns the params of an update without the number of our own subscription, which means nothing
 /// to a client.
-fn updated(notification: &Notification) -> Option<Raw> {
-    let mut params = notification.object().ok()?;
-    if let Some(mut meta) = params.object("_meta") {
+fn update_params(notification: &Notification) -> Option<Raw> {
+    let mut params = notification.open_params().ok()?;
+    if let Some(mut meta) = params.get_object("_meta") {
         meta.remove(meta::SUBSCRIPTION_ID);
         if meta.is_empty() {
             params.remove("_meta");
@@ -402,8 +402,8 @@ fn updated(notification: &Notification) -> Option<Raw> {
 }
 
 /// Returns the request that a progress notification is about, and its params.
-fn progress(notification: &Notification) -> Option<(i64, RawObject)> {
-    let params = notification.object().ok()?;
+fn parse_progress(notification: &Notification) -> Option<(i64, RawObject)> {
+    let params = notification.open_params().ok()?;
     let token = params.read::<RequestId>(meta::PROGRESS_TOKEN)?;
     Some((own_id(&token)?, params))
 }
@@ -415,8 +415,8 @@ fn only_call(pending: &HashMap<i64, Pending>) -> Option<i64> {
     calls.next().is_none().then_some(*id)
 }
 
-fn subscription(notification: &Notification) -> Option<i64> {
-    let meta = notification.object().ok()?.object("_meta")?;
+fn subscription_id(notification: &Notification) -> Option<i64> {
+    let meta = notification.open_params().ok()?.get_object("_meta")?;
     own_id(&meta.read(meta::SUBSCRIPTION_ID)?)
 }
 

@@ -22,7 +22,7 @@ const MAX_REPLIES: usize = 1 << 20;
 /// Room for several requests as long as clients may send them.
 const MAX_REQUESTS: usize = 64 << 20;
 /// A short message costs this much memory beyond its bytes; it bounds their number as well.
-const EACH: usize = 256;
+const MESSAGE_OVERHEAD: usize = 256;
 /// A server asks and then waits for the answer, so one that leaves answers unread for this long is
 /// stuck.
 const REPLIES_TIMEOUT: Duration = Duration::from_secs(10);
@@ -70,7 +70,7 @@ struct QueuedLine {
 }
 
 impl SendQueue {
-    pub(crate) fn queue() -> (Self, QueuedMessages) {
+    pub(crate) fn new_pair() -> (Self, QueuedMessages) {
         Self::with_timeouts(REPLIES_TIMEOUT, REQUESTS_TIMEOUT)
     }
 
@@ -86,9 +86,9 @@ impl SendQueue {
     }
 
     /// Queues a request or notification.
-    pub(crate) fn request(&self, message: &Message) -> Result<(), QueueFull> {
+    pub(crate) fn push_message(&self, message: &Message) -> Result<(), QueueFull> {
         let text = message.to_line();
-        let weight = weight(text.len());
+        let weight = memory_size(text.len());
         let mut lines = lock(&self.0.lines);
         if lines.requests > 0 && lines.requests + weight > MAX_REQUESTS {
             let moved = lines.moved.map(|moved| moved.elapsed());
@@ -100,7 +100,7 @@ impl SendQueue {
             });
         }
         lines.requests += weight;
-        lines.put(QueuedLine {
+        lines.push(QueuedLine {
             text,
             is_reply: false,
         });
@@ -111,10 +111,10 @@ impl SendQueue {
 
     /// Queues an answer to a request of the server. The task that reads from the server waits for
     /// [`room`](Self::room) before it takes the next request.
-    pub(crate) fn reply(&self, message: &Message) {
+    pub(crate) fn push_reply(&self, message: &Message) {
         let text = message.to_line();
-        self.0.replies.add(weight(text.len()));
-        lock(&self.0.lines).put(QueuedLine {
+        self.0.replies.add(memory_size(text.len()));
+        lock(&self.0.lines).push(QueuedLine {
             text,
             is_reply: true,
         });
@@ -122,8 +122,8 @@ impl SendQueue {
     }
 
     /// Returns when few answers wait for the server, or when it has been given up.
-    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
-        let room = self.0.replies.room().await;
+    pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
+        let room = self.0.replies.wait_for_room().await;
         if room.is_err() {
             self.0.stuck.cancel();
         }
@@ -131,7 +131,7 @@ impl SendQueue {
     }
 
     /// Returns when the server has been given up.
-    pub(crate) async fn stuck(&self) {
+    pub(crate) async fn wait_until_stuck(&self) {
         self.0.stuck.cancelled().await;
     }
 
@@ -144,9 +144,9 @@ impl QueuedMessages {
     /// Returns the next message as text, without the line break.
     pub(crate) async fn next(&mut self) -> Vec<u8> {
         loop {
-            if let Some(line) = lock(&self.0.lines).take() {
+            if let Some(line) = lock(&self.0.lines).pop() {
                 if line.is_reply {
-                    self.0.replies.remove(weight(line.text.len()));
+                    self.0.replies.remove(memory_size(line.text.len()));
                 }
                 return line.text;
             }
@@ -160,18 +160,18 @@ impl QueuedMessages {
 }
 
 impl QueuedLines {
-    fn put(&mut self, line: QueuedLine) {
+    fn push(&mut self, line: QueuedLine) {
         if self.waiting.is_empty() {
             self.moved = Some(Instant::now());
         }
         self.waiting.push_back(line);
     }
 
-    fn take(&mut self) -> Option<QueuedLine> {
+    fn pop(&mut self) -> Option<QueuedLine> {
         let line = self.waiting.pop_front()?;
         self.moved = Some(Instant::now());
         if !line.is_reply {
-            self.requests -= weight(line.text.len());
+            self.requests -= memory_size(line.text.len());
         }
         Some(line)
     }
@@ -208,12 +208,12 @@ impl ReplyBacklog {
         self.less.notify_waiters();
     }
 
-    pub(crate) async fn room(&self) -> Result<(), StuckServer> {
-        let room = tokio::time::timeout(self.timeout, self.shrunk()).await;
+    pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
+        let room = tokio::time::timeout(self.timeout, self.wait_until_short()).await;
         room.map_err(|_| StuckServer)
     }
 
-    async fn shrunk(&self) {
+    async fn wait_until_short(&self) {
         loop {
             let mut less = std::pin::pin!(self.less.notified());
             // Registered before the look at the bytes, so that no notification is missed in between.
@@ -226,8 +226,8 @@ impl ReplyBacklog {
     }
 }
 
-pub(crate) fn weight(bytes: usize) -> usize {
-    bytes + EACH
+pub(crate) fn memory_size(bytes: usize) -> usize {
+    bytes + MESSAGE_OVERHEAD
 }
 
 #[cfg(test)]
@@ -248,11 +248,11 @@ mod tests {
     async fn requests_beyond_the_limit_are_refused_until_some_are_taken() {
         let (outgoing, mut waiting) = SendQueue::with_timeouts(LONG, LONG);
         let long = message(MAX_REQUESTS / 2);
-        assert_eq!(outgoing.request(&long), Ok(()));
-        assert!(outgoing.request(&long).is_err());
-        assert_eq!(outgoing.request(&message(10)), Ok(()), "a short one fits");
+        assert_eq!(outgoing.push_message(&long), Ok(()));
+        assert!(outgoing.push_message(&long).is_err());
+        assert_eq!(outgoing.push_message(&message(10)), Ok(()), "a short one fits");
         waiting.next().await;
-        assert_eq!(outgoing.request(&long), Ok(()));
+        assert_eq!(outgoing.push_message(&long), Ok(()));
         assert!(!outgoing.is_stuck());
     }
 
@@ -261,23 +261,23 @@ mod tests {
         let (outgoing, _waiting) = SendQueue::with_timeouts(LONG, Duration::ZERO);
         let long = message(MAX_REQUESTS + 1);
         assert_eq!(
-            outgoing.request(&long),
+            outgoing.push_message(&long),
             Ok(()),
             "one fits however long it is"
         );
-        assert!(outgoing.request(&message(1)).is_err());
-        outgoing.stuck().await;
+        assert!(outgoing.push_message(&message(1)).is_err());
+        outgoing.wait_until_stuck().await;
     }
 
     #[tokio::test]
     async fn a_server_that_takes_no_answers_is_given_up_and_one_that_is_slow_is_not() {
         let (outgoing, mut waiting) = SendQueue::with_timeouts(LONG, LONG);
-        outgoing.reply(&message(MAX_REPLIES));
-        let (room, _taken) = tokio::join!(outgoing.room(), waiting.next());
+        outgoing.push_reply(&message(MAX_REPLIES));
+        let (room, _taken) = tokio::join!(outgoing.wait_for_room(), waiting.next());
         assert_eq!(room, Ok(()));
         let (outgoing, _waiting) = SendQueue::with_timeouts(SHORT, LONG);
-        outgoing.reply(&message(MAX_REPLIES));
-        assert_eq!(outgoing.room().await, Err(StuckServer));
+        outgoing.push_reply(&message(MAX_REPLIES));
+        assert_eq!(outgoing.wait_for_room().await, Err(StuckServer));
         assert!(outgoing.is_stuck());
     }
 }

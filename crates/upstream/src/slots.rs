@@ -99,8 +99,8 @@ impl CallSlots {
     }
 
     /// Takes a slot, after a wait if none is free.
-    pub(crate) async fn take(&self, caller: &ClientIdentity) -> Result<CallSlot, NoSlot> {
-        let (number, slot) = self.shared.enter(caller)?;
+    pub(crate) async fn acquire(&self, caller: &ClientIdentity) -> Result<CallSlot, NoSlot> {
+        let (number, slot) = self.shared.enqueue(caller)?;
         let _waiting = WaitTicket {
             shared: &self.shared,
             number,
@@ -112,14 +112,14 @@ impl CallSlots {
     /// A call that comes meanwhile gets no slot.
     pub(crate) async fn close(&self, patience: Duration) {
         lock(&self.shared.book).closing = true;
-        let _ = tokio::time::timeout(patience, self.shared.emptied()).await;
+        let _ = tokio::time::timeout(patience, self.shared.wait_until_empty()).await;
         lock(&self.shared.book).queue.clear();
     }
 }
 
 impl SlotState {
     /// Enters a caller into the queue, from which it is called at once if a slot is free.
-    fn enter(
+    fn enqueue(
         self: &Arc<Self>,
         caller: &ClientIdentity,
     ) -> Result<(u64, oneshot::Receiver<CallSlot>), NoSlot> {
@@ -129,10 +129,10 @@ impl SlotState {
             return Err(NoSlot::Closed);
         }
         let number = book.append(caller, sender);
-        self.call_up(&mut book);
-        match self.refusal(&book, caller, number) {
+        self.assign_slots(&mut book);
+        match self.find_refusal(&book, caller, number) {
             Some(full) => {
-                book.leave(number);
+                book.remove_waiting(number);
                 Err(full)
             }
             None => Ok((number, slot)),
@@ -140,7 +140,7 @@ impl SlotState {
     }
 
     /// Returns the reason why the call that came last cannot wait, if it has to wait and cannot.
-    fn refusal(&self, book: &SlotBook, caller: &ClientIdentity, number: u64) -> Option<NoSlot> {
+    fn find_refusal(&self, book: &SlotBook, caller: &ClientIdentity, number: u64) -> Option<NoSlot> {
         book.position(number)?;
         let calls = book.callers.get(&caller.account)?;
         if book.queue.len() > self.most_queued {
@@ -150,7 +150,7 @@ impl SlotState {
                 own: false,
             });
         }
-        (calls.waiting > self.share(caller)).then_some(NoSlot::Full {
+        (calls.waiting > self.queue_share(caller)).then_some(NoSlot::Full {
             running: calls.running,
             queued: calls.waiting - 1,
             own: true,
@@ -158,7 +158,7 @@ impl SlotState {
     }
 
     /// Returns how many calls of one caller may wait.
-    fn share(&self, caller: &ClientIdentity) -> usize {
+    fn queue_share(&self, caller: &ClientIdentity) -> usize {
         match caller.is_owner {
             true => self.most_queued,
             false => self.most_queued - self.most_queued / QUEUE_LEFT_ONE_IN,
@@ -166,10 +166,10 @@ impl SlotState {
     }
 
     /// Gives free slots to the callers whose turn it is.
-    fn call_up(self: &Arc<Self>, book: &mut SlotBook) {
-        while let Some(at) = self.next(book) {
+    fn assign_slots(self: &Arc<Self>, book: &mut SlotBook) {
+        while let Some(at) = self.next_position(book) {
             let WaitingCaller { caller, slot, .. } = book.queue.remove(at);
-            book.begun(&caller);
+            book.mark_running(&caller);
             let given = slot.send(CallSlot {
                 shared: self.clone(),
                 caller: Some(caller),
@@ -178,13 +178,13 @@ impl SlotState {
             if let Err(mut unwanted) = given
                 && let Some(caller) = unwanted.caller.take()
             {
-                book.ended(&caller);
+                book.mark_ended(&caller);
             }
         }
     }
 
     /// Returns the position in the queue of the caller who is served next, if one may be.
-    fn next(&self, book: &SlotBook) -> Option<usize> {
+    fn next_position(&self, book: &SlotBook) -> Option<usize> {
         let free = self.most.checked_sub(book.running)?;
         if free == 0 {
             return None;
@@ -192,7 +192,7 @@ impl SlotState {
         let queue = book.queue.iter().enumerate();
         let first = queue
             .filter(|(_, waiting)| self.may_run(waiting, book, free))
-            .min_by_key(|(_, waiting)| book.rank(waiting))?;
+            .min_by_key(|(_, waiting)| book.wait_rank(waiting))?;
         Some(first.0)
     }
 
@@ -202,8 +202,8 @@ impl SlotState {
 
     fn release(self: &Arc<Self>, caller: &Arc<str>) {
         let mut book = lock(&self.book);
-        book.ended(caller);
-        self.call_up(&mut book);
+        book.mark_ended(caller);
+        self.assign_slots(&mut book);
         self.notify_if_empty(&book);
     }
 
@@ -213,7 +213,7 @@ impl SlotState {
         }
     }
 
-    async fn emptied(&self) {
+    async fn wait_until_empty(&self) {
         loop {
             let mut emptied = std::pin::pin!(self.empty.notified());
             // Registered before the look at the book, so that no notification is missed in between.
@@ -264,12 +264,12 @@ impl SlotBook {
 
     /// The caller with the fewest running calls is first, then the one who was served longest ago,
     /// then the one who came first.
-    fn rank(&self, waiting: &WaitingCaller) -> (usize, u64, u64) {
+    fn wait_rank(&self, waiting: &WaitingCaller) -> (usize, u64, u64) {
         let calls = self.calls_of(waiting);
         (calls.running, calls.served_last, waiting.number)
     }
 
-    fn begun(&mut self, caller: &Arc<str>) {
+    fn mark_running(&mut self, caller: &Arc<str>) {
         let now = self.tick();
         let calls = self.callers.entry(caller.clone()).or_default();
         calls.waiting -= 1;
@@ -278,7 +278,7 @@ impl SlotBook {
         self.running += 1;
     }
 
-    fn ended(&mut self, caller: &Arc<str>) {
+    fn mark_ended(&mut self, caller: &Arc<str>) {
         self.running -= 1;
         if let Some(calls) = self.callers.get_mut(caller) {
             calls.running -= 1;
@@ -286,7 +286,7 @@ impl SlotBook {
         self.forget_if_gone(caller);
     }
 
-    fn leave(&mut self, number: u64) {
+    fn remove_waiting(&mut self, number: u64) {
         let Some(at) = self.position(number) else {
             return;
         };
@@ -316,7 +316,7 @@ struct WaitTicket<'a> {
 impl Drop for WaitTicket<'_> {
     fn drop(&mut self) {
         let mut book = lock(&self.shared.book);
-        book.leave(self.number);
+        book.remove_waiting(self.number);
         self.shared.notify_if_empty(&book);
     }
 }
@@ -360,7 +360,7 @@ mod tests {
 
     /// As many slots as this caller gets without waiting.
     fn all(slots: &CallSlots, name: &str) -> Vec<CallSlot> {
-        std::iter::from_fn(|| slots.take(&caller(name)).now_or_never()?.ok()).collect()
+        std::iter::from_fn(|| slots.acquire(&caller(name)).now_or_never()?.ok()).collect()
     }
 
     #[tokio::test]
@@ -369,7 +369,7 @@ mod tests {
             let slots = slots(most, 100);
             let low = all(&slots, "low");
             assert_eq!(low.len(), for_one, "of {most}");
-            let high = slots.take(&caller("high")).now_or_never();
+            let high = slots.acquire(&caller("high")).now_or_never();
             assert_eq!(high.is_some(), most > 1, "of {most}");
         }
     }
@@ -384,11 +384,11 @@ mod tests {
         let slots = slots(1, 100);
         let mut running = all(&slots, "low");
         let (low, high) = (caller("low"), caller("high"));
-        let mut crowd: Vec<_> = (0..10).map(|_| Box::pin(slots.take(&low))).collect();
+        let mut crowd: Vec<_> = (0..10).map(|_| Box::pin(slots.acquire(&low))).collect();
         for waiting in &mut crowd {
             assert!(waiting.now_or_never().is_none());
         }
-        let mut late = Box::pin(slots.take(&high));
+        let mut late = Box::pin(slots.acquire(&high));
         assert!((&mut late).now_or_never().is_none());
         running.clear();
         assert!(
@@ -402,7 +402,7 @@ mod tests {
         let slots = slots(1, 8);
         let _running = all(&slots, "low");
         let (low, high) = (caller("low"), caller("high"));
-        let mut crowd: Vec<_> = (0..7).map(|_| Box::pin(slots.take(&low))).collect();
+        let mut crowd: Vec<_> = (0..7).map(|_| Box::pin(slots.acquire(&low))).collect();
         let told: Vec<_> = crowd
             .iter_mut()
             .map(|it| it.now_or_never().map(|it| it.map(drop)))
@@ -415,7 +415,7 @@ mod tests {
         assert_eq!(told[..6], [const { None }; 6]);
         assert_eq!(told[6], Some(Err(full)));
         assert!(
-            slots.take(&high).now_or_never().is_none(),
+            slots.acquire(&high).now_or_never().is_none(),
             "another one still may wait"
         );
     }
@@ -425,7 +425,7 @@ mod tests {
         let slots = slots(1, 2);
         let running = all(&slots, "low");
         for _ in 0..10 {
-            assert!(slots.take(&caller("high")).now_or_never().is_none());
+            assert!(slots.acquire(&caller("high")).now_or_never().is_none());
         }
         drop(running);
         assert_eq!(all(&slots, "high").len(), 1);
@@ -437,11 +437,11 @@ mod tests {
         let slots = slots(1, 2);
         let running = all(&slots, "low");
         let high = caller("high");
-        let mut waiting = Box::pin(slots.take(&high));
+        let mut waiting = Box::pin(slots.acquire(&high));
         assert!((&mut waiting).now_or_never().is_none());
         let mut closing = Box::pin(slots.close(Duration::from_secs(60)));
         assert!((&mut closing).now_or_never().is_none());
-        assert_eq!(slots.take(&high).await.map(drop), Err(NoSlot::Closed));
+        assert_eq!(slots.acquire(&high).await.map(drop), Err(NoSlot::Closed));
         drop(running);
         drop(waiting.await.unwrap());
         closing.await;

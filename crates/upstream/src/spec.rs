@@ -104,10 +104,10 @@ impl ServerSpec {
     }
 
     fn endpoint_fingerprint(&self, endpoint: &RemoteEndpoint<Template>) -> String {
-        let headers = sources(&endpoint.headers);
+        let headers = source_pairs(&endpoint.headers);
         let client = self.oauth.client_id.as_deref().unwrap_or_default();
         let kind = endpoint.transport.as_str();
-        format!("{kind} {} {headers:?}{client}", encoded(&endpoint.url))
+        format!("{kind} {} {headers:?}{client}", encode_url(&endpoint.url))
     }
 
     /// Returns the variables without which it cannot be reached.
@@ -150,11 +150,11 @@ impl ServerSpec {
     /// Returns the package or script that a runner such as `npx` runs. Of all arguments
     /// this is the one that never is a secret.
     pub fn package(&self) -> Option<&str> {
-        self.launch().and_then(package)
+        self.launch().and_then(find_package)
     }
 }
 
-fn package(launch: &Launch<Template>) -> Option<&str> {
+fn find_package(launch: &Launch<Template>) -> Option<&str> {
     const RUNNERS: [&str; 8] = [
         "npx", "bunx", "pnpx", "uvx", "node", "bun", "python", "python3",
     ];
@@ -169,11 +169,11 @@ fn package(launch: &Launch<Template>) -> Option<&str> {
 fn launch_fingerprint(launch: &Launch<Template>) -> String {
     let command = launch.command.source();
     let args: Vec<_> = launch.args.iter().map(Template::source).collect();
-    let env = sources(&launch.env);
+    let env = source_pairs(&launch.env);
     format!("stdio {command:?} {args:?} {env:?} {:?}", launch.cwd)
 }
 
-fn sources(values: &[(String, Template)]) -> Vec<(&str, &str)> {
+fn source_pairs(values: &[(String, Template)]) -> Vec<(&str, &str)> {
     values
         .iter()
         .map(|(name, value)| (name.as_str(), value.source()))
@@ -181,7 +181,7 @@ fn sources(values: &[(String, Template)]) -> Vec<(&str, &str)> {
 }
 
 /// Returns the address as a URL spells it, with the braces of its variables encoded.
-fn encoded(url: &Template) -> Cow<'_, str> {
+fn encode_url(url: &Template) -> Cow<'_, str> {
     Url::parse(url.source()).map_or(Cow::Borrowed(url.source()), |url| {
         Cow::Owned(url.to_string())
     })

@@ -13,7 +13,7 @@ use sse_stream::{Sse, SseByteStream};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use crate::body::{SinceEvent, limited};
+use crate::body::{BytesSinceEvent, limit_stream};
 use crate::error::{CallError, StartError};
 use crate::handshake::start_error;
 use crate::link::{PipeLink, ReplySender};
@@ -30,21 +30,21 @@ pub(crate) async fn connect(
     router: &Arc<Router>,
 ) -> Result<PipeLink, StartError> {
     let response = open_stream(&remote).await?;
-    let (bytes, since_event) = limited(response, remote.max_bytes);
+    let (bytes, since_event) = limit_stream(response, remote.max_bytes);
     let mut events = SseByteStream::new(bytes);
-    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, endpoint(&remote.url, &mut events))
+    let post_to = tokio::time::timeout(ENDPOINT_TIMEOUT, read_endpoint(&remote.url, &mut events))
         .await
         .unwrap_or_else(|_| Err("no `endpoint` event arrived".to_owned()))
-        .map_err(|reason| unreachable(&remote, reason))?;
+        .map_err(|reason| unreachable_error(&remote, reason))?;
     let (pipe, queue) = PipeLink::new();
-    let writer = tokio::spawn(write(remote, post_to, queue, router.clone()));
+    let writer = tokio::spawn(post_queued(remote, post_to, queue, router.clone()));
     let reader = EventReader {
         events,
         since_event,
         pipe: pipe.clone(),
         router: router.clone(),
     };
-    tokio::spawn(reader.run(writer));
+    tokio::spawn(reader.run_until_closed(writer));
     Ok(pipe)
 }
 
@@ -55,7 +55,7 @@ async fn open_stream(remote: &RemoteServer) -> Result<Response, StartError> {
         .headers_mut()
         .insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
     let response = remote
-        .execute(request)
+        .send_with_login(request)
         .await
         .map_err(|error| start_error(&remote.server, error))?;
     match response.status().as_u16() {
@@ -64,11 +64,11 @@ async fn open_stream(remote: &RemoteServer) -> Result<Response, StartError> {
             status,
         }),
         200..=299 => Ok(response),
-        _ => Err(unreachable(remote, format!("HTTP {}", response.status()))),
+        _ => Err(unreachable_error(remote, format!("HTTP {}", response.status()))),
     }
 }
 
-fn unreachable(remote: &RemoteServer, reason: String) -> StartError {
+fn unreachable_error(remote: &RemoteServer, reason: String) -> StartError {
     StartError::Unreachable {
         server: remote.server.clone(),
         reason,
@@ -77,18 +77,18 @@ fn unreachable(remote: &RemoteServer, reason: String) -> StartError {
 
 struct EventReader<S> {
     events: S,
-    since_event: SinceEvent,
+    since_event: BytesSinceEvent,
     pipe: PipeLink,
     router: Arc<Router>,
 }
 
 impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
     /// Reads until the stream ends, the server is given up, or we close the pipe.
-    async fn run(mut self, writer: JoinHandle<()>) {
+    async fn run_until_closed(mut self, writer: JoinHandle<()>) {
         let PipeLink { queue, closed } = self.pipe.clone();
         tokio::select! {
-            () = self.read() => closed.close(if queue.is_stuck() { STUCK } else { "the event stream ended" }),
-            () = queue.stuck() => closed.close(STUCK),
+            () = self.read_events() => closed.close(if queue.is_stuck() { STUCK } else { "the event stream ended" }),
+            () = queue.wait_until_stuck() => closed.close(STUCK),
             () = closed.wait() => {}
         }
         writer.abort();
@@ -96,13 +96,13 @@ impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
         self.router.fail_all(&error);
     }
 
-    async fn read(&mut self) {
+    async fn read_events(&mut self) {
         let outlet = ReplySender::Pipe(self.pipe.queue.clone());
         while let Some(Ok(event)) = self.events.next().await {
             self.since_event.reset();
             if let Some(Ok(message)) = event.data.map(|data| Message::parse(data.as_bytes())) {
                 self.router.deliver(message, None, &outlet).await;
-                if outlet.room().await.is_err() {
+                if outlet.wait_for_room().await.is_err() {
                     return;
                 }
             }
@@ -112,7 +112,7 @@ impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
 
 /// Returns the address that the first event names. It must be on the configured server, or the
 /// server could have our headers sent anywhere.
-async fn endpoint(
+async fn read_endpoint(
     base: &Url,
     events: &mut (impl Stream<Item = Result<Sse, sse_stream::Error>> + Unpin),
 ) -> Result<Url, String> {
@@ -135,21 +135,21 @@ async fn endpoint(
     Err("the event stream ended before it named an endpoint".to_owned())
 }
 
-async fn write(remote: RemoteServer, post_to: Url, mut queue: QueuedMessages, router: Arc<Router>) {
+async fn post_queued(remote: RemoteServer, post_to: Url, mut queue: QueuedMessages, router: Arc<Router>) {
     loop {
         let line = queue.next().await;
-        let error = match remote.execute(post(&remote, &post_to, &line)).await {
+        let error = match remote.send_with_login(post_request(&remote, &post_to, &line)).await {
             Ok(response) if response.status().is_success() => continue,
-            Ok(response) => remote.lost(format!("HTTP {}", response.status())),
+            Ok(response) => remote.lost_error(format!("HTTP {}", response.status())),
             Err(error) => error,
         };
         if let Some(id) = request_id(&line) {
-            router.fail(id, error);
+            router.fail_request(id, error);
         }
     }
 }
 
-fn post(remote: &RemoteServer, to: &Url, line: &[u8]) -> reqwest::Request {
+fn post_request(remote: &RemoteServer, to: &Url, line: &[u8]) -> reqwest::Request {
     let mut request = reqwest::Request::new(Method::POST, to.clone());
     let headers = request.headers_mut();
     headers.clone_from(&remote.headers);

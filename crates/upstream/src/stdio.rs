@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::cause::Diagnosis;
 use crate::error::CallError;
-use crate::link::{BY_US, CloseSignal, PipeLink, ReplySender};
+use crate::link::{STOPPED_BY_US, CloseSignal, PipeLink, ReplySender};
 use crate::log::ServerLog;
 use crate::process::{LaunchedChild, RunningChild};
 use crate::router::Router;
@@ -49,7 +49,7 @@ pub(crate) fn connect(
     log: &Arc<ServerLog>,
 ) -> (PipeLink, ProcessHandle) {
     let LaunchedChild { running, pipes } = launched;
-    log.forget_tail();
+    log.clear_tail();
     let (pipe, queue) = PipeLink::new();
     let (stop, stopped) = oneshot::channel();
     let ended = CloseSignal::default();
@@ -62,12 +62,12 @@ pub(crate) fn connect(
     let supervisor = ProcessSupervisor {
         spec: spec.clone(),
         errors: tokio::spawn(read_stderr(pipes.stderr, log.clone())),
-        input: tokio::spawn(write(pipes.stdin, queue)),
+        input: tokio::spawn(write_lines(pipes.stdin, queue)),
         stopped,
         reader: reader.clone(),
         ended: ended.clone(),
     };
-    tokio::spawn(supervisor.run(running, async move { reader.read(pipes.stdout).await }));
+    tokio::spawn(supervisor.supervise(running, async move { reader.read_stdout(pipes.stdout).await }));
     let stop = Some(stop);
     (pipe, ProcessHandle { stop, ended })
 }
@@ -92,7 +92,7 @@ struct ProcessSupervisor {
 
 impl ProcessSupervisor {
     /// Waits for the end, by us or by the server itself, and leaves nothing behind.
-    async fn run(mut self, running: RunningChild, output: impl Future<Output = ()>) {
+    async fn supervise(mut self, running: RunningChild, output: impl Future<Output = ()>) {
         let mut output = std::pin::pin!(output);
         let by_us = tokio::select! {
             () = &mut output => false,
@@ -101,7 +101,7 @@ impl ProcessSupervisor {
         // Dropping the writer closes the server's stdin, which asks it to leave.
         self.input.abort();
         let _ = (&mut self.input).await;
-        let mut ending = std::pin::pin!(running.end());
+        let mut ending = std::pin::pin!(running.terminate());
         let status = if by_us {
             // A server that was about to write something would meet a closed pipe, and its log would
             // look like a crash.
@@ -123,10 +123,10 @@ impl ProcessSupervisor {
         } = &self.reader;
         let stderr = log.tail();
         let (reason, diagnosis) = match by_us {
-            true => (BY_US.to_owned(), None),
+            true => (STOPPED_BY_US.to_owned(), None),
             false => (
-                reason(pipe, status),
-                Diagnosis::of_death(&stderr, &self.spec).map(Box::new),
+                exit_reason(pipe, status),
+                Diagnosis::for_crash(&stderr, &self.spec).map(Box::new),
             ),
         };
         pipe.closed.close(reason.clone());
@@ -141,7 +141,7 @@ impl ProcessSupervisor {
 }
 
 /// Returns the reason why a server went away that was not asked to.
-fn reason(pipe: &PipeLink, status: String) -> String {
+fn exit_reason(pipe: &PipeLink, status: String) -> String {
     if pipe.queue.is_stuck() {
         STUCK.to_owned()
     } else {
@@ -149,7 +149,7 @@ fn reason(pipe: &PipeLink, status: String) -> String {
     }
 }
 
-pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: QueuedMessages) {
+pub(crate) async fn write_lines(stdin: impl AsyncWrite + Unpin, mut queue: QueuedMessages) {
     let mut stdin = BufWriter::new(stdin);
     loop {
         let mut line = queue.next().await;
@@ -165,40 +165,40 @@ pub(crate) async fn write(stdin: impl AsyncWrite + Unpin, mut queue: QueuedMessa
 
 impl PipeReader {
     /// Reads until the server closes its stdout, or has to be given up.
-    pub(crate) async fn read(&self, stdout: impl AsyncRead + Unpin) {
+    pub(crate) async fn read_stdout(&self, stdout: impl AsyncRead + Unpin) {
         let mut stdout = BufReader::with_capacity(READ_BUFFER, stdout);
         let outlet = ReplySender::Pipe(self.pipe.queue.clone());
         let mut line = Vec::new();
         loop {
             let kind = tokio::select! {
                 kind = read_line(&mut stdout, &mut line, self.max_line) => kind,
-                () = self.pipe.queue.stuck() => return,
+                () = self.pipe.queue.wait_until_stuck() => return,
             };
-            let Ok(kind @ (Line::Whole | Line::Cut)) = kind else {
+            let Ok(kind @ (Line::Whole | Line::Truncated)) = kind else {
                 return;
             };
-            if kind == Line::Cut && self.fail_addressee(&line) {
+            if kind == Line::Truncated && self.fail_request_of(&line) {
                 continue;
             }
-            self.take(&line, &outlet).await;
-            if outlet.room().await.is_err() {
+            self.handle_line(&line, &outlet).await;
+            if outlet.wait_for_room().await.is_err() {
                 return;
             }
         }
     }
 
     /// Fails the request whose answer is too long. Returns true if it is known.
-    fn fail_addressee(&self, beginning: &[u8]) -> bool {
-        let Some(id) = self.router.addressee(beginning) else {
+    fn fail_request_of(&self, beginning: &[u8]) -> bool {
+        let Some(id) = self.router.find_request(beginning) else {
             return false;
         };
         let server = self.router.server().clone();
         let max = self.max_line;
-        self.router.fail(id, CallError::TooLarge { server, max });
+        self.router.fail_request(id, CallError::TooLarge { server, max });
         true
     }
 
-    async fn take(&self, line: &[u8], outlet: &ReplySender) {
+    async fn handle_line(&self, line: &[u8], outlet: &ReplySender) {
         match Message::parse(line) {
             Ok(message) => self.router.deliver(message, None, outlet).await,
             Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
@@ -206,7 +206,7 @@ impl PipeReader {
             Err(error) => {
                 let server = self.router.server();
                 tracing::debug!(%server, %error, "skipped a line of output");
-                self.log.stdout(String::from_utf8_lossy(line).trim_end());
+                self.log.log_stdout(String::from_utf8_lossy(line).trim_end());
             }
         }
     }
@@ -215,8 +215,8 @@ impl PipeReader {
 async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(Line::Whole | Line::Cut) = read_line(&mut stderr, &mut line, MAX_STDERR_LINE).await
+    while let Ok(Line::Whole | Line::Truncated) = read_line(&mut stderr, &mut line, MAX_STDERR_LINE).await
     {
-        log.stderr(String::from_utf8_lossy(&line).trim_end());
+        log.log_stderr(String::from_utf8_lossy(&line).trim_end());
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Returns a duration, rounded up since it mostly says how long to wait: `1 s`, `90 s`, `3 min`, `2 h`.
-pub fn in_words(duration: Duration) -> String {
+pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_millis().div_ceil(1000).max(1);
     match seconds {
         // Up to two minutes seconds are easier to compare with a setting.
@@ -29,7 +29,7 @@ mod tests {
             (7_200_000, "120 min"),
             (9_000_000, "3 h"),
         ] {
-            assert_eq!(in_words(Duration::from_millis(milliseconds)), words);
+            assert_eq!(format_duration(Duration::from_millis(milliseconds)), words);
         }
     }
 }

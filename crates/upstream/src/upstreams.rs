@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Lookup, ServerName};
 use tokio::sync::mpsc;
 
-use crate::concealed::HashDefinition;
+use crate::secret_masking::HashDefinition;
 use crate::connection::LaunchContext;
 use crate::exchange::ClientIdentity;
-use crate::inside::BuiltInOpener;
+use crate::built_in::BuiltInOpener;
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::{Credentials, Logins};
@@ -22,9 +22,9 @@ use crate::server::{FindSecrets, Server, ServerParts};
 use crate::spec::ServerSpec;
 
 /// Idle servers are stopped within a second of their time, which is precise enough for minutes.
-const REAP_EVERY: Duration = Duration::from_secs(1);
+const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Each look at the tree of processes reads every process of the machine, so it is taken less often.
-const LOOK_EVERY: Duration = Duration::from_secs(5);
+const TREE_UPDATE_INTERVAL: Duration = Duration::from_secs(5);
 
 /// The services of the gateway that servers need.
 #[derive(Clone)]
@@ -81,19 +81,19 @@ impl Upstreams {
             notices,
         };
         tokio::spawn(sweep_orphans());
-        (empty.succeeded_by(servers, context), announced)
+        (empty.with_servers(servers, context), announced)
     }
 
     /// Returns another set of servers, in which one whose specification has not changed goes on as
     /// it is. A server that is left out goes on, too, until it is [retired](Server::retire).
-    pub fn succeeded_by(
+    pub fn with_servers(
         &self,
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         context: &UpstreamContext,
     ) -> Arc<Self> {
         let mut next = BTreeMap::new();
         for (spec, listing) in servers {
-            let server = self.server(spec, listing, context);
+            let server = self.reuse_or_create(spec, listing, context);
             next.insert(server.name().clone(), server);
         }
         let upstreams = Arc::new(Self {
@@ -101,12 +101,12 @@ impl Upstreams {
             log_dir: self.log_dir.clone(),
             notices: self.notices.clone(),
         });
-        tokio::spawn(reap(Arc::downgrade(&upstreams)));
+        tokio::spawn(stop_idle_servers(Arc::downgrade(&upstreams)));
         upstreams
     }
 
     /// Returns the server of that name if it can go on, or else one that replaces it.
-    fn server(
+    fn reuse_or_create(
         &self,
         spec: ServerSpec,
         listing: Option<Listing>,
@@ -158,20 +158,20 @@ impl Upstreams {
 
     /// Stops all servers of this set, and leaves those of other sets in this process alone.
     pub async fn stop_all(&self) {
-        futures::future::join_all(self.servers.values().map(|server| server.shut())).await;
+        futures::future::join_all(self.servers.values().map(|server| server.stop_for_good())).await;
     }
 }
 
 /// Stops idle servers for as long as the set of servers is used.
-async fn reap(upstreams: Weak<Upstreams>) {
+async fn stop_idle_servers(upstreams: Weak<Upstreams>) {
     let mut looked = Instant::now();
     loop {
-        tokio::time::sleep(REAP_EVERY).await;
+        tokio::time::sleep(IDLE_CHECK_INTERVAL).await;
         let Some(upstreams) = upstreams.upgrade() else {
             return;
         };
-        if looked.elapsed() >= LOOK_EVERY {
-            process_tree::look();
+        if looked.elapsed() >= TREE_UPDATE_INTERVAL {
+            process_tree::update_tree();
             looked = Instant::now();
         }
         for server in upstreams.iter() {

@@ -16,14 +16,14 @@ use tokio::task::AbortHandle;
 
 use crate::connection::Connection;
 use crate::error::CallError;
-use crate::exchange::{CallEvent, CallTimeouts, InFlight};
+use crate::exchange::{CallEvent, CallTimeouts, InFlightCall};
 
 /// A server that acknowledges nothing for this long may still send updates, so we go on.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A start takes about as long, so a server that acknowledges nothing is not slowed down much.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
 /// Updates that were sent on the former stream arrive within this time.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+const STREAM_OVERLAP: Duration = Duration::from_secs(1);
 /// A server that ends its stream at once must not be asked without a pause.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
 
@@ -36,7 +36,7 @@ pub(crate) struct ResourceWatch {
 }
 
 impl ResourceWatch {
-    pub(crate) fn begin(connection: Arc<Connection>, uris: BTreeSet<String>) -> Self {
+    pub(crate) fn start(connection: Arc<Connection>, uris: BTreeSet<String>) -> Self {
         let (wanted, changes) = watch::channel(uris);
         let (hears, heard) = watch::channel(None);
         let task = match connection.hello.era {
@@ -44,14 +44,14 @@ impl ResourceWatch {
                 // Before any call goes out, or the changes that the first call makes would be missed.
                 let uris = changes.borrow().clone();
                 let first =
-                    filter(&connection, &uris).map(|params| (uris, open(&connection, params)));
+                    subscription_filter(&connection, &uris).map(|params| (uris, open_stream(&connection, params)));
                 let listener = ChangeListener {
                     connection: connection.clone(),
                     wanted: changes,
                     heard: hears,
                     former: None,
                 };
-                tokio::spawn(listener.run(first))
+                tokio::spawn(listener.listen(first))
             }
             Era::Legacy => tokio::spawn(subscribe_all(connection.clone(), changes)),
         };
@@ -65,7 +65,7 @@ impl ResourceWatch {
 
     /// Returns when a modern server has acknowledged the subscription, or after a while: changes that
     /// an earlier call makes would be missed.
-    pub(crate) async fn begun(&self) {
+    pub(crate) async fn wait_until_acknowledged(&self) {
         if self.connection.hello.era == Era::Modern {
             let mut heard = self.heard.clone();
             let _ = tokio::time::timeout(FIRST_TIMEOUT, heard.wait_for(Option::is_some)).await;
@@ -75,9 +75,9 @@ impl ResourceWatch {
     /// Watches one more resource; returns when the server has acknowledged it.
     pub(crate) async fn add(&self, uri: &str, all: BTreeSet<String>) -> Result<(), CallError> {
         match self.connection.hello.era {
-            Era::Legacy => self.tell(method::SUBSCRIBE, uri).await,
+            Era::Legacy => self.send_subscription(method::SUBSCRIBE, uri).await,
             Era::Modern => {
-                self.want(all);
+                self.set_wanted(all);
                 let mut heard = self.heard.clone();
                 let agreed =
                     heard.wait_for(|heard| heard.as_ref().is_some_and(|heard| heard.contains(uri)));
@@ -90,15 +90,15 @@ impl ResourceWatch {
 
     pub(crate) async fn remove(&self, uri: &str, all: BTreeSet<String>) -> Result<(), CallError> {
         match self.connection.hello.era {
-            Era::Legacy => self.tell(method::UNSUBSCRIBE, uri).await,
+            Era::Legacy => self.send_subscription(method::UNSUBSCRIBE, uri).await,
             Era::Modern => {
-                self.want(all);
+                self.set_wanted(all);
                 Ok(())
             }
         }
     }
 
-    fn want(&self, all: BTreeSet<String>) {
+    fn set_wanted(&self, all: BTreeSet<String>) {
         self.wanted.send_if_modified(|wanted| {
             let changed = *wanted != all;
             *wanted = all;
@@ -106,10 +106,10 @@ impl ResourceWatch {
         });
     }
 
-    async fn tell(&self, method: &str, uri: &str) -> Result<(), CallError> {
+    async fn send_subscription(&self, method: &str, uri: &str) -> Result<(), CallError> {
         let params = RawObject::new().with("uri", uri);
         self.connection
-            .ask(method, params, CallTimeouts::of(ACKNOWLEDGE_TIMEOUT))
+            .request(method, params, CallTimeouts::with_single_limit(ACKNOWLEDGE_TIMEOUT))
             .await
             .map(drop)
     }
@@ -127,17 +127,17 @@ async fn subscribe_all(connection: Arc<Connection>, wanted: watch::Receiver<BTre
     for uri in uris {
         let params = RawObject::new().with("uri", &uri);
         let _ = connection
-            .ask(
+            .request(
                 method::SUBSCRIBE,
                 params,
-                CallTimeouts::of(ACKNOWLEDGE_TIMEOUT),
+                CallTimeouts::with_single_limit(ACKNOWLEDGE_TIMEOUT),
             )
             .await;
     }
 }
 
-fn open(connection: &Connection, params: RawObject) -> InFlight {
-    connection.open_ended(method::LISTEN, params, CallTimeouts::ENDLESS)
+fn open_stream(connection: &Connection, params: RawObject) -> InFlightCall {
+    connection.send_request(method::LISTEN, params, CallTimeouts::ENDLESS)
 }
 
 /// Keeps a subscription to a modern server open, with the resources that are wanted.
@@ -147,20 +147,20 @@ struct ChangeListener {
     heard: watch::Sender<Option<BTreeSet<String>>>,
     /// The last stream that the server has acknowledged. It goes on until the server acknowledges the
     /// next, so that nothing is missed in between.
-    former: Option<InFlight>,
+    former: Option<InFlightCall>,
 }
 
 impl ChangeListener {
-    async fn run(mut self, mut first: Option<(BTreeSet<String>, InFlight)>) {
+    async fn listen(mut self, mut first: Option<(BTreeSet<String>, InFlightCall)>) {
         while self.connection.is_open() {
             let uris = self.wanted.borrow_and_update().clone();
             let opened = first.take().filter(|(asked_for, _)| *asked_for == uris);
-            let is_wanted = match (filter(&self.connection, &uris), opened) {
+            let is_wanted = match (subscription_filter(&self.connection, &uris), opened) {
                 (None, _) => self.wait_for_change(uris).await,
-                (Some(_), Some((_, stream))) => self.follow(stream, &uris).await,
+                (Some(_), Some((_, stream))) => self.follow_stream(stream, &uris).await,
                 (Some(params), None) => {
-                    let stream = open(&self.connection, params);
-                    self.follow(stream, &uris).await
+                    let stream = open_stream(&self.connection, params);
+                    self.follow_stream(stream, &uris).await
                 }
             };
             if !is_wanted {
@@ -178,7 +178,7 @@ impl ChangeListener {
 
     /// Reads a stream until it ends or other resources are wanted. Returns false if none will be wanted
     /// any more.
-    async fn follow(&mut self, mut stream: InFlight, uris: &BTreeSet<String>) -> bool {
+    async fn follow_stream(&mut self, mut stream: InFlightCall, uris: &BTreeSet<String>) -> bool {
         let mut is_acknowledged = false;
         loop {
             tokio::select! {
@@ -189,7 +189,7 @@ impl ChangeListener {
                     }
                     CallEvent::Other { method, .. } if method == method::SUBSCRIPTION_ACKNOWLEDGED => {
                         is_acknowledged = true;
-                        self.acknowledged(uris);
+                        self.mark_acknowledged(uris);
                     }
                     _ => {}
                 },
@@ -201,9 +201,9 @@ impl ChangeListener {
         }
     }
 
-    fn acknowledged(&mut self, uris: &BTreeSet<String>) {
+    fn mark_acknowledged(&mut self, uris: &BTreeSet<String>) {
         if let Some(former) = self.former.take() {
-            let_go(&self.connection, former);
+            end_stream(&self.connection, former);
         }
         self.heard.send_replace(Some(uris.clone()));
     }
@@ -212,26 +212,26 @@ impl ChangeListener {
 /// Ends a stream that another one replaces. On a pipe, all its updates have arrived before the next
 /// stream was acknowledged. Over HTTP each stream has a connection of its own, and the last updates
 /// may still be on their way; it does no harm if some then come twice.
-fn let_go(connection: &Connection, former: InFlight) {
+fn end_stream(connection: &Connection, former: InFlightCall) {
     if connection.is_pipe() {
         return drop(former);
     }
     tokio::spawn(async move {
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(STREAM_OVERLAP).await;
         drop(former);
     });
 }
 
 /// True if the server says that it announces changes of this list.
 fn announces_changes(connection: &Connection, list: &str) -> bool {
-    let capability = connection.hello.capabilities.object(list);
+    let capability = connection.hello.capabilities.get_object(list);
     let announced = capability.and_then(|capability| capability.read::<bool>("listChanged"));
     announced.unwrap_or(false)
 }
 
 /// Returns the filter of a subscription: the changes that the server announces, and the watched
 /// resources.
-fn filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
+fn subscription_filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
     let mut filter = serde_json::Map::new();
     for (list, key) in [
         ("tools", "toolsListChanged"),

@@ -15,16 +15,16 @@ pub enum AddressError {
 }
 
 /// Returns the address without its fragment, which is not sent.
-pub(crate) fn parse(text: &str) -> Result<Url, AddressError> {
+pub(crate) fn parse_address(text: &str) -> Result<Url, AddressError> {
     let url = Url::parse(text.trim()).map_err(|error| AddressError::NotAnAddress {
         reason: error.to_string(),
     })?;
-    check(&url)?;
+    check_address(&url)?;
     Ok(url)
 }
 
 /// Checks an address from wherever it comes, redirects included.
-pub(crate) fn check(url: &Url) -> Result<(), AddressError> {
+pub(crate) fn check_address(url: &Url) -> Result<(), AddressError> {
     if url.scheme() != "https" {
         return Err(AddressError::NotHttps {
             scheme: url.scheme().to_owned(),
@@ -37,7 +37,7 @@ pub(crate) fn check(url: &Url) -> Result<(), AddressError> {
 }
 
 /// Returns scheme, host and port, which may be shown of an address.
-pub(crate) fn origin(url: &Url) -> String {
+pub(crate) fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
@@ -75,7 +75,7 @@ mod tests {
             ("example.com", "not a web address: relative URL"),
             ("https://", "not a web address: empty host"),
         ] {
-            let found = parse(text).map_or_else(|error| error.to_string(), |_| String::new());
+            let found = parse_address(text).map_or_else(|error| error.to_string(), |_| String::new());
             assert!(found.contains(expected), "{text}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{text}: {found}");
         }

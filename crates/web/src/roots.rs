@@ -26,7 +26,7 @@ const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 const END: &str = "-----END CERTIFICATE-----";
 
 impl RootCertificates {
-    pub fn read(path: &Path) -> Result<Self, RootsError> {
+    pub fn read_file(path: &Path) -> Result<Self, RootsError> {
         let text = std::fs::read_to_string(path).map_err(|source| RootsError::Unreadable {
             path: path.to_owned(),
             source,
@@ -36,14 +36,14 @@ impl RootCertificates {
 
     /// Takes one or more certificates one after the other; text between them is ignored.
     pub fn from_pem(text: &str) -> Result<Self, RootsError> {
-        let certificates: Vec<String> = text.split(BEGIN).skip(1).filter_map(one).collect();
+        let certificates: Vec<String> = text.split(BEGIN).skip(1).filter_map(parse_one).collect();
         if certificates.is_empty() {
             return Err(RootsError::Empty);
         }
         for (index, pem) in certificates.iter().enumerate() {
-            check(pem).map_err(|error| RootsError::Bad {
+            check_certificate(pem).map_err(|error| RootsError::Bad {
                 number: index + 1,
-                reason: kitbag_fetch::cause(error),
+                reason: kitbag_fetch::describe_error(error),
             })?;
         }
         Ok(Self(certificates))
@@ -64,13 +64,13 @@ impl RootCertificates {
     }
 }
 
-fn one(after_begin: &str) -> Option<String> {
+fn parse_one(after_begin: &str) -> Option<String> {
     let (body, _) = after_begin.split_once(END)?;
     Some(format!("{BEGIN}{body}{END}\n"))
 }
 
 /// A certificate is first read when a client is built with it.
-fn check(pem: &str) -> Result<(), reqwest::Error> {
+fn check_certificate(pem: &str) -> Result<(), reqwest::Error> {
     let certificate = Certificate::from_pem(pem.as_bytes())?;
     let client = reqwest::Client::builder().tls_certs_merge([certificate]);
     client.build().map(drop)

@@ -1,7 +1,6 @@
-//! The JSON-RPC envelope: reads bytes as a message, or says why they are none; writes a message.
+//! The JSON-RPC envelope: parses bytes into a message, and writes messages.
 //!
-//! Reading is strict about what makes a message, so that stray output of a server is never taken
-//! for one.
+//! Parsing is strict, so that stray output of a server is never mistaken for a message.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -11,10 +10,10 @@ use crate::nesting::MAX_NESTING;
 use crate::object::Raw;
 use crate::request_id::RequestId;
 
-/// The reason why bytes are not a message. `id` is there if it could be read, so that the answer
-/// names the request that was wrong.
+/// Why bytes are not a message. `id` is set if it could be read, so that the error response can name the
+/// request.
 #[derive(Debug, thiserror::Error)]
-pub enum Malformed {
+pub enum MalformedMessage {
     #[error("the message is not valid JSON: {0}")]
     NotJson(#[source] serde_json::Error),
     #[error("JSON-RPC batches are not part of MCP since 2025-06-18; send one message at a time")]
@@ -28,8 +27,8 @@ pub enum Malformed {
     TooDeep { id: Option<RequestId> },
 }
 
-impl Malformed {
-    /// Returns the id of the request that was wrong, if it could be read.
+impl MalformedMessage {
+    /// Returns the id of the invalid request, if it could be read.
     pub fn id(&self) -> Option<&RequestId> {
         match self {
             Self::NotJson(_) | Self::Batch => None,
@@ -41,8 +40,8 @@ impl Malformed {
         Self::NotJsonRpc { why, id }
     }
 
-    /// Tells broken JSON from JSON that is something else, which are different mistakes.
-    fn of(bytes: &[u8], error: serde_json::Error) -> Self {
+    /// Distinguishes invalid JSON from valid JSON that is not a message.
+    fn from_json_error(bytes: &[u8], error: serde_json::Error) -> Self {
         match serde_json::from_slice::<&RawValue>(bytes) {
             Err(error) => Self::NotJson(error),
             Ok(json) if json.get().starts_with('[') => Self::Batch,
@@ -52,7 +51,7 @@ impl Malformed {
     }
 }
 
-/// The members of a message that arrived, before it is known which kind of message it is.
+/// The members of an incoming message, before its kind is known.
 #[derive(Deserialize)]
 pub(crate) struct Envelope {
     jsonrpc: Option<Raw>,
@@ -65,25 +64,25 @@ pub(crate) struct Envelope {
     error: Option<Raw>,
 }
 
-/// Reads a member that is `null` as present: a request whose id is null is no notification, and a
-/// null result is an answer.
+/// Treats a `null` member as present: a request with a null id is not a notification, and a null result is a
+/// response.
 fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
     Raw::deserialize(deserializer).map(Some)
 }
 
 impl Envelope {
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, Malformed> {
-        serde_json::from_slice(bytes).map_err(|error| Malformed::of(bytes, error))
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedMessage> {
+        serde_json::from_slice(bytes).map_err(|error| MalformedMessage::from_json_error(bytes, error))
     }
 
-    pub(crate) fn into_message(self) -> Result<Message, Malformed> {
-        let id = self.id.as_deref().and_then(parse::<RequestId>);
+    pub(crate) fn into_message(self) -> Result<Message, MalformedMessage> {
+        let id = self.id.as_deref().and_then(parse_json::<RequestId>);
         if !self.has_version_2() {
-            return Err(Malformed::not_json_rpc("`jsonrpc` must be \"2.0\"", id));
+            return Err(MalformedMessage::not_json_rpc("`jsonrpc` must be \"2.0\"", id));
         }
         if id.is_none() && self.id.as_deref().is_some_and(|id| !is_null(id)) {
             let why = "`id` must be a string or an integer";
-            return Err(Malformed::not_json_rpc(why, None));
+            return Err(MalformedMessage::not_json_rpc(why, None));
         }
         if self.method.is_some() {
             self.into_call(id)
@@ -97,40 +96,40 @@ impl Envelope {
         version.is_some_and(|version| version.get() == r#""2.0""#)
     }
 
-    /// A message with a method: a request if it has an id, otherwise a notification.
-    fn into_call(self, id: Option<RequestId>) -> Result<Message, Malformed> {
-        let Some(method) = self.method.as_deref().and_then(parse::<String>) else {
-            return Err(Malformed::not_json_rpc("`method` must be a string", id));
+    /// Builds a request if there is an id, otherwise a notification.
+    fn into_call(self, id: Option<RequestId>) -> Result<Message, MalformedMessage> {
+        let Some(method) = self.method.as_deref().and_then(parse_json::<String>) else {
+            return Err(MalformedMessage::not_json_rpc("`method` must be a string", id));
         };
         let params = self.params.filter(|params| !is_null(params));
         if params.as_deref().is_some_and(|params| !is_object(params)) {
-            return Err(Malformed::not_json_rpc("`params` must be an object", id));
+            return Err(MalformedMessage::not_json_rpc("`params` must be an object", id));
         }
         match (id, self.id) {
             (Some(id), _) => Ok(Message::Request(Request { id, method, params })),
-            (None, Some(_)) => Err(Malformed::not_json_rpc("`id` must not be null", None)),
+            (None, Some(_)) => Err(MalformedMessage::not_json_rpc("`id` must not be null", None)),
             (None, None) => Ok(Message::Notification(Notification { method, params })),
         }
     }
 
-    fn into_response(self, id: Option<RequestId>) -> Result<Response, Malformed> {
+    fn into_response(self, id: Option<RequestId>) -> Result<Response, MalformedMessage> {
         // Some servers write both members and leave one of them null.
         let result = self
             .result
             .filter(|result| self.error.is_none() || !is_null(result));
         let why = match (result, self.error) {
             (Some(result), None) => match id {
-                Some(id) => return Ok(Response::result(id, result)),
+                Some(id) => return Ok(Response::from_result(id, result)),
                 None => "a result needs an `id`",
             },
-            (None, Some(error)) => match parse::<ErrorObject>(&error) {
-                Some(error) => return Ok(Response::error(id, error)),
+            (None, Some(error)) => match parse_json::<ErrorObject>(&error) {
+                Some(error) => return Ok(Response::from_error(id, error)),
                 None => "`error` must have a code and a message",
             },
             (Some(_), Some(_)) => "both `result` and `error` are present",
             (None, None) => "neither `method`, `result` nor `error` is present",
         };
-        Err(Malformed::not_json_rpc(why, id))
+        Err(MalformedMessage::not_json_rpc(why, id))
     }
 }
 
@@ -142,13 +141,13 @@ fn is_object(json: &RawValue) -> bool {
     json.get().starts_with('{')
 }
 
-fn parse<T: serde::de::DeserializeOwned>(json: &RawValue) -> Option<T> {
+fn parse_json<T: serde::de::DeserializeOwned>(json: &RawValue) -> Option<T> {
     serde_json::from_str(json.get()).ok()
 }
 
-/// The members of a message to be written, in the order in which they are written.
+/// The members of an outgoing message, in the order in which they are written.
 #[derive(Serialize, Default)]
-struct WrittenEnvelope<'a> {
+struct OutgoingEnvelope<'a> {
     jsonrpc: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a RequestId>,
@@ -162,14 +161,14 @@ struct WrittenEnvelope<'a> {
     error: Option<&'a ErrorObject>,
 }
 
-impl<'a> WrittenEnvelope<'a> {
-    fn of(message: &'a Message) -> Self {
+impl<'a> OutgoingEnvelope<'a> {
+    fn from_message(message: &'a Message) -> Self {
         match message {
             Message::Request(request) => Self {
                 id: Some(&request.id),
-                ..Self::call(&request.method, request.params.as_deref())
+                ..Self::for_method(&request.method, request.params.as_deref())
             },
-            Message::Notification(it) => Self::call(&it.method, it.params.as_deref()),
+            Message::Notification(it) => Self::for_method(&it.method, it.params.as_deref()),
             Message::Response(response) => Self {
                 jsonrpc: "2.0",
                 id: response.id.as_ref(),
@@ -180,7 +179,7 @@ impl<'a> WrittenEnvelope<'a> {
         }
     }
 
-    fn call(method: &'a str, params: Option<&'a RawValue>) -> Self {
+    fn for_method(method: &'a str, params: Option<&'a RawValue>) -> Self {
         Self {
             jsonrpc: "2.0",
             method: Some(method),
@@ -192,6 +191,6 @@ impl<'a> WrittenEnvelope<'a> {
 
 impl Serialize for Message {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        WrittenEnvelope::of(self).serialize(serializer)
+        OutgoingEnvelope::from_message(self).serialize(serializer)
     }
 }

@@ -1,21 +1,20 @@
-//! JSON-RPC as MCP uses it: the envelope is read once, and the JSON inside it stays raw text.
+//! JSON-RPC as MCP uses it: the envelope is parsed once, and the JSON inside it stays raw text.
 //!
-//! A gateway that decodes into types loses every member that the types do not name. Here
-//! `params`, `result` and `data` are kept as the text that arrived, so unknown members, the
-//! spelling of numbers and the order of keys survive; [`RawObject`] opens one level of an object
-//! for the few places where the gateway must read or change a member.
+//! A gateway that decodes into types loses every member that the types do not name. Here `params`, `result`
+//! and `data` keep their original text, so unknown members, the spelling of numbers and the order of keys
+//! survive; [`RawObject`] opens one level of an object where the gateway has to read or change a member.
 //!
 //! # Layout
-//! - [`lines`]: one message per line, as stdio has it
+//! - [`lines`]: one message per line, for stdio
 //! - [`message`]: requests, notifications and responses; [`request_id`]: their ids
-//! - [`envelope`]: from bytes to a message, or the reason why the bytes are none; and back
+//! - [`envelope`]: parsing and writing messages
 //! - [`object`]: one level of a JSON object, in order, values untouched
 //! - [`meta`]: the names of methods, `_meta` keys and error codes
 //! - [`mirror`]: the parts of a request that HTTP repeats in its headers
-//! - [`nesting`]: how deep JSON may be nested
+//! - [`nesting`]: the nesting limit of JSON
 //! - [`version`]: protocol revisions and the two eras they fall into
-//! - [`sse`]: server-sent events, written
-//! - [`strings`]: strings replaced in JSON that otherwise stays as it is
+//! - [`sse`]: writing server-sent events
+//! - [`strings`]: replacing strings in JSON
 
 pub mod envelope;
 pub mod lines;
@@ -29,7 +28,7 @@ pub mod sse;
 pub mod strings;
 pub mod version;
 
-pub use envelope::Malformed;
+pub use envelope::MalformedMessage;
 pub use message::{ErrorObject, Message, Notification, Request, Response};
 pub use nesting::{MAX_NESTING, is_too_deep};
 pub use object::{Raw, RawObject, raw};

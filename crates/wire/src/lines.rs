@@ -1,15 +1,15 @@
-//! Newline framing, as stdio has it: each line is a message, and a line is kept up to a limit.
+//! Newline framing for stdio: each line is a message, read up to a limit.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// The state in which [`read_line`] left its buffer.
+/// The outcome of [`read_line`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Line {
     Whole,
-    /// The line is longer than the limit: its beginning was read, the rest was skipped.
-    Cut,
+    /// The line exceeds the limit: its beginning was read, the rest was skipped.
+    Truncated,
     /// The stream has ended.
     End,
 }
@@ -36,7 +36,7 @@ pub async fn read_line(
         line.extend_from_slice(&buffer[..taken.min(room)]);
         reader.consume(end.map_or(taken, |end| end + 1));
         if end.is_some() {
-            return Ok(if cut { Line::Cut } else { Line::Whole });
+            return Ok(if cut { Line::Truncated } else { Line::Whole });
         }
     }
 }
@@ -57,7 +57,7 @@ mod tests {
             }
         }
         let expect = [
-            (Line::Cut, "01234"),
+            (Line::Truncated, "01234"),
             (Line::Whole, "01234"),
             (Line::Whole, ""),
             (Line::Whole, "last"),

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::envelope::{Envelope, Malformed};
+use crate::envelope::{Envelope, MalformedMessage};
 use crate::nesting::is_too_deep;
 use crate::object::{Raw, RawObject, raw};
 use crate::request_id::RequestId;
@@ -43,13 +43,13 @@ pub struct ErrorObject {
 }
 
 impl Message {
-    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
-        Envelope::read(bytes)?.into_message()
+    pub fn parse(bytes: &[u8]) -> Result<Self, MalformedMessage> {
+        Envelope::from_bytes(bytes)?.into_message()
     }
 
-    /// Like [`parse`](Self::parse), for a message that the gateway hands on: one that is nested
-    /// too deep for the receiver's parser is refused.
-    pub fn parse_shallow(bytes: &[u8]) -> Result<Self, Malformed> {
+    /// Like [`parse`](Self::parse), for a message that the gateway forwards: rejects one that is nested too
+    /// deep for the receiver's parser.
+    pub fn parse_shallow(bytes: &[u8]) -> Result<Self, MalformedMessage> {
         let message = Self::parse(bytes)?;
         if !is_too_deep(bytes) {
             return Ok(message);
@@ -58,15 +58,15 @@ impl Message {
             Self::Request(request) => Some(request.id),
             Self::Notification(_) | Self::Response(_) => None,
         };
-        Err(Malformed::TooDeep { id })
+        Err(MalformedMessage::TooDeep { id })
     }
 
     pub fn to_bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("messages are plain JSON")
     }
 
-    /// Writes the message on one line, however the JSON in it was laid out. Outside of strings a
-    /// line break is white space, and inside of strings JSON has none, so a space says the same.
+    /// Writes the message on one line, however its JSON was formatted. Strings in JSON contain no line
+    /// breaks, so every line break is white space and becomes a space.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = self.to_bytes();
         for byte in &mut line {
@@ -87,8 +87,8 @@ impl Request {
         }
     }
 
-    /// Opens the params as an object; absent params are an empty one.
-    pub fn object(&self) -> Result<RawObject, serde_json::Error> {
+    /// Opens the params as an object; absent params count as an empty one.
+    pub fn open_params(&self) -> Result<RawObject, serde_json::Error> {
         RawObject::open_or_empty(self.params.as_deref())
     }
 }
@@ -101,20 +101,20 @@ impl Notification {
         }
     }
 
-    pub fn object(&self) -> Result<RawObject, serde_json::Error> {
+    pub fn open_params(&self) -> Result<RawObject, serde_json::Error> {
         RawObject::open_or_empty(self.params.as_deref())
     }
 }
 
 impl Response {
-    pub fn result(id: RequestId, result: Raw) -> Self {
+    pub fn from_result(id: RequestId, result: Raw) -> Self {
         Self {
             id: Some(id),
             outcome: Ok(result),
         }
     }
 
-    pub fn error(id: Option<RequestId>, error: ErrorObject) -> Self {
+    pub fn from_error(id: Option<RequestId>, error: ErrorObject) -> Self {
         Self {
             id,
             outcome: Err(error),

@@ -1,8 +1,8 @@
-//! The parts of a modern request that HTTP repeats in headers: the method, the name it is about,
-//! and the arguments that a tool has marked with `x-mcp-header`.
+//! The parts of a modern request that HTTP repeats in headers: the method, the name of its target, and the
+//! arguments that a tool has marked with `x-mcp-header`.
 //!
-//! The side that sends such a request and the side that checks it both use this file, so that they
-//! read the marks alike and spell the values alike.
+//! Sender and checker of such a request both use this module, so they find the same marks and encode values
+//! the same way.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,13 +26,13 @@ pub struct HeaderMark {
 }
 
 impl HeaderMark {
-    pub fn header(&self) -> String {
+    pub fn header_name(&self) -> String {
         format!("Mcp-Param-{}", self.name)
     }
 
     /// Returns the value of the header for these arguments. There is no header if the argument is
     /// absent, null, a list or an object.
-    pub fn value(&self, arguments: &Value) -> Option<String> {
+    pub fn header_value(&self, arguments: &Value) -> Option<String> {
         let mut path = self.path.iter();
         match path.try_fold(arguments, |value, key| value.get(key))? {
             Value::String(text) => Some(text.clone()),
@@ -43,18 +43,18 @@ impl HeaderMark {
     }
 }
 
-/// Finds all marks of a schema. A tool whose marks break the rules must not be offered.
-pub fn marks(schema: &Value) -> Result<Vec<HeaderMark>, String> {
+/// Finds all marks in a schema. A tool with an invalid mark must not be listed.
+pub fn find_marks(schema: &Value) -> Result<Vec<HeaderMark>, String> {
     let mut search = MarkSearch::default();
-    search.walk(schema, true)?;
-    match repeated(&search.found) {
-        Some(mark) => Err(format!("two parameters use the header `{}`", mark.header())),
+    search.walk_schema(schema, true)?;
+    match find_repeated_name(&search.found) {
+        Some(mark) => Err(format!("two parameters use the header `{}`", mark.header_name())),
         None => Ok(search.found),
     }
 }
 
-/// HTTP does not tell upper from lower case in the name of a header.
-fn repeated(marks: &[HeaderMark]) -> Option<&HeaderMark> {
+/// Header names are case-insensitive.
+fn find_repeated_name(marks: &[HeaderMark]) -> Option<&HeaderMark> {
     marks.iter().enumerate().find_map(|(index, mark)| {
         let mut before = marks[..index].iter();
         let is_taken = before.any(|other| other.name.eq_ignore_ascii_case(&mark.name));
@@ -62,26 +62,25 @@ fn repeated(marks: &[HeaderMark]) -> Option<&HeaderMark> {
     })
 }
 
-/// Spells a value for a header: plain where HTTP allows it, otherwise in base64 between the agreed
-/// markers.
-pub fn encode(text: &str) -> String {
-    // A text that looks as if it were encoded is encoded, so that it is not decoded by mistake.
-    if survives_http(text) && encoded(text).is_none() {
+/// Encodes a header value: plain where HTTP allows it, otherwise in base64 between the specified markers.
+pub fn encode_header_value(text: &str) -> String {
+    // Plain text that looks encoded is encoded, too, or it would be decoded by mistake.
+    if survives_http(text) && base64_part(text).is_none() {
         text.to_owned()
     } else {
         format!("{BEGIN}{}{END}", STANDARD.encode(text))
     }
 }
 
-/// HTTP takes visible ASCII characters, and drops blanks at either end.
+/// HTTP allows visible ASCII characters, and strips white space at both ends.
 fn survives_http(text: &str) -> bool {
     let is_padded = text.trim() != text || text.is_empty();
     !is_padded && text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t'))
 }
 
-/// Reads a value that [`encode`] spelt; nothing if the bytes between the markers are no text.
-pub fn decode(value: &str) -> Option<String> {
-    match encoded(value) {
+/// Decodes a header value; returns `None` if the base64 is not UTF-8 text.
+pub fn decode_header_value(value: &str) -> Option<String> {
+    match base64_part(value) {
         None => Some(value.to_owned()),
         Some(encoded) => String::from_utf8(STANDARD.decode(encoded).ok()?).ok(),
     }
@@ -90,44 +89,44 @@ pub fn decode(value: &str) -> Option<String> {
 const BEGIN: &str = "=?base64?";
 const END: &str = "?=";
 
-fn encoded(value: &str) -> Option<&str> {
+fn base64_part(value: &str) -> Option<&str> {
     value.strip_prefix(BEGIN)?.strip_suffix(END)
 }
 
 /// A walk through a schema.
 #[derive(Default)]
 struct MarkSearch {
-    /// The names of the properties that lead to the schema at hand.
+    /// The property names from the root to the current schema.
     path: Vec<String>,
     found: Vec<HeaderMark>,
 }
 
 impl MarkSearch {
-    /// A mark counts only where a chain of `properties` leads (`is_reachable`); anywhere else it
-    /// is an error.
-    fn walk(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
+    /// A mark is valid only if a chain of `properties` leads to it (`is_reachable`); anywhere else it is an
+    /// error.
+    fn walk_schema(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
         match schema {
             Value::Object(members) => {
-                self.take_mark(schema, is_reachable)?;
+                self.add_mark(schema, is_reachable)?;
                 members
                     .iter()
                     .try_for_each(|(key, value)| self.walk_member(key, value, is_reachable))
             }
-            Value::Array(items) => items.iter().try_for_each(|item| self.walk(item, false)),
+            Value::Array(items) => items.iter().try_for_each(|item| self.walk_schema(item, false)),
             _ => Ok(()),
         }
     }
 
-    fn take_mark(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
+    fn add_mark(&mut self, schema: &Value, is_reachable: bool) -> Result<(), String> {
         let Some(mark) = schema.get(MARK) else {
             return Ok(());
         };
         if !is_reachable || self.path.is_empty() {
             return Err(format!(
-                "`{MARK}` is not on an argument that `properties` lead to"
+                "`{MARK}` is on a parameter that is not reachable through `properties`"
             ));
         }
-        let name = name(mark, schema)?;
+        let name = parse_mark_name(mark, schema)?;
         let path = self.path.clone();
         self.found.push(HeaderMark { path, name });
         Ok(())
@@ -139,19 +138,19 @@ impl MarkSearch {
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
                     self.path.push(name.clone());
-                    self.walk(property, is_reachable)?;
+                    self.walk_schema(property, is_reachable)?;
                     self.path.pop();
                 }
                 Ok(())
             }
             // These hold example values, not schemas.
             ("default" | "enum" | "const" | "examples", _) => Ok(()),
-            _ => self.walk(value, false),
+            _ => self.walk_schema(value, false),
         }
     }
 }
 
-fn name(mark: &Value, schema: &Value) -> Result<String, String> {
+fn parse_mark_name(mark: &Value, schema: &Value) -> Result<String, String> {
     let Some(name) = mark.as_str().filter(|name| !name.is_empty()) else {
         return Err("the header name is empty".to_owned());
     };
@@ -160,7 +159,7 @@ fn name(mark: &Value, schema: &Value) -> Result<String, String> {
         return Err(format!("`{name}` is not on a string, integer or boolean"));
     }
     if !name.bytes().all(is_header_byte) {
-        return Err(format!("`{name}` is not a header name"));
+        return Err(format!("`{name}` is not a valid header name"));
     }
     Ok(name.to_owned())
 }
@@ -185,15 +184,15 @@ mod tests {
             ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
             ("", "=?base64??="),
         ] {
-            assert_eq!(encode(text), expected);
-            assert_eq!(decode(expected).as_deref(), Some(text));
+            assert_eq!(encode_header_value(text), expected);
+            assert_eq!(decode_header_value(expected).as_deref(), Some(text));
         }
-        assert_eq!(decode("=?base64?%?="), None);
+        assert_eq!(decode_header_value("=?base64?%?="), None);
     }
 
     #[track_caller]
     fn check(schema: &Value, expected: Result<usize, &str>) {
-        match (marks(schema), expected) {
+        match (find_marks(schema), expected) {
             (Ok(found), Ok(count)) => assert_eq!(found.len(), count),
             (Err(reason), Err(part)) => assert!(reason.contains(part), "{reason}"),
             (got, _) => panic!("{schema} gave {got:?}"),
@@ -231,10 +230,10 @@ mod tests {
     #[test]
     fn a_mark_reads_plain_values_wherever_they_stand() {
         let number = json!({"type": "integer", "x-mcp-header": "N"});
-        let found = marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();
-        assert_eq!(found[0].header(), "Mcp-Param-N");
+        let found = find_marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();
+        assert_eq!(found[0].header_name(), "Mcp-Param-N");
         assert_eq!(
-            found[0].value(&json!({ "o": { "n": 7 } })).as_deref(),
+            found[0].header_value(&json!({ "o": { "n": 7 } })).as_deref(),
             Some("7")
         );
         for without in [
@@ -242,7 +241,7 @@ mod tests {
             json!({ "o": { "n": null } }),
             json!({ "o": { "n": [1] } }),
         ] {
-            assert_eq!(found[0].value(&without), None);
+            assert_eq!(found[0].header_value(&without), None);
         }
     }
 }

@@ -1,11 +1,10 @@
-//! Finds out in one pass over its bytes if JSON is nested too deep.
+//! Checks in one pass over the bytes if JSON is nested too deep.
 //!
-//! `params` and `result` stay text here, so the limit of our own parser does not apply to them.
-//! Many parsers behind the gateway go one call deeper for each bracket, and some of them overflow
-//! the stack of their process.
+//! `params` and `result` stay text here, so the limit of our own parser does not apply to them. Many parsers
+//! behind the gateway recurse for each bracket, and some overflow the stack of their process.
 
-/// Far deeper than any arguments, result or schema of honest use, and within the limits of common
-/// parsers (`serde_json` has the same).
+/// Far deeper than legitimate arguments, results or schemas, and within the limits of common parsers
+/// (`serde_json` has the same).
 pub const MAX_NESTING: usize = 128;
 
 /// True if brackets are nested deeper than [`MAX_NESTING`]. The text must be JSON, or part of it.
@@ -14,13 +13,13 @@ pub fn is_too_deep(json: &[u8]) -> bool {
 }
 
 fn is_deeper_than(json: &[u8], limit: usize) -> bool {
-    // Most messages have fewer brackets than the limit altogether; counting them takes a fraction
-    // of the time that telling strings apart does.
+    // Most messages have fewer brackets in total than the limit, and counting is much faster than tracking
+    // strings.
     let openings = json.iter().filter(|byte| matches!(byte, b'[' | b'{'));
     openings.count() > limit && is_open_deeper_than(json, limit)
 }
 
-/// Brackets inside of strings do not count.
+/// Ignores brackets in strings.
 fn is_open_deeper_than(json: &[u8], limit: usize) -> bool {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for byte in json {

@@ -1,4 +1,4 @@
-//! One level of a JSON object, in order, with every value left as the text it was.
+//! One level of a JSON object, in order, with every value as its original text.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -22,8 +22,8 @@ pub fn raw<T: Serialize + ?Sized>(value: &T) -> Raw {
 
 /// An object whose members keep their order and their exact text.
 ///
-/// Looking up a member is a scan: MCP objects have a handful of members at the level
-/// where the gateway looks, and a scan over so few is faster than hashing.
+/// Lookup is a linear scan: MCP objects have a handful of members per level, and for so few a scan is faster
+/// than hashing.
 #[derive(Clone, Default)]
 pub struct RawObject {
     members: Vec<(String, Raw)>,
@@ -44,9 +44,9 @@ impl RawObject {
         json.map_or_else(|| Ok(Self::new()), Self::open)
     }
 
-    /// Finds one member without opening the whole object. Of a member written twice it is the
-    /// last; JSON that is no object has no members.
-    pub fn peek<'a>(json: &'a RawValue, key: &str) -> Option<&'a RawValue> {
+    /// Finds one member without opening the whole object. If a name repeats, the last member wins; anything
+    /// but an object has no members.
+    pub fn peek_member<'a>(json: &'a RawValue, key: &str) -> Option<&'a RawValue> {
         let mut reader = serde_json::Deserializer::from_str(json.get());
         reader.deserialize_map(Member(key)).ok().flatten()
     }
@@ -65,7 +65,7 @@ impl RawObject {
     }
 
     /// Opens a member that is itself an object.
-    pub fn object(&self, key: &str) -> Option<Self> {
+    pub fn get_object(&self, key: &str) -> Option<Self> {
         self.get(key).and_then(|value| Self::open(value).ok())
     }
 
@@ -168,12 +168,12 @@ impl<'de> Visitor<'de> for Members {
             members.push(member);
         }
         Ok(RawObject {
-            members: without_repeats(members),
+            members: drop_repeated_members(members),
         })
     }
 }
 
-/// JSON does not say in advance how many members come; params and results seldom have more.
+/// Initial capacity; params and results seldom have more members.
 const USUAL_MEMBERS: usize = 8;
 
 /// Looks for one member and skips all others.
@@ -222,11 +222,11 @@ impl Visitor<'_> for IsKey<'_> {
     }
 }
 
-/// Drops all but the last of members with the same name. Readers disagree about such members: if
-/// the gateway decided by the first and the server acted on the last, a name could slip past the
-/// rules. So, as for most readers, only the last one counts, and only that one travels on.
-fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
-    if !repeats(&members) {
+/// Drops all but the last of members with the same name. Parsers disagree about such members: if the gateway
+/// decided by the first and the server acted on the last, a name could slip past the rules. As in most
+/// parsers, the last one counts, and only that one is forwarded.
+fn drop_repeated_members(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
+    if !has_repeats(&members) {
         return members;
     }
     let mut seen = HashSet::new();
@@ -239,8 +239,8 @@ fn without_repeats(members: Vec<(String, Raw)>) -> Vec<(String, Raw)> {
     kept
 }
 
-fn repeats(members: &[(String, Raw)]) -> bool {
-    // Up to about this many members, comparing each with each is faster than hashing.
+fn has_repeats(members: &[(String, Raw)]) -> bool {
+    // Up to about this many members, pairwise comparison is faster than hashing.
     const FEW: usize = 16;
     if members.len() <= FEW {
         return (1..members.len())
@@ -301,7 +301,7 @@ mod tests {
         let json: Raw = serde_json::from_str(text).unwrap();
         let opened = RawObject::open(&json).unwrap_or_default();
         assert_eq!(
-            RawObject::peek(&json, key).map(RawValue::get),
+            RawObject::peek_member(&json, key).map(RawValue::get),
             opened.get(key).map(RawValue::get),
             "{key} in {text}"
         );

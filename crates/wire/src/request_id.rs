@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Beyond about 2^53 (9.007e15) a float no longer tells neighbouring whole numbers apart.
+/// Above about 2^53 (9.007e15), neighbouring integers become the same float.
 const MAX_WHOLE_FLOAT: f64 = 9e15;
 
 /// JSON-RPC ids are strings or integers; the two never equal each other.

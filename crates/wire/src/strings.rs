@@ -15,8 +15,8 @@ pub struct JsonString<'a> {
     pub depth: usize,
 }
 
-/// Returns the JSON with some of its strings replaced. `replace` returns the new literal, or nothing
-/// for a string that stays.
+/// Returns the JSON with some of its strings replaced. `replace` returns the new literal, or `None` to keep
+/// the string.
 pub fn replace_strings(
     json: &str,
     mut replace: impl FnMut(&JsonString<'_>) -> Option<String>,
@@ -33,7 +33,7 @@ pub fn replace_strings(
         let literal = &json[start..end];
         let is_name = json[end..].trim_start().starts_with(':');
         if is_name {
-            member = name(literal);
+            member = unescape_name(literal);
         }
         let string = JsonString {
             literal,
@@ -54,7 +54,7 @@ pub fn replace_strings(
     }
 }
 
-/// Returns the length of a string in JSON, from its quote to its quote.
+/// Returns the length of a JSON string, quotes included.
 fn string_length(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -67,7 +67,7 @@ fn string_length(text: &str) -> usize {
     text.len()
 }
 
-fn name(literal: &str) -> Cow<'_, str> {
+fn unescape_name(literal: &str) -> Cow<'_, str> {
     let inside = literal.trim_matches('"');
     match inside.contains('\\') {
         true => Cow::Owned(serde_json::from_str(literal).unwrap_or_default()),

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// The half of MCP's history that a peer speaks.
+/// The family of protocol revisions that a peer speaks.
 ///
 /// The revision of 2026-07-28 is a break: no handshake, no sessions, no requests from
 /// server to client. Everything before it is one family.

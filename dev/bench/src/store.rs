@@ -99,10 +99,10 @@ async fn round(address: &StoreAddress) -> anyhow::Result<Round> {
 
 /// Rows that no call waits for.
 async fn rows_per_second(store: &Store) -> f64 {
-    let sink = store.audit_sink();
+    let sink = store.start_audit_sink();
     let begin = Instant::now();
     for _ in 0..ROWS / ROWS_AT_ONCE {
-        (0..ROWS_AT_ONCE).for_each(|_| sink.observe(call()));
+        (0..ROWS_AT_ONCE).for_each(|_| sink.record_call(call()));
         sink.flush().await;
     }
     let took = begin.elapsed().as_secs_f64();
@@ -112,7 +112,7 @@ async fn rows_per_second(store: &Store) -> f64 {
 
 /// Calls that wait until their row is on the disk, several at the same time.
 async fn recorded_calls(store: &Store) -> anyhow::Result<(f64, Duration)> {
-    let (sink, mut callers) = (store.audit_sink(), JoinSet::new());
+    let (sink, mut callers) = (store.start_audit_sink(), JoinSet::new());
     let begin = Instant::now();
     for _ in 0..CALLERS {
         let sink = sink.clone();
@@ -120,7 +120,7 @@ async fn recorded_calls(store: &Store) -> anyhow::Result<(f64, Duration)> {
             let mut took = Vec::with_capacity(CALLS_EACH);
             for _ in 0..CALLS_EACH {
                 let begin = Instant::now();
-                sink.begin(call()).await?;
+                sink.begin_call(call()).await?;
                 took.push(begin.elapsed());
             }
             anyhow::Ok(took)

@@ -70,8 +70,8 @@ impl TestCall {
         outbox: Outbox,
         dialogue: Dialogue,
     ) -> Self {
-        let params = request.object().unwrap_or_default();
-        let meta = params.object("_meta").unwrap_or_default();
+        let params = request.open_params().unwrap_or_default();
+        let meta = params.get_object("_meta").unwrap_or_default();
         let cancelled = peer.begin(&request.id);
         Self {
             server,
@@ -87,7 +87,7 @@ impl TestCall {
     }
 
     pub(crate) fn arguments(&self) -> RawObject {
-        self.params.object("arguments").unwrap_or_default()
+        self.params.get_object("arguments").unwrap_or_default()
     }
 
     pub(crate) fn argument<T: DeserializeOwned>(&self, name: &str) -> Option<T> {
@@ -110,7 +110,7 @@ impl TestCall {
                 .unwrap_or_default(),
             Dialogue::Modern | Dialogue::Task(_) => self
                 .meta
-                .object(meta::CLIENT_CAPABILITIES)
+                .get_object(meta::CLIENT_CAPABILITIES)
                 .unwrap_or_default(),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kitbag_wire::meta::{self, code, method};
 use kitbag_wire::{
-    Era, ErrorObject, Malformed, Message, Notification, RawObject, Request, RequestId, Response,
+    Era, ErrorObject, MalformedMessage, Message, Notification, RawObject, Request, RequestId, Response,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -72,7 +72,7 @@ pub(crate) fn notice(
     match notification.method.as_str() {
         method::CANCELLED => {
             let id = notification
-                .object()
+                .open_params()
                 .ok()
                 .and_then(|params| params.read::<RequestId>("requestId"));
             if let Some(id) = id {
@@ -97,22 +97,22 @@ pub(crate) fn era_of(served: Served, request: &Request) -> Era {
 
 pub(crate) fn is_modern(request: &Request) -> bool {
     let meta = request
-        .object()
+        .open_params()
         .ok()
-        .and_then(|params| params.object("_meta"));
+        .and_then(|params| params.get_object("_meta"));
     request.method == method::DISCOVER
         || meta.is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
 }
 
-pub(crate) fn malformed(why: &Malformed) -> Response {
+pub(crate) fn malformed(why: &MalformedMessage) -> Response {
     let (code, id) = match why {
-        Malformed::NotJson(_) => (code::PARSE_ERROR, None),
-        Malformed::Batch => (code::INVALID_REQUEST, None),
-        Malformed::NotJsonRpc { id, .. } | Malformed::TooDeep { id } => {
+        MalformedMessage::NotJson(_) => (code::PARSE_ERROR, None),
+        MalformedMessage::Batch => (code::INVALID_REQUEST, None),
+        MalformedMessage::NotJsonRpc { id, .. } | MalformedMessage::TooDeep { id } => {
             (code::INVALID_REQUEST, id.clone())
         }
     };
-    Response::error(id, ErrorObject::new(code, why.to_string()))
+    Response::from_error(id, ErrorObject::new(code, why.to_string()))
 }
 
 pub(crate) fn method_not_found(name: &str) -> CallEnd {
@@ -153,10 +153,10 @@ fn is_deaf(call: &TestCall) -> bool {
 
 fn send(outbox: &Outbox, id: RequestId, outcome: CallOutcome) {
     match outcome {
-        Ok(reply) => outbox.send(Response::result(id, reply.into_raw())),
-        Err(CallEnd::Error(error)) => outbox.send(Response::error(Some(id), error)),
+        Ok(reply) => outbox.send(Response::from_result(id, reply.into_raw())),
+        Err(CallEnd::Error(error)) => outbox.send(Response::from_error(Some(id), error)),
         Err(CallEnd::InputRequired(result)) => {
-            outbox.send(Response::result(id, RawObject::to_raw(&result)));
+            outbox.send(Response::from_result(id, RawObject::to_raw(&result)));
         }
         Err(CallEnd::Cancelled) => {}
     }

@@ -108,7 +108,7 @@ fn greet(call: &TestCall, version: ProtocolVersion) -> Result<(), CallEnd> {
     let listener = listeners.add(Interests::every_list(), general, None);
     let handshake = Handshake {
         version,
-        capabilities: call.params.object("capabilities").unwrap_or_default(),
+        capabilities: call.params.get_object("capabilities").unwrap_or_default(),
         listener,
     };
     if call.peer.greet(handshake) {

@@ -34,7 +34,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
 /// which versions we speak.
 pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), ErrorObject> {
     let meant_for_us = params
-        .object("_meta")
+        .get_object("_meta")
         .is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION));
     if name != method::INITIALIZE || meant_for_us {
         return Ok(());
@@ -46,11 +46,11 @@ pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), Error
 
 /// Checks that the request carries the `_meta` that each modern request must carry.
 pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
-    let meta = params.object("_meta").unwrap_or_default();
+    let meta = params.get_object("_meta").unwrap_or_default();
     let version: String = meta
         .read(meta::PROTOCOL_VERSION)
         .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
-    meta.object(meta::CLIENT_CAPABILITIES)
+    meta.get_object(meta::CLIENT_CAPABILITIES)
         .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
     if ProtocolVersion::parse(&version) == Some(ProtocolVersion::LATEST) {
         Ok(())
@@ -152,7 +152,7 @@ fn dressed(mut result: RawObject, cacheable: bool) -> RawObject {
         result.put("cacheScope", "public");
     }
     let meta = result
-        .object("_meta")
+        .get_object("_meta")
         .unwrap_or_default()
         .with(meta::SERVER_INFO, &implementation());
     result.put("_meta", &meta);

@@ -62,7 +62,7 @@ async fn open(State(house): State<Arc<SseState>>) -> Response {
                 Some(event) => event,
                 None => loop {
                     if let OutboxItem::Message(message) = outgoing.recv().await? {
-                        break sse::event(&message);
+                        break sse::encode_event(&message);
                     }
                 },
             };

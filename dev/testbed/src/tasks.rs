@@ -262,7 +262,7 @@ impl TaskStatus {
 
 fn knows_tasks(call: &TestCall) -> bool {
     call.capabilities()
-        .object("extensions")
+        .get_object("extensions")
         .is_some_and(|extensions| extensions.contains(EXTENSION))
 }
 

@@ -4,19 +4,19 @@ use kitbag_tool_spec::{FillValues, TextPattern};
 use url::Url;
 
 use super::{ActionFault, DeclaredApi};
-use crate::fault::{RequestFault, origin};
+use crate::fault::{RequestFault, origin_of};
 use crate::request::PendingRequest;
 
 impl DeclaredApi {
     /// Returns the base of all addresses, for the tenant of the call.
-    pub(super) fn base(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+    pub(super) fn base_url(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
         if let Some(url) = &self.overrides.url {
             return Ok(url.clone());
         }
-        let url = filled(&self.declaration.url, values)?;
+        let url = fill_url(&self.declaration.url, values)?;
         if !self.may_reach(&url) {
             let host = url.host_str().unwrap_or_default();
-            return Err(invalid(format!("`{host}` is not one of its hosts")));
+            return Err(config_invalid(format!("`{host}` is not one of its hosts")));
         }
         Ok(url)
     }
@@ -27,7 +27,7 @@ impl DeclaredApi {
         declared: &TextPattern,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
-        overridden(self.overrides.token_url.as_ref(), declared, values)
+        or_declared(self.overrides.token_url.as_ref(), declared, values)
     }
 
     /// Returns the folder that images are put into. The file names it, so it need not be one of the hosts.
@@ -36,15 +36,15 @@ impl DeclaredApi {
         declared: &TextPattern,
         values: &FillValues<'_>,
     ) -> Result<Url, ActionFault> {
-        overridden(self.overrides.storage_url.as_ref(), declared, values)
+        or_declared(self.overrides.storage_url.as_ref(), declared, values)
     }
 
     /// Checks a request that a redirect makes.
-    pub(super) fn judge(&self, request: &PendingRequest) -> Result<(), ActionFault> {
+    pub(super) fn check_redirect(&self, request: &PendingRequest) -> Result<(), ActionFault> {
         if self.may_reach(&request.url) || self.is_overridden_by(&request.url) {
             return Ok(());
         }
-        let reason = format!("to {}, which is not one of its hosts", origin(&request.url));
+        let reason = format!("to {}, which is not one of its hosts", origin_of(&request.url));
         Err(RequestFault::redirect(reason).into())
     }
 
@@ -60,28 +60,28 @@ impl DeclaredApi {
 }
 
 /// Returns the operator's address, or else the declared one.
-fn overridden(
+fn or_declared(
     chosen: Option<&Url>,
     declared: &TextPattern,
     values: &FillValues<'_>,
 ) -> Result<Url, ActionFault> {
-    chosen.map_or_else(|| filled(declared, values), |url| Ok(url.clone()))
+    chosen.map_or_else(|| fill_url(declared, values), |url| Ok(url.clone()))
 }
 
-fn filled(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+fn fill_url(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, ActionFault> {
     for word in template.placeholders() {
         let value = word.text(values).unwrap_or_default();
         if !is_plain(&value) {
             let field = word.credential_field().unwrap_or_default();
-            return Err(invalid(format!(
+            return Err(config_invalid(format!(
                 "the field `{field}` of its credential cannot be a part of an address"
             )));
         }
     }
     let text = template.fill(values).unwrap_or_default();
-    let url = Url::parse(&text).map_err(|error| invalid(format!("its URL is invalid: {error}")))?;
+    let url = Url::parse(&text).map_err(|error| config_invalid(format!("its URL is invalid: {error}")))?;
     if url.scheme() != "https" {
-        return Err(invalid("its address does not begin with `https:`"));
+        return Err(config_invalid("its address does not begin with `https:`"));
     }
     Ok(url)
 }
@@ -94,7 +94,7 @@ fn is_plain(value: &str) -> bool {
     letters && !value.is_empty() && !value.contains("..")
 }
 
-fn invalid(reason: impl Into<String>) -> ActionFault {
+fn config_invalid(reason: impl Into<String>) -> ActionFault {
     ActionFault::ConfigInvalid {
         reason: reason.into(),
     }

@@ -9,7 +9,7 @@ impl DeclaredApi {
     pub(super) fn advice_on(&self, status: u16) -> Option<String> {
         let credential = self.declaration.credential.as_ref()?;
         match StatusCode::from_u16(status).ok()? {
-            StatusCode::UNAUTHORIZED => Some(self.renewal(credential)),
+            StatusCode::UNAUTHORIZED => Some(self.renewal_advice(credential)),
             StatusCode::FORBIDDEN => Some(format!(
                 "The credential `{credential}` is valid, but the API does not allow it to do this."
             )),
@@ -17,10 +17,10 @@ impl DeclaredApi {
         }
     }
 
-    fn renewal(&self, credential: &CredentialName) -> String {
+    fn renewal_advice(&self, credential: &CredentialName) -> String {
         let command = match self.declaration.auth.needs_login() {
-            true => format!("kitbag credentials login {credential}"),
-            false => format!("kitbag credentials set {credential} …"),
+            true => format!("kitbag secret login {credential}"),
+            false => format!("kitbag secret set {credential} …"),
         };
         match self.declaration.auth {
             AuthScheme::OAuth2 { .. } => format!(

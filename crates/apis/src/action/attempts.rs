@@ -14,24 +14,24 @@ use crate::pace::TooEarly;
 use crate::request::PendingRequest;
 
 /// A service that fails three times in a row is down.
-const MOST_REPEATS: u32 = 2;
+const MAX_REPEATS: u32 = 2;
 /// Doubled with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
 /// An answer whose body is not read yet, with its place among the requests of the API.
-pub(super) struct PlacedResponse<'a> {
+pub(super) struct ResponseWithPermit<'a> {
     pub(super) response: Response,
     pub(super) place: SemaphorePermit<'a>,
 }
 
 impl<'a> ActionRun<'a> {
-    pub(super) async fn attempted(
+    pub(super) async fn send_with_retries(
         &self,
         request: PendingRequest,
-    ) -> Result<PlacedResponse<'a>, ActionFault> {
+    ) -> Result<ResponseWithPermit<'a>, ActionFault> {
         let mut repeats = 0;
         loop {
-            let outcome = self.attempt(request.clone()).await;
+            let outcome = self.send_once(request.clone()).await;
             let pause = self.pause_after(&outcome, repeats);
             let Some(pause) = pause.filter(|pause| *pause < self.deadline.remaining()) else {
                 return outcome;
@@ -42,22 +42,22 @@ impl<'a> ActionRun<'a> {
         }
     }
 
-    async fn attempt(&self, request: PendingRequest) -> Result<PlacedResponse<'a>, ActionFault> {
+    async fn send_once(&self, request: PendingRequest) -> Result<ResponseWithPermit<'a>, ActionFault> {
         self.wait_for_turn().await?;
         // Taken after the wait: a tenant that is held back must not keep others from the API.
-        let place = self.api.places.take().await;
-        let judge = |request: &PendingRequest| self.api.judge(request);
-        let response = self.api.client.follow(request, &judge).await?;
+        let place = self.api.places.acquire().await;
+        let judge = |request: &PendingRequest| self.api.check_redirect(request);
+        let response = self.api.client.send_following_redirects(request, &judge).await?;
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let paces = &self.api.paces;
-        paces.learn(owner, now, response.status(), response.headers());
-        Ok(PlacedResponse { response, place })
+        paces.record_limits(owner, now, response.status(), response.headers());
+        Ok(ResponseWithPermit { response, place })
     }
 
     /// Waits until the limits of the tenant allow a request, if that is within the time of the call.
     async fn wait_for_turn(&self) -> Result<(), ActionFault> {
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
-        let booked = self.api.paces.book(owner, now, self.deadline.remaining());
+        let booked = self.api.paces.reserve(owner, now, self.deadline.remaining());
         let wait = booked.map_err(|TooEarly { wait }| ActionFault::RateLimited { wait })?;
         if !wait.is_zero() {
             self.api.clock.wait(wait).await;
@@ -68,14 +68,14 @@ impl<'a> ActionRun<'a> {
     /// Returns the time after which the request may be sent again; nothing if it must not be.
     fn pause_after(
         &self,
-        outcome: &Result<PlacedResponse<'a>, ActionFault>,
+        outcome: &Result<ResponseWithPermit<'a>, ActionFault>,
         repeats: u32,
     ) -> Option<Duration> {
-        if !self.action.repeatable || repeats >= MOST_REPEATS {
+        if !self.action.repeatable || repeats >= MAX_REPEATS {
             return None;
         }
         match outcome {
-            Ok(PlacedResponse { response, .. }) if is_passing(response.status()) => {
+            Ok(ResponseWithPermit { response, .. }) if is_transient(response.status()) => {
                 let asked = retry_after(response.headers(), self.api.clock.now());
                 Some(asked.unwrap_or_else(|| backoff(repeats)))
             }
@@ -85,7 +85,7 @@ impl<'a> ActionRun<'a> {
     }
 }
 
-fn is_passing(status: StatusCode) -> bool {
+fn is_transient(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE

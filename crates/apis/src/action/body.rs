@@ -11,7 +11,7 @@ use super::{ActionFault, multipart};
 use crate::request::PendingBody;
 
 /// Returns the body; nothing if the template has no value for it.
-pub(super) fn filled(
+pub(super) fn fill_body(
     template: &BodyPattern,
     values: &FillValues<'_>,
 ) -> Result<Option<PendingBody>, ActionFault> {
@@ -19,15 +19,15 @@ pub(super) fn filled(
         BodyPattern::Json(json) => json
             .fill(values)
             .map(|json| PendingBody::json(json.to_string())),
-        BodyPattern::Form(form) => form.fill(values).map(|form| encoded_form(&members(form))),
+        BodyPattern::Form(form) => form.fill(values).map(|form| encoded_form(&into_members(form))),
         BodyPattern::Multipart(parts) => match parts.fill(values) {
-            Some(parts) => Some(multipart::encoded(&members(parts))?),
+            Some(parts) => Some(multipart::encode_multipart(&into_members(parts))?),
             None => None,
         },
         BodyPattern::Bytes(text) => match text.fill(values) {
             Some(text) => Some(PendingBody::new(
                 "application/octet-stream",
-                decoded(&text)?,
+                decode_base64(&text)?,
             )),
             None => None,
         },
@@ -38,7 +38,7 @@ pub(super) fn filled(
     Ok(body)
 }
 
-fn members(value: Value) -> Map<String, Value> {
+fn into_members(value: Value) -> Map<String, Value> {
     match value {
         Value::Object(members) => members,
         _ => Map::new(),
@@ -54,7 +54,7 @@ fn encoded_form(members: &Map<String, Value>) -> PendingBody {
 }
 
 /// Reads base64 as callers write it: with or without padding, and as a data URL.
-pub(super) fn decoded(text: &str) -> Result<Vec<u8>, ActionFault> {
+pub(super) fn decode_base64(text: &str) -> Result<Vec<u8>, ActionFault> {
     let text = text.split_once(";base64,").map_or(text, |(_, data)| data);
     let text: String = text.split_whitespace().collect();
     let bytes = PLAIN.decode(&text).or_else(|_| URL_SAFE.decode(&text));

@@ -19,7 +19,7 @@ const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'~');
 
 impl ActionRun<'_> {
-    pub(super) fn request(
+    pub(super) fn build_request(
         &self,
         page: &PageRequest,
         values: &FillValues<'_>,
@@ -30,25 +30,25 @@ impl ActionRun<'_> {
             method: self.action.method.clone(),
             url: match &page.link {
                 Some(link) => link.clone(),
-                None => self.url(values)?,
+                None => self.build_url(values)?,
             },
-            accept: accepted(self.action.answer.kind),
-            body: body.map_or(Ok(None), |body| body::filled(body, values))?,
-            own_headers: with_trace(self.headers(values)?, &self.trace),
+            accept: accept_header(self.action.answer.kind),
+            body: body.map_or(Ok(None), |body| body::fill_body(body, values))?,
+            own_headers: with_trace(self.build_headers(values)?, &self.trace),
             proof,
             stayed_at_origin: true,
         })
     }
 
-    fn url(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
-        let base = self.api.base(values)?;
+    fn build_url(&self, values: &FillValues<'_>) -> Result<Url, ActionFault> {
+        let base = self.api.base_url(values)?;
         let path = self.action.path.fill(values)?;
         let text = format!("{}{path}", base.as_str().trim_end_matches('/'));
         let mut url = Url::parse(&text).map_err(|error| ActionFault::ConfigInvalid {
             reason: format!("its URL is invalid: {error}"),
         })?;
         let own = url.query().map(str::to_owned);
-        let given = self.action.query(values).into_iter().map(encoded);
+        let given = self.action.query(values).into_iter().map(encode_pair);
         let query: Vec<String> = own.into_iter().chain(given).collect();
         if !query.is_empty() {
             url.set_query(Some(&query.join("&")));
@@ -56,11 +56,11 @@ impl ActionRun<'_> {
         Ok(url)
     }
 
-    fn headers(&self, values: &FillValues<'_>) -> Result<HeaderMap, ActionFault> {
+    fn build_headers(&self, values: &FillValues<'_>) -> Result<HeaderMap, ActionFault> {
         let of_api = self.api.declaration.headers.iter();
         let mut headers = HeaderMap::new();
         for (name, template) in of_api.chain(&self.action.headers) {
-            if let Some(value) = header(name, template, values)? {
+            if let Some(value) = fill_header(name, template, values)? {
                 headers.insert(name.clone(), value);
             }
         }
@@ -68,7 +68,7 @@ impl ActionRun<'_> {
     }
 }
 
-fn header(
+fn fill_header(
     name: &HeaderName,
     template: &TextPattern,
     values: &FillValues<'_>,
@@ -83,13 +83,13 @@ fn header(
     Ok(Some(value))
 }
 
-fn encoded((name, value): (String, String)) -> String {
+fn encode_pair((name, value): (String, String)) -> String {
     let [name, value] = [name, value].map(|text| utf8_percent_encode(&text, RESERVED).to_string());
     format!("{name}={value}")
 }
 
 /// One type alone: some APIs compare the header with a word.
-fn accepted(kind: AnswerType) -> HeaderValue {
+fn accept_header(kind: AnswerType) -> HeaderValue {
     match kind {
         AnswerType::Json => HeaderValue::from_static("application/json"),
         AnswerType::Events => HeaderValue::from_static("text/event-stream"),

@@ -24,7 +24,7 @@ impl Deadline {
         self.at.saturating_duration_since(Instant::now())
     }
 
-    pub(super) fn missed(&self) -> RequestFault {
+    pub(super) fn timeout_fault(&self) -> RequestFault {
         RequestFault::TimedOut { after: self.after }
     }
 
@@ -37,6 +37,6 @@ impl Deadline {
         work: impl Future<Output = Result<T, E>>,
     ) -> Result<T, E> {
         let done = tokio::time::timeout_at(self.at, work).await;
-        done.unwrap_or_else(|_| Err(self.missed().into()))
+        done.unwrap_or_else(|_| Err(self.timeout_fault().into()))
     }
 }

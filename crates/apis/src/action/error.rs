@@ -6,7 +6,7 @@ use kitbag_domain::Remedy;
 use kitbag_tool_spec::{CredentialName, PathFillError, WireName};
 
 use crate::auth::TokenFault;
-use crate::fault::{RequestFault, seconds};
+use crate::fault::{RequestFault, format_seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{tool}` {fault}")]
@@ -20,7 +20,7 @@ pub struct ActionError {
 pub enum ActionFault {
     #[error(
         "is not set up: the credential `{credential}` has no {}",
-        quoted(fields)
+        quote_fields(fields)
     )]
     ConfigMissing {
         credential: CredentialName,
@@ -34,7 +34,7 @@ pub enum ActionFault {
     Path(#[from] PathFillError),
     #[error("was not called: {reason}")]
     Arguments { reason: String },
-    #[error("has reached its rate limit; the next request is possible in {}", seconds(*wait))]
+    #[error("has reached its rate limit; the next request is possible in {}", format_seconds(*wait))]
     RateLimited { wait: Duration },
     #[error(transparent)]
     Token(#[from] TokenFault),
@@ -102,7 +102,7 @@ impl Remedy for ActionError {
                 credential,
                 fields,
                 by_login,
-            } => Some(commands(credential, fields, *by_login)),
+            } => Some(credential_commands(credential, fields, *by_login)),
             ActionFault::ConfigInvalid { .. } | ActionFault::Token(TokenFault::Refused { .. }) => {
                 Some(format!("check the credential and {table}"))
             }
@@ -119,18 +119,18 @@ impl Remedy for ActionError {
     }
 }
 
-fn commands(credential: &CredentialName, fields: &[String], by_login: bool) -> String {
+fn credential_commands(credential: &CredentialName, fields: &[String], by_login: bool) -> String {
     let commands: Vec<String> = fields
         .iter()
         .map(|field| match field.as_str() {
-            "refresh_token" if by_login => format!("`kitbag credentials login {credential}`"),
-            field => format!("`kitbag credentials set {credential} {field}`"),
+            "refresh_token" if by_login => format!("`kitbag secret login {credential}`"),
+            field => format!("`kitbag secret set {credential} {field}`"),
         })
         .collect();
     format!("run {}", commands.join(" and "))
 }
 
-fn quoted(fields: &[String]) -> String {
+fn quote_fields(fields: &[String]) -> String {
     let quoted: Vec<String> = fields.iter().map(|field| format!("`{field}`")).collect();
     quoted.join(" and no ")
 }

@@ -18,7 +18,7 @@ mod deadline;
 mod error;
 mod multipart;
 mod pages;
-mod prove;
+mod request_proof;
 mod run;
 mod storage;
 #[cfg(test)]
@@ -40,7 +40,7 @@ use crate::auth::{Credential, TokenCache};
 use crate::client::GuardedClient;
 use crate::clock::Clock;
 use crate::pace::Paces;
-use crate::places::RequestPlaces;
+use crate::request_permits::RequestPermits;
 use run::ActionRun;
 
 /// The API behind a declared tool, ready to be called.
@@ -49,7 +49,7 @@ pub struct DeclaredApi {
     declaration: Arc<ApiSpec>,
     overrides: ApiOverrides,
     client: GuardedClient,
-    places: RequestPlaces,
+    places: RequestPermits,
     paces: Paces,
     clock: Clock,
 }
@@ -76,7 +76,7 @@ impl DeclaredApi {
             tool,
             overrides,
             client,
-            places: RequestPlaces::new(),
+            places: RequestPermits::new(),
             paces: Paces::new(declaration.requests_per_minute),
             declaration,
             clock,
@@ -98,9 +98,9 @@ impl DeclaredApi {
         trace: &HeaderMap,
     ) -> Result<ActionAnswer, ActionError> {
         self.check(action, credential)?;
-        let run = ActionRun::new(self, action, credential, tokens).traced(trace);
-        let answer = Box::pin(run.carry_out(arguments)).await;
-        answer.map_err(|fault| self.error(fault))
+        let run = ActionRun::new(self, action, credential, tokens).with_trace(trace);
+        let answer = Box::pin(run.run(arguments)).await;
+        answer.map_err(|fault| self.to_error(fault))
     }
 
     /// Fetches the token that a call of the action would need, and sends nothing else.
@@ -112,8 +112,8 @@ impl DeclaredApi {
     ) -> Result<(), ActionError> {
         self.check(action, credential)?;
         let run = ActionRun::new(self, action, credential, tokens);
-        let fetched = run.token_fetched().await;
-        fetched.map_err(|fault| self.error(fault))
+        let fetched = run.fetch_token().await;
+        fetched.map_err(|fault| self.to_error(fault))
     }
 
     /// Checks that the credential has every field that the action needs.
@@ -121,11 +121,11 @@ impl DeclaredApi {
         let Some(name) = &self.declaration.credential else {
             return Ok(());
         };
-        let fields = credential.missing(&self.declaration.needed_fields(action));
+        let fields = credential.missing_fields(&self.declaration.needed_fields(action));
         if fields.is_empty() {
             return Ok(());
         }
-        Err(self.error(ActionFault::ConfigMissing {
+        Err(self.to_error(ActionFault::ConfigMissing {
             credential: name.clone(),
             by_login: self.declaration.auth.needs_login(),
             fields,
@@ -138,14 +138,14 @@ impl DeclaredApi {
         credential: &Credential,
         longest: Duration,
     ) -> Result<(), ActionError> {
-        let wait = self.paces.wait(credential.owner(), self.clock.now());
+        let wait = self.paces.current_wait(credential.owner(), self.clock.now());
         if wait <= longest {
             return Ok(());
         }
-        Err(self.error(ActionFault::RateLimited { wait }))
+        Err(self.to_error(ActionFault::RateLimited { wait }))
     }
 
-    fn error(&self, fault: ActionFault) -> ActionError {
+    fn to_error(&self, fault: ActionFault) -> ActionError {
         ActionError {
             tool: self.tool.clone(),
             fault,

@@ -4,17 +4,17 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::ActionFault;
-use super::body::decoded;
+use super::body::decode_base64;
 use crate::request::PendingBody;
 
 /// Returns the body; each member is a part, and a list is several parts of one name.
-pub(super) fn encoded(members: &Map<String, Value>) -> Result<PendingBody, ActionFault> {
-    let boundary = boundary();
+pub(super) fn encode_multipart(members: &Map<String, Value>) -> Result<PendingBody, ActionFault> {
+    let boundary = random_boundary();
     let mut bytes = Vec::new();
     for (name, value) in members {
-        for part in parts(value) {
+        for part in part_values(value) {
             bytes.extend(format!("--{boundary}\r\n").into_bytes());
-            bytes.extend(encoded_part(name, part)?);
+            bytes.extend(encode_part(name, part)?);
         }
     }
     bytes.extend(format!("--{boundary}--\r\n").into_bytes());
@@ -25,18 +25,18 @@ pub(super) fn encoded(members: &Map<String, Value>) -> Result<PendingBody, Actio
     })
 }
 
-fn parts(value: &Value) -> &[Value] {
+fn part_values(value: &Value) -> &[Value] {
     match value {
         Value::Array(items) => items,
         single => std::slice::from_ref(single),
     }
 }
 
-fn encoded_part(name: &str, part: &Value) -> Result<Vec<u8>, ActionFault> {
-    let name = quoted(name);
-    let (head, bytes) = match file_in(part)? {
-        Some(file) => (file.head(&name), file.bytes),
-        None => (format!("name=\"{name}\"\r\n"), plain(part)),
+fn encode_part(name: &str, part: &Value) -> Result<Vec<u8>, ActionFault> {
+    let name = escape_quotes(name);
+    let (head, bytes) = match parse_file(part)? {
+        Some(file) => (file.disposition(&name), file.bytes),
+        None => (format!("name=\"{name}\"\r\n"), plain_bytes(part)),
     };
     let mut encoded = format!("Content-Disposition: form-data; {head}\r\n").into_bytes();
     encoded.extend(bytes);
@@ -52,15 +52,15 @@ struct FilePart {
 }
 
 impl FilePart {
-    fn head(&self, name: &str) -> String {
-        let (filename, media_type) = (quoted(&self.filename), one_line(&self.media_type));
+    fn disposition(&self, name: &str) -> String {
+        let (filename, media_type) = (escape_quotes(&self.filename), strip_control(&self.media_type));
         format!("name=\"{name}\"; filename=\"{filename}\"\r\nContent-Type: {media_type}\r\n")
     }
 }
 
-fn file_in(part: &Value) -> Result<Option<FilePart>, ActionFault> {
+fn parse_file(part: &Value) -> Result<Option<FilePart>, ActionFault> {
     let (bytes, media_type) = match (part["base64"].as_str(), part["text"].as_str()) {
-        (Some(base64), _) => (decoded(base64)?, "application/octet-stream"),
+        (Some(base64), _) => (decode_base64(base64)?, "application/octet-stream"),
         (None, Some(text)) => (text.as_bytes().to_vec(), "text/plain"),
         (None, None) => return Ok(None),
     };
@@ -71,7 +71,7 @@ fn file_in(part: &Value) -> Result<Option<FilePart>, ActionFault> {
     }))
 }
 
-fn plain(value: &Value) -> Vec<u8> {
+fn plain_bytes(value: &Value) -> Vec<u8> {
     match value {
         Value::String(text) => text.clone().into_bytes(),
         other => other.to_string().into_bytes(),
@@ -79,19 +79,19 @@ fn plain(value: &Value) -> Vec<u8> {
 }
 
 /// Browsers write these three so, because a quoted word may not have them.
-fn quoted(text: &str) -> String {
+fn escape_quotes(text: &str) -> String {
     text.replace('"', "%22")
         .replace('\r', "%0D")
         .replace('\n', "%0A")
 }
 
 /// A line break would begin a header of the caller's own.
-fn one_line(text: &str) -> String {
+fn strip_control(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
 /// So many random bits that the parts cannot have the boundary in them.
-fn boundary() -> String {
+fn random_boundary() -> String {
     let mut random = [0; 16];
     getrandom::fill(&mut random).expect("the machine has random numbers");
     let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -10,10 +10,10 @@ use super::ActionFault;
 use super::answer::{self, ActionAnswer, AnswerPart, PageAnswer, PagesRead};
 use super::run::{ActionRun, PageRequest};
 use crate::fault::RequestFault;
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
 /// The items so far, and the way they ended.
-struct Gathered {
+struct PageCollection {
     items: Vec<Value>,
     pages: PagesRead,
     incomplete: Option<String>,
@@ -28,46 +28,46 @@ enum NextPage {
 }
 
 /// Returns the items of as many pages as the caller asked for. A later page that fails ends the list.
-pub(super) async fn gathered(
+pub(super) async fn collect_pages(
     run: &ActionRun<'_>,
     rule: &PageRule,
     mut request: PageRequest,
     first: PageAnswer,
 ) -> ActionAnswer {
-    let mut page = match OpenedPage::of(rule, first) {
+    let mut page = match OpenedPage::open(rule, first) {
         Ok(page) => page,
-        Err(answer) => return run.shaped(*answer),
+        Err(answer) => return run.shape_page(*answer),
     };
     let status = page.received.status.as_u16();
-    let most = most_pages(&request.arguments);
-    let mut gathered = Gathered::new();
+    let most = page_limit(&request.arguments);
+    let mut gathered = PageCollection::new();
     loop {
-        gathered.take(&page, rule);
-        let next = page.next(run, rule, &request);
-        let Some(next) = gathered.goes_on(next, most) else {
+        gathered.add_page(&page, rule);
+        let next = page.next_page(run, rule, &request);
+        let Some(next) = gathered.check_next(next, most) else {
             break;
         };
         request = next;
-        match further(run, rule, &request).await {
+        match fetch_next(run, rule, &request).await {
             Ok(next) => page = next,
             Err(reason) => {
-                gathered.stop(reason);
+                gathered.stop_early(reason);
                 break;
             }
         }
     }
-    gathered.answer(run, status)
+    gathered.into_answer(run, status)
 }
 
 /// Returns a later page, or the reason why there is none.
-async fn further(
+async fn fetch_next(
     run: &ActionRun<'_>,
     rule: &PageRule,
     request: &PageRequest,
 ) -> Result<OpenedPage, String> {
-    let answered = run.page(request).await;
-    let page = answered.map_err(|fault| in_words(run, &fault))?;
-    OpenedPage::of(rule, page).map_err(|page| match *page {
+    let answered = run.fetch_page(request).await;
+    let page = answered.map_err(|fault| describe_fault(run, &fault))?;
+    OpenedPage::open(rule, page).map_err(|page| match *page {
         PageAnswer::Whole { received, .. } if answer::is_refusal(&received) => {
             answer::refusal_words(&run.action.answer, &received)
         }
@@ -75,7 +75,7 @@ async fn further(
     })
 }
 
-fn in_words(run: &ActionRun<'_>, fault: &ActionFault) -> String {
+fn describe_fault(run: &ActionRun<'_>, fault: &ActionFault) -> String {
     match fault {
         ActionFault::Request(RequestFault::TooLarge { .. }) => format!(
             "all pages together have more than {} bytes",
@@ -85,7 +85,7 @@ fn in_words(run: &ActionRun<'_>, fault: &ActionFault) -> String {
     }
 }
 
-fn most_pages(arguments: &Map<String, Value>) -> u32 {
+fn page_limit(arguments: &Map<String, Value>) -> u32 {
     let asked = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
     let asked = asked.and_then(|pages| u32::try_from(pages).ok());
     asked.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
@@ -94,16 +94,16 @@ fn most_pages(arguments: &Map<String, Value>) -> u32 {
 /// A page with a list of items in it.
 struct OpenedPage {
     url: Url,
-    received: Received,
+    received: ReceivedResponse,
     body: Value,
 }
 
 impl OpenedPage {
     /// Returns the page as it was if it has no list.
-    fn of(rule: &PageRule, page: PageAnswer) -> Result<Self, Box<PageAnswer>> {
+    fn open(rule: &PageRule, page: PageAnswer) -> Result<Self, Box<PageAnswer>> {
         let body = match &page {
             PageAnswer::Whole { received, .. } if !answer::is_refusal(received) => {
-                answer::json_of(received)
+                answer::parse_json(received)
             }
             _ => None,
         };
@@ -123,36 +123,36 @@ impl OpenedPage {
         items.map_or(&[], Vec::as_slice)
     }
 
-    fn next(&self, run: &ActionRun<'_>, rule: &PageRule, request: &PageRequest) -> NextPage {
-        let request = request.after(self.received.body.len());
+    fn next_page(&self, run: &ActionRun<'_>, rule: &PageRule, request: &PageRequest) -> NextPage {
+        let request = request.with_remaining(self.received.body.len());
         match rule {
-            PageRule::Mark { next, into, .. } => match mark(next, &self.body) {
+            PageRule::Mark { next, into, .. } => match next_mark(next, &self.body) {
                 // A mark that leads back to the same page would never end.
                 Some(mark) if request.arguments.get(into) != Some(&mark) => {
-                    NextPage::At(request.with(into, mark))
+                    NextPage::At(request.with_argument(into, mark))
                 }
                 _ => NextPage::None,
             },
             PageRule::Number { argument, .. } => match self.items(rule).is_empty() {
                 true => NextPage::None,
                 false => {
-                    let next = number(run, &request, argument);
-                    NextPage::At(request.with(argument, next.into()))
+                    let next = next_number(run, &request, argument);
+                    NextPage::At(request.with_argument(argument, next.into()))
                 }
             },
-            PageRule::Link { relation, .. } => self.linked(run, relation, &request),
+            PageRule::Link { relation, .. } => self.linked_page(run, relation, &request),
         }
     }
 
-    fn linked(&self, run: &ActionRun<'_>, relation: &str, request: &PageRequest) -> NextPage {
+    fn linked_page(&self, run: &ActionRun<'_>, relation: &str, request: &PageRequest) -> NextPage {
         let headers = self.received.headers.get_all(LINK).iter();
         let mut lines = headers.filter_map(|value| value.to_str().ok());
-        let Some(target) = lines.find_map(|line| link(line, relation)) else {
+        let Some(target) = lines.find_map(|line| find_link(line, relation)) else {
             return NextPage::None;
         };
         match run
-            .origin()
-            .and_then(|home| within(&home, &self.url, target))
+            .api_origin()
+            .and_then(|home| same_origin_url(&home, &self.url, target))
         {
             Some(url) => NextPage::At(PageRequest {
                 link: Some(url),
@@ -168,14 +168,14 @@ impl OpenedPage {
 
 impl PageRequest {
     /// All pages together are no larger than one answer may be.
-    fn after(&self, bytes: usize) -> Self {
+    fn with_remaining(&self, bytes: usize) -> Self {
         Self {
             max_bytes: self.max_bytes.saturating_sub(bytes),
             ..self.clone()
         }
     }
 
-    fn with(&self, argument: &str, value: Value) -> Self {
+    fn with_argument(&self, argument: &str, value: Value) -> Self {
         let mut next = self.clone();
         next.arguments.insert(argument.to_owned(), value);
         next
@@ -184,7 +184,7 @@ impl PageRequest {
 
 /// Returns a mark that leads on; APIs write none as nothing, null, false or an empty text, or say beside it
 /// that there are no more.
-fn mark(next: &JsonPointer, body: &Value) -> Option<Value> {
+fn next_mark(next: &JsonPointer, body: &Value) -> Option<Value> {
     let around = next.as_str().rsplit_once('/').map_or("", |(way, _)| way);
     if body.pointer(around)?.get("has_more") == Some(&Value::Bool(false)) {
         return None;
@@ -197,7 +197,7 @@ fn mark(next: &JsonPointer, body: &Value) -> Option<Value> {
 }
 
 /// Returns the number of the page after this one.
-fn number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u64 {
+fn next_number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u64 {
     let given = request.arguments.get(argument);
     let given = given.or_else(|| run.action.defaults.get(argument));
     given.and_then(Value::as_u64).unwrap_or(1) + 1
@@ -205,13 +205,13 @@ fn number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u64 {
 
 /// Returns the address of a link, if it is at the origin that the credential goes to. A redirect may have
 /// led the page before to another host, and a link there must not take the credential along.
-fn within(home: &Origin, page: &Url, target: &str) -> Option<Url> {
+fn same_origin_url(home: &Origin, page: &Url, target: &str) -> Option<Url> {
     let url = page.join(target).ok()?;
-    (url.origin() == *home).then_some(url)
+    (url.origin()== *home).then_some(url)
 }
 
 /// Returns the address under a relation in the header `Link`.
-fn link<'a>(line: &'a str, relation: &str) -> Option<&'a str> {
+fn find_link<'a>(line: &'a str, relation: &str) -> Option<&'a str> {
     // A comma may stand within an address, so links are told apart by their bracket.
     line.split('<').skip(1).find_map(|link| {
         let (target, parameters) = link.split_once('>')?;
@@ -225,7 +225,7 @@ fn link<'a>(line: &'a str, relation: &str) -> Option<&'a str> {
     })
 }
 
-impl Gathered {
+impl PageCollection {
     fn new() -> Self {
         Self {
             items: Vec::new(),
@@ -238,34 +238,34 @@ impl Gathered {
         }
     }
 
-    fn take(&mut self, page: &OpenedPage, rule: &PageRule) {
+    fn add_page(&mut self, page: &OpenedPage, rule: &PageRule) {
         self.items.extend_from_slice(page.items(rule));
         self.pages.read += 1;
         self.pages.next = match rule {
-            PageRule::Mark { next, .. } => mark(next, &page.body),
+            PageRule::Mark { next, .. } => next_mark(next, &page.body),
             PageRule::Link { .. } | PageRule::Number { .. } => None,
         };
     }
 
-    fn goes_on(&mut self, next: NextPage, most: u32) -> Option<PageRequest> {
+    fn check_next(&mut self, next: NextPage, most: u32) -> Option<PageRequest> {
         match next {
             NextPage::At(next) if self.pages.read < most => return Some(next),
             NextPage::At(_) => self.pages.more = true,
             NextPage::None => {}
-            NextPage::Refused(reason) => self.stop(reason),
+            NextPage::Refused(reason) => self.stop_early(reason),
         }
         None
     }
 
-    fn stop(&mut self, reason: String) {
+    fn stop_early(&mut self, reason: String) {
         self.pages.more = true;
         self.incomplete = Some(reason);
     }
 
-    fn answer(self, run: &ActionRun<'_>, status: u16) -> ActionAnswer {
+    fn into_answer(self, run: &ActionRun<'_>, status: u16) -> ActionAnswer {
         let items = Value::Array(self.items);
         let mut list = json!({
-            "items": answer::kept(&run.action.answer.keep, &items),
+            "items": answer::keep_members(&run.action.answer.keep, &items),
             "pages": self.pages.read,
             "more": self.pages.more,
         });
@@ -278,7 +278,7 @@ impl Gathered {
         ActionAnswer {
             pages: Some(self.pages),
             incomplete: self.incomplete,
-            ..ActionAnswer::of(status, vec![AnswerPart::Json(raw(&list))])
+            ..ActionAnswer::new(status, vec![AnswerPart::Json(raw(&list))])
         }
     }
 }
@@ -326,7 +326,7 @@ mod tests {
                 true,
             ),
         ] {
-            let found = within(&home.origin(), &Url::parse(page).unwrap(), target);
+            let found = same_origin_url(&home.origin(), &Url::parse(page).unwrap(), target);
             assert_eq!(found.is_some(), stays, "{page} {target}: {found:?}");
         }
     }

@@ -7,12 +7,12 @@ use serde_json::{Map, Value};
 use url::{Origin, Url};
 
 use super::answer::{self, ActionAnswer, PageAnswer};
-use super::attempts::PlacedResponse;
+use super::attempts::ResponseWithPermit;
 use super::deadline::Deadline;
-use super::prove::Proven;
+use super::request_proof::RequestProof;
 use super::{ActionFault, DeclaredApi, pages};
 use crate::auth::{Credential, Proof, TokenCache};
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
 pub(super) struct ActionRun<'a> {
     pub(super) api: &'a DeclaredApi,
@@ -49,12 +49,12 @@ impl<'a> ActionRun<'a> {
         }
     }
 
-    pub(super) fn traced(mut self, trace: &HeaderMap) -> Self {
+    pub(super) fn with_trace(mut self, trace: &HeaderMap) -> Self {
         self.trace.clone_from(trace);
         self
     }
 
-    pub(super) async fn carry_out(
+    pub(super) async fn run(
         &self,
         arguments: &Map<String, Value>,
     ) -> Result<ActionAnswer, ActionFault> {
@@ -67,38 +67,38 @@ impl<'a> ActionRun<'a> {
             link: None,
             max_bytes: self.api.declaration.max_response_bytes,
         };
-        let page = self.page(&first).await?;
+        let page = self.fetch_page(&first).await?;
         match &self.action.pages {
-            Some(rule) => Ok(pages::gathered(self, rule, first, page).await),
-            None => Ok(self.stored(self.shaped(page), arguments).await),
+            Some(rule) => Ok(pages::collect_pages(self, rule, first, page).await),
+            None => Ok(self.store_images(self.shape_page(page), arguments).await),
         }
     }
 
     /// Returns the origin that the credential goes to.
-    pub(super) fn origin(&self) -> Option<Origin> {
+    pub(super) fn api_origin(&self) -> Option<Origin> {
         let nothing = Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let base = self.api.base(&self.action.fill_values(&nothing, &field));
+        let base = self.api.base_url(&self.action.fill_values(&nothing, &field));
         base.ok().map(|base| base.origin())
     }
 
-    pub(super) fn shaped(&self, page: PageAnswer) -> ActionAnswer {
-        let mut answer = answer::shaped(&self.action.answer, page);
+    pub(super) fn shape_page(&self, page: PageAnswer) -> ActionAnswer {
+        let mut answer = answer::shape_answer(&self.action.answer, page);
         answer.advice = self.api.advice_on(answer.status);
         answer
     }
 
     /// Sends the request for one page, and reads its answer.
-    pub(super) async fn page(&self, page: &PageRequest) -> Result<PageAnswer, ActionFault> {
+    pub(super) async fn fetch_page(&self, page: &PageRequest) -> Result<PageAnswer, ActionFault> {
         let (
-            PlacedResponse {
+            ResponseWithPermit {
                 response,
                 place: _place,
             },
             proof,
-        ) = self.deadline.within(self.answered(page)).await?;
+        ) = self.deadline.within(self.send_and_renew(page)).await?;
         let sent = self.credential.secrets().chain(proof.secret());
-        let secrets = Secrets::of(sent);
+        let secrets = Secrets::from_values(sent);
         let url = response.url().clone();
         if self.action.answer.kind == AnswerType::Events && answer::has_events(&response) {
             let events = answer::read_events(response, page.max_bytes, self.deadline).await;
@@ -106,39 +106,39 @@ impl<'a> ActionRun<'a> {
         }
         let received = self
             .deadline
-            .within(Received::read(response, page.max_bytes));
-        let received = received.await?.without(&secrets);
+            .within(ReceivedResponse::read_within(response, page.max_bytes));
+        let received = received.await?.mask_secrets(&secrets);
         Ok(PageAnswer::Whole { url, received })
     }
 
     /// Sends the request; a token that is refused is fetched anew once. A request that must not be sent
     /// twice leaves the new token to the next call.
-    async fn answered(
+    async fn send_and_renew(
         &self,
         page: &PageRequest,
-    ) -> Result<(PlacedResponse<'a>, Proof), ActionFault> {
-        let first = self.sent(page, None).await?;
-        let (answer, Proven { token, .. }) = &first;
+    ) -> Result<(ResponseWithPermit<'a>, Proof), ActionFault> {
+        let first = self.send_request(page, None).await?;
+        let (answer, RequestProof { token, .. }) = &first;
         let Some(token) = token.as_ref().filter(|_| answer.response.status() == 401) else {
             return Ok((first.0, first.1.proof));
         };
         if !self.action.repeatable {
-            self.tokens.forget(&token.request, &token.access).await;
+            self.tokens.forget_token(&token.request, &token.access).await;
             return Ok((first.0, first.1.proof));
         }
-        let (response, proven) = self.sent(page, Some(&token.access)).await?;
+        let (response, proven) = self.send_request(page, Some(&token.access)).await?;
         Ok((response, proven.proof))
     }
 
-    async fn sent(
+    async fn send_request(
         &self,
         page: &PageRequest,
         refused: Option<&str>,
-    ) -> Result<(PlacedResponse<'a>, Proven), ActionFault> {
+    ) -> Result<(ResponseWithPermit<'a>, RequestProof), ActionFault> {
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
         let values = self.action.fill_values(&page.arguments, &field);
-        let proven = self.proven(&values, refused).await?;
-        let request = self.request(page, &values, proven.proof.clone())?;
-        Ok((self.attempted(request).await?, proven))
+        let proven = self.prove_request(&values, refused).await?;
+        let request = self.build_request(page, &values, proven.proof.clone())?;
+        Ok((self.send_with_retries(request).await?, proven))
     }
 }

@@ -25,7 +25,7 @@ const DOWNLOAD_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 impl ActionRun<'_> {
     /// Stores the images, unless the caller wants them or the tenant has no storage.
-    pub(super) async fn stored(
+    pub(super) async fn store_images(
         &self,
         mut answer: ActionAnswer,
         arguments: &Map<String, Value>,
@@ -38,26 +38,26 @@ impl ActionRun<'_> {
         if !has_images || is_inline {
             return answer;
         }
-        let missing = self.credential.missing(&storage.credential_fields());
+        let missing = self.credential.missing_fields(&storage.credential_fields());
         if !missing.is_empty() {
-            let words = self.without_storage(&missing);
+            let words = self.missing_storage_hint(&missing);
             answer.content.push(AnswerPart::Text(words));
             return answer;
         }
         let mut reasons = Vec::new();
         for part in &mut answer.content {
-            reasons.extend(self.store(storage, part).await.err());
+            reasons.extend(self.store_image(storage, part).await.err());
         }
-        let told = reasons.iter().map(not_stored);
+        let told = reasons.iter().map(storage_error_part);
         answer.content.extend(told);
         answer
     }
 
-    fn without_storage(&self, missing: &[String]) -> String {
+    fn missing_storage_hint(&self, missing: &[String]) -> String {
         let credential = self.api.declaration.credential.as_ref();
         let name = credential.map(ToString::to_string).unwrap_or_default();
         let commands = missing.iter();
-        let commands = commands.map(|field| format!("kitbag credentials set {name} {field}"));
+        let commands = commands.map(|field| format!("kitbag secret set {name} {field}"));
         let commands: Vec<String> = commands.collect();
         format!(
             "Nothing was stored. To store images and show their addresses here, the operator can run: {}",
@@ -66,36 +66,36 @@ impl ActionRun<'_> {
     }
 
     /// Puts the address of an image into its place.
-    async fn store(
+    async fn store_image(
         &self,
         storage: &StorageSpec,
         part: &mut AnswerPart,
-    ) -> Result<(), ImageNotStored> {
+    ) -> Result<(), StorageError> {
         let AnswerPart::Image { base64, media_type } = part else {
             return Ok(());
         };
         let bytes = STANDARD.decode(base64)?;
-        let put = self.put(storage, bytes.into(), media_type);
+        let put = self.put_image(storage, bytes.into(), media_type);
         let kept = self.deadline.within(put).await?;
         *part = AnswerPart::Json(raw(&kept));
         Ok(())
     }
 
-    async fn put(
+    async fn put_image(
         &self,
         storage: &StorageSpec,
         bytes: Bytes,
         media_type: &str,
-    ) -> Result<Value, ImageNotStored> {
+    ) -> Result<Value, StorageError> {
         let nothing = Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
         let values = self.action.fill_values(&nothing, &field);
         let folder = self.api.storage_address(&storage.url, &values)?;
-        let url = named_in(&folder, media_type)?;
+        let url = new_object_url(&folder, media_type)?;
         let proof = self.fixed_proof(&storage.auth, &values)?;
         let mut kept = json!({ "url": url.as_str(), "type": media_type, "bytes": bytes.len() });
         if let Proof::Aws(signer) = &proof {
-            kept["download"] = signer.presigned(&url, DOWNLOAD_LIFETIME)?.as_str().into();
+            kept["download"] = signer.presign(&url, DOWNLOAD_LIFETIME)?.as_str().into();
             kept["download_seconds"] = DOWNLOAD_LIFETIME.as_secs().into();
         }
         let request = PendingRequest {
@@ -113,14 +113,14 @@ impl ActionRun<'_> {
         let response = self.api.client.send(request.build()?).await?;
         match response.status() {
             status if status.is_success() => Ok(kept),
-            status => Err(ImageNotStored::Refused { status }),
+            status => Err(StorageError::Refused { status }),
         }
     }
 }
 
 /// Its sentence continues after "the image could not be stored".
 #[derive(Debug, thiserror::Error)]
-enum ImageNotStored {
+enum StorageError {
     #[error("the API sent invalid base64")]
     Base64(#[from] base64::DecodeError),
     #[error("the API named a media type that HTTP does not allow")]
@@ -135,31 +135,31 @@ enum ImageNotStored {
     Action(#[from] ActionFault),
 }
 
-impl From<RequestFault> for ImageNotStored {
+impl From<RequestFault> for StorageError {
     fn from(fault: RequestFault) -> Self {
         Self::Action(fault.into())
     }
 }
 
-fn not_stored(reason: &ImageNotStored) -> AnswerPart {
+fn storage_error_part(reason: &StorageError) -> AnswerPart {
     AnswerPart::Text(format!(
         "The image could not be stored, so it is in the answer: {reason}"
     ))
 }
 
 /// Returns an address that no other image has.
-fn named_in(folder: &Url, media_type: &str) -> Result<Url, ImageNotStored> {
+fn new_object_url(folder: &Url, media_type: &str) -> Result<Url, StorageError> {
     let mut name = [0; 16];
     getrandom::fill(&mut name)?;
     let name = u128::from_le_bytes(name);
-    let ending = ending(media_type);
+    let ending = file_extension(media_type);
     let folder = folder.as_str().trim_end_matches('/');
     Ok(Url::parse(&format!("{folder}/{name:032x}.{ending}"))?)
 }
 
 /// Returns the letters and digits that the subtype begins with. The API chose the type, and any other
 /// character could lead to another place in the storage.
-fn ending(media_type: &str) -> &str {
+fn file_extension(media_type: &str) -> &str {
     let subtype = media_type
         .split_once('/')
         .map_or("", |(_, subtype)| subtype);
@@ -191,7 +191,7 @@ mod tests {
             ("image", "bin"),
             ("", "bin"),
         ] {
-            let url = named_in(&folder, media_type).unwrap();
+            let url = new_object_url(&folder, media_type).unwrap();
             let name = url.as_str().strip_prefix(folder.as_str()).unwrap();
             let (random, ending) = name.split_at(32);
             assert!(random.chars().all(|c| c.is_ascii_hexdigit()), "{url}");

@@ -30,11 +30,11 @@ impl AwsSigner {
     pub(crate) fn sign(&self, request: &mut Request) -> Result<(), RequestFault> {
         let body = request.body().and_then(reqwest::Body::as_bytes);
         let body = SignableBody::Bytes(body.unwrap_or_default());
-        let instructions = self.instructions(request, body, self.settings());
-        let instructions = instructions.map_err(unsigned)?;
+        let instructions = self.signing_instructions(request, body, self.signing_settings());
+        let instructions = instructions.map_err(signing_fault)?;
         let (headers, _) = instructions.into_parts();
         for header in headers {
-            let mut value = HeaderValue::try_from(header.value()).map_err(unsigned)?;
+            let mut value = HeaderValue::try_from(header.value()).map_err(signing_fault)?;
             value.set_sensitive(true);
             request.headers_mut().insert(header.name(), value);
         }
@@ -42,21 +42,21 @@ impl AwsSigner {
     }
 
     /// Returns an address by which everyone can get the object for a while, without a credential.
-    pub(crate) fn presigned(&self, url: &Url, lifetime: Duration) -> Result<Url, RequestFault> {
+    pub(crate) fn presign(&self, url: &Url, lifetime: Duration) -> Result<Url, RequestFault> {
         let request = Request::new(Method::GET, url.clone());
-        let mut settings = self.settings();
+        let mut settings = self.signing_settings();
         settings.signature_location = SignatureLocation::QueryParams;
         settings.expires_in = Some(lifetime);
         settings.payload_checksum_kind = PayloadChecksumKind::NoHeader;
         let body = SignableBody::UnsignedPayload;
-        let instructions = self.instructions(&request, body, settings);
-        let instructions = instructions.map_err(unsigned)?;
+        let instructions = self.signing_instructions(&request, body, settings);
+        let instructions = instructions.map_err(signing_fault)?;
         let mut signed = url.clone();
         signed.query_pairs_mut().extend_pairs(instructions.params());
         Ok(signed)
     }
 
-    fn instructions(
+    fn signing_instructions(
         &self,
         request: &Request,
         body: SignableBody<'_>,
@@ -94,7 +94,7 @@ impl AwsSigner {
     }
 
     /// S3 signs the path as it is sent and the hash of the body in a header; all others agree.
-    fn settings(&self) -> SigningSettings {
+    fn signing_settings(&self) -> SigningSettings {
         let mut settings = SigningSettings::default();
         if self.service == "s3" {
             settings.percent_encoding_mode = PercentEncodingMode::Single;
@@ -105,7 +105,7 @@ impl AwsSigner {
     }
 }
 
-fn unsigned(error: impl std::fmt::Display) -> RequestFault {
+fn signing_fault(error: impl std::fmt::Display) -> RequestFault {
     RequestFault::Unsigned {
         reason: error.to_string(),
     }
@@ -233,7 +233,7 @@ mod tests {
             &X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
             &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host\
             &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404";
-        assert_eq!(signer.presigned(&url, day).unwrap().as_str(), expected);
+        assert_eq!(signer.presign(&url, day).unwrap().as_str(), expected);
     }
 
     #[test]

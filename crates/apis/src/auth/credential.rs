@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use kitbag_fetch::secrets::speaks_of_a_secret;
+use kitbag_fetch::secrets::is_secret_name;
 
 /// Tells one tenant's credential from another's: tokens and limits are kept for each.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,11 +43,11 @@ impl Credential {
     }
 
     /// Returns a field that was checked to be there.
-    pub(crate) fn given(&self, name: &str) -> String {
+    pub(crate) fn field_or_empty(&self, name: &str) -> String {
         self.field(name).unwrap_or_default().to_owned()
     }
 
-    pub(crate) fn missing(&self, needed: &BTreeSet<&str>) -> Vec<String> {
+    pub(crate) fn missing_fields(&self, needed: &BTreeSet<&str>) -> Vec<String> {
         let absent = needed.iter().filter(|name| self.field(name).is_none());
         absent.map(|name| (*name).to_owned()).collect()
     }
@@ -57,7 +57,7 @@ impl Credential {
         let secret = self
             .fields
             .iter()
-            .filter(|(name, _)| speaks_of_a_secret(name));
+            .filter(|(name, _)| is_secret_name(name));
         secret.map(|(_, value)| value.as_str())
     }
 }

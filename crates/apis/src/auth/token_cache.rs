@@ -24,9 +24,9 @@ const MARGIN_PARTS: u32 = 10;
 /// A token endpoint that takes longer is as good as down.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
 /// A caller whose copy of the credential is older than this many refresh tokens begins anew with it.
-const MOST_KNOWN: usize = 8;
+const MAX_KNOWN: usize = 8;
 /// Above this number, those that have ended make room.
-const MANY: usize = 1024;
+const CLEANUP_THRESHOLD: usize = 1024;
 
 /// A refresh token that took the place of another, and must be stored in its place.
 #[derive(Clone, PartialEq, Eq)]
@@ -41,12 +41,12 @@ pub type KeepRefreshToken =
 
 /// The tokens of all tenants, of which each credential has its own.
 pub struct TokenCache {
-    places: Mutex<HashMap<TokenKey, TokenPlace>>,
+    places: Mutex<HashMap<TokenKey, TokenEntry>>,
     clock: Clock,
     keep: KeepRefreshToken,
 }
 
-type TokenPlace = Arc<tokio::sync::Mutex<HeldToken>>;
+type TokenEntry = Arc<tokio::sync::Mutex<CachedToken>>;
 
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct TokenKey {
@@ -58,7 +58,7 @@ struct TokenKey {
 
 /// The token of one credential; empty at first.
 #[derive(Default)]
-struct HeldToken {
+struct CachedToken {
     access: Option<Arc<str>>,
     until: Option<SystemTime>,
     client_secret: String,
@@ -78,15 +78,15 @@ impl TokenCache {
     }
 
     /// Returns a token that was not `refused`.
-    pub(crate) async fn token(
+    pub(crate) async fn get_token(
         &self,
         request: &TokenRequest,
         client: &GuardedClient,
         refused: Option<&str>,
     ) -> Result<Arc<str>, TokenFault> {
         let asked = Instant::now();
-        let held = self.place(request).lock_owned().await;
-        if let Some(access) = held.usable(request, refused, self.clock.now()) {
+        let held = self.entry(request).lock_owned().await;
+        if let Some(access) = held.usable_token(request, refused, self.clock.now()) {
             return Ok(access);
         }
         if let Some((at, failure)) = &held.failed
@@ -94,12 +94,12 @@ impl TokenCache {
         {
             return Err(failure.clone());
         }
-        self.renewed(held, request, client).await
+        self.fetch_in_task(held, request, client).await
     }
 
     /// Makes sure that a token that was refused is not sent again.
-    pub(crate) async fn forget(&self, request: &TokenRequest, refused: &str) {
-        let mut held = self.place(request).lock_owned().await;
+    pub(crate) async fn forget_token(&self, request: &TokenRequest, refused: &str) {
+        let mut held = self.entry(request).lock_owned().await;
         if held.access.as_deref() == Some(refused) {
             held.access = None;
         }
@@ -107,41 +107,41 @@ impl TokenCache {
 
     /// Fetches the token on a task of its own: a call that goes away in the middle would take the new
     /// refresh token with it.
-    async fn renewed(
+    async fn fetch_in_task(
         &self,
-        mut held: OwnedMutexGuard<HeldToken>,
+        mut held: OwnedMutexGuard<CachedToken>,
         request: &TokenRequest,
         client: &GuardedClient,
     ) -> Result<Arc<str>, TokenFault> {
         let (keep, now, client) = (self.keep.clone(), self.clock.now(), client.clone());
-        let request = held.newest(request);
+        let request = held.with_newest_token(request);
         let task = tokio::spawn(async move {
-            let fetched = within(FETCH_TIMEOUT, request.fetch(&client)).await;
-            let rotated = held.take(&request, fetched, now)?;
+            let fetched = with_timeout(FETCH_TIMEOUT, request.fetch(&client)).await;
+            let rotated = held.store_outcome(&request, fetched, now)?;
             if let Some(rotated) = rotated {
                 keep(rotated).await;
             }
-            held.access.clone().ok_or_else(interrupted)
+            held.access.clone().ok_or_else(interrupted_fault)
         });
-        task.await.unwrap_or_else(|_| Err(interrupted()))
+        task.await.unwrap_or_else(|_| Err(interrupted_fault()))
     }
 
-    fn place(&self, request: &TokenRequest) -> TokenPlace {
+    fn entry(&self, request: &TokenRequest) -> TokenEntry {
         let mut places = lock(&self.places);
-        if places.len() >= MANY {
+        if places.len() >= CLEANUP_THRESHOLD {
             let now = self.clock.now();
             places.retain(|_, place| is_used(place, now));
         }
-        places.entry(TokenKey::of(request)).or_default().clone()
+        places.entry(TokenKey::for_request(request)).or_default().clone()
     }
 }
 
-fn is_used(place: &TokenPlace, now: SystemTime) -> bool {
+fn is_used(place: &TokenEntry, now: SystemTime) -> bool {
     let held = place.try_lock();
     held.map_or(true, |held| held.access.is_some() && held.is_fresh(now))
 }
 
-async fn within(
+async fn with_timeout(
     time: Duration,
     fetch: impl Future<Output = Result<FetchedToken, TokenFault>>,
 ) -> Result<FetchedToken, TokenFault> {
@@ -151,7 +151,7 @@ async fn within(
     }))
 }
 
-fn interrupted() -> TokenFault {
+fn interrupted_fault() -> TokenFault {
     TokenFault::Request {
         fault: RequestFault::Lost {
             reason: "it was interrupted".to_owned(),
@@ -160,7 +160,7 @@ fn interrupted() -> TokenFault {
 }
 
 impl TokenKey {
-    fn of(request: &TokenRequest) -> Self {
+    fn for_request(request: &TokenRequest) -> Self {
         Self {
             owner: request.owner.clone(),
             url: request.url.clone(),
@@ -173,15 +173,15 @@ impl TokenKey {
     }
 }
 
-impl HeldToken {
-    fn usable(
+impl CachedToken {
+    fn usable_token(
         &self,
         request: &TokenRequest,
         refused: Option<&str>,
         now: SystemTime,
     ) -> Option<Arc<str>> {
         let access = self.access.as_ref()?;
-        (self.is_fresh(now) && self.fits(request) && refused != Some(&**access))
+        (self.is_fresh(now) && self.is_for(request) && refused != Some(&**access))
             .then(|| access.clone())
     }
 
@@ -190,7 +190,7 @@ impl HeldToken {
     }
 
     /// False if the credential was replaced since.
-    fn fits(&self, request: &TokenRequest) -> bool {
+    fn is_for(&self, request: &TokenRequest) -> bool {
         let known = match &request.grant {
             TokenGrant::RefreshToken { refresh_token } => {
                 self.refresh_tokens.contains(refresh_token)
@@ -201,8 +201,8 @@ impl HeldToken {
     }
 
     /// Returns the request with the newest refresh token: the copy of the caller may be older.
-    fn newest(&mut self, request: &TokenRequest) -> TokenRequest {
-        if !self.fits(request) {
+    fn with_newest_token(&mut self, request: &TokenRequest) -> TokenRequest {
+        if !self.is_for(request) {
             *self = Self {
                 client_secret: request.client_secret.clone(),
                 ..Self::default()
@@ -219,7 +219,7 @@ impl HeldToken {
     }
 
     /// Takes in what was fetched; returns the refresh token that must be stored.
-    fn take(
+    fn store_outcome(
         &mut self,
         request: &TokenRequest,
         fetched: Result<FetchedToken, TokenFault>,
@@ -236,10 +236,10 @@ impl HeldToken {
         self.failed = None;
         self.access = Some(fetched.access.into());
         self.until = fetched.lasts.and_then(|lasts| usable_until(now, lasts));
-        Ok(self.rotated(request, fetched.refresh))
+        Ok(self.rotate(request, fetched.refresh))
     }
 
-    fn rotated(
+    fn rotate(
         &mut self,
         request: &TokenRequest,
         refresh: Option<String>,
@@ -249,7 +249,7 @@ impl HeldToken {
             return None;
         }
         self.refresh_tokens.push(refresh_token.clone());
-        if self.refresh_tokens.len() > MOST_KNOWN {
+        if self.refresh_tokens.len() > MAX_KNOWN {
             self.refresh_tokens.remove(0);
         }
         Some(RotatedRefreshToken {

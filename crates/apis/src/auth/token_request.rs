@@ -14,7 +14,7 @@ use super::credential::CredentialOwner;
 use super::proof::{Proof, basic_login};
 use crate::client::GuardedClient;
 use crate::fault::RequestFault;
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest};
 
 /// A token and its companions are a few kilobytes.
@@ -60,31 +60,31 @@ impl TokenRequest {
     /// Servers expect the secret of the client in the form or in a header, and refuse the other way before
     /// they look at anything else.
     pub(super) async fn fetch(&self, client: &GuardedClient) -> Result<FetchedToken, TokenFault> {
-        let answer = self.send(client, ClientProof::InForm).await?;
+        let answer = self.send_request(client, ClientProof::InForm).await?;
         if answer.status.is_client_error() && error_word(&answer).as_deref() == Some(WRONG_CLIENT) {
-            let second = self.send(client, ClientProof::InHeader).await?;
-            return self.read(&second);
+            let second = self.send_request(client, ClientProof::InHeader).await?;
+            return self.parse_answer(&second);
         }
-        self.read(&answer)
+        self.parse_answer(&answer)
     }
 
-    async fn send(&self, client: &GuardedClient, how: ClientProof) -> Result<Received, TokenFault> {
-        let answer = self.exchange(client, how).await;
+    async fn send_request(&self, client: &GuardedClient, how: ClientProof) -> Result<ReceivedResponse, TokenFault> {
+        let answer = self.send_and_read(client, how).await;
         let answer = answer.map_err(|fault| TokenFault::Request { fault })?;
-        Ok(answer.without_if_failed(&self.secrets()))
+        Ok(answer.mask_if_failed(&self.secrets()))
     }
 
-    async fn exchange(
+    async fn send_and_read(
         &self,
         client: &GuardedClient,
         how: ClientProof,
-    ) -> Result<Received, RequestFault> {
-        let response = client.send(self.pending(how)?.build()?).await?;
-        Received::read(response, MAX_BYTES).await
+    ) -> Result<ReceivedResponse, RequestFault> {
+        let response = client.send(self.build_request(how)?.build()?).await?;
+        ReceivedResponse::read_within(response, MAX_BYTES).await
     }
 
-    fn pending(&self, how: ClientProof) -> Result<PendingRequest, RequestFault> {
-        let login = basic_login(&encoded(&self.client_id), &encoded(&self.client_secret));
+    fn build_request(&self, how: ClientProof) -> Result<PendingRequest, RequestFault> {
+        let login = basic_login(&form_encode(&self.client_id), &form_encode(&self.client_secret));
         let proof = match how {
             ClientProof::InForm => Proof::Nothing,
             ClientProof::InHeader => Proof::header(AUTHORIZATION, &login)?,
@@ -93,14 +93,14 @@ impl TokenRequest {
             method: Method::POST,
             url: self.url.clone(),
             accept: ACCEPT_JSON,
-            body: Some(PendingBody::form(self.form(how))),
+            body: Some(PendingBody::form(self.build_form(how))),
             own_headers: HeaderMap::new(),
             proof,
             stayed_at_origin: true,
         })
     }
 
-    fn form(&self, how: ClientProof) -> String {
+    fn build_form(&self, how: ClientProof) -> String {
         let mut form = Serializer::new(String::new());
         match &self.grant {
             TokenGrant::ClientCredentials { scopes } => {
@@ -121,12 +121,12 @@ impl TokenRequest {
         form.finish()
     }
 
-    fn read(&self, answer: &Received) -> Result<FetchedToken, TokenFault> {
-        let origin = crate::fault::origin(&self.url);
+    fn parse_answer(&self, answer: &ReceivedResponse) -> Result<FetchedToken, TokenFault> {
+        let origin = crate::fault::origin_of(&self.url);
         if !answer.status.is_success() {
-            return Err(refusal(origin, answer));
+            return Err(token_fault(origin, answer));
         }
-        token_in(&answer.body).ok_or(TokenFault::Unreadable { origin })
+        parse_token(&answer.body).ok_or(TokenFault::Unreadable { origin })
     }
 
     fn secrets(&self) -> Secrets {
@@ -134,7 +134,7 @@ impl TokenRequest {
             TokenGrant::RefreshToken { refresh_token } => Some(refresh_token),
             TokenGrant::ClientCredentials { .. } => None,
         };
-        Secrets::of(refresh.into_iter().chain([&self.client_secret]))
+        Secrets::from_values(refresh.into_iter().chain([&self.client_secret]))
     }
 }
 
@@ -147,47 +147,47 @@ enum ClientProof {
     InHeader,
 }
 
-impl Received {
+impl ReceivedResponse {
     /// The words of a failure are shown; a token that was given must stay whole.
-    fn without_if_failed(self, secrets: &Secrets) -> Self {
+    fn mask_if_failed(self, secrets: &Secrets) -> Self {
         match self.status.is_success() {
             true => self,
-            false => self.without(secrets),
+            false => self.mask_secrets(secrets),
         }
     }
 }
 
 /// The standard wants both encoded as in a form before they are joined.
-fn encoded(text: &str) -> String {
+fn form_encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
-fn token_in(body: &[u8]) -> Option<FetchedToken> {
+fn parse_token(body: &[u8]) -> Option<FetchedToken> {
     let answer: Value = serde_json::from_slice(body).ok()?;
-    let lasts = seconds(&answer["expires_in"]).map(Duration::from_secs);
+    let lasts = parse_seconds(&answer["expires_in"]).map(Duration::from_secs);
     Some(FetchedToken {
-        access: text(&answer, "access_token")?,
+        access: find_text(&answer, "access_token")?,
         lasts,
-        refresh: text(&answer, "refresh_token"),
+        refresh: find_text(&answer, "refresh_token"),
     })
 }
 
 /// Some servers write the number as text.
-fn seconds(value: &Value) -> Option<u64> {
+fn parse_seconds(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| value.as_str()?.parse().ok())
 }
 
-fn text(answer: &Value, name: &str) -> Option<String> {
+fn find_text(answer: &Value, name: &str) -> Option<String> {
     let text = answer.get(name)?.as_str()?;
     (!text.is_empty()).then(|| text.to_owned())
 }
 
-fn refusal(origin: String, answer: &Received) -> TokenFault {
+fn token_fault(origin: String, answer: &ReceivedResponse) -> TokenFault {
     let passing = answer.status.is_server_error() || answer.status == StatusCode::TOO_MANY_REQUESTS;
     match error_word(answer) {
         Some(word) if !passing => TokenFault::Refused {
             origin,
-            words: described(word, answer),
+            words: describe_error_word(word, answer),
         },
         _ => TokenFault::Unavailable {
             origin,
@@ -196,14 +196,14 @@ fn refusal(origin: String, answer: &Received) -> TokenFault {
     }
 }
 
-fn error_word(answer: &Received) -> Option<String> {
+fn error_word(answer: &ReceivedResponse) -> Option<String> {
     let body: Value = serde_json::from_slice(&answer.body).ok()?;
-    text(&body, "error")
+    find_text(&body, "error")
 }
 
-fn described(word: String, answer: &Received) -> String {
+fn describe_error_word(word: String, answer: &ReceivedResponse) -> String {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-    match text(&body, "error_description") {
+    match find_text(&body, "error_description") {
         Some(description) => format!("{description} ({word})"),
         None => word,
     }

@@ -6,7 +6,7 @@ use http::{HeaderMap, StatusCode};
 use kitbag_fetch::retry_after;
 
 /// Returns how long no request is welcome, if the answer says that none remains.
-pub(super) fn closed_for(
+pub(super) fn closed_duration(
     status: StatusCode,
     headers: &HeaderMap,
     now: SystemTime,
@@ -16,15 +16,15 @@ pub(super) fn closed_for(
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
     );
     let asked = retry_after(headers, now).filter(|_| refused);
-    asked.or_else(|| until_reset(headers, now))
+    asked.or_else(|| time_until_reset(headers, now))
 }
 
-fn until_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+fn time_until_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let pairs = PAIRS.iter().find_map(|(remaining, reset)| {
-        let none_left = text(headers, remaining)?.trim() == "0";
-        none_left.then(|| wait(text(headers, reset)?, now))?
+        let none_left = header_text(headers, remaining)?.trim() == "0";
+        none_left.then(|| parse_reset(header_text(headers, reset)?, now))?
     });
-    pairs.or_else(|| in_one_header(text(headers, "ratelimit")?, now))
+    pairs.or_else(|| combined_header(header_text(headers, "ratelimit")?, now))
 }
 
 /// The names that APIs use, each with its reset.
@@ -36,22 +36,22 @@ const PAIRS: [(&str, &str); 4] = [
 ];
 
 /// Reads `limit=100, remaining=0, reset=50` and `"default";r=0;t=50`, as drafts of the standard wrote it.
-fn in_one_header(text: &str, now: SystemTime) -> Option<Duration> {
+fn combined_header(text: &str, now: SystemTime) -> Option<Duration> {
     let words: Vec<(&str, &str)> = text
         .split([',', ';'])
         .filter_map(|word| word.trim().split_once('='))
         .collect();
-    let none_left = value(&words, ["remaining", "r"])? == "0";
-    none_left.then(|| wait(value(&words, ["reset", "t"])?, now))?
+    let none_left = find_value(&words, ["remaining", "r"])? == "0";
+    none_left.then(|| parse_reset(find_value(&words, ["reset", "t"])?, now))?
 }
 
-fn value<'a>(words: &[(&str, &'a str)], names: [&str; 2]) -> Option<&'a str> {
+fn find_value<'a>(words: &[(&str, &'a str)], names: [&str; 2]) -> Option<&'a str> {
     let found = words.iter().find(|(name, _)| names.contains(name));
     found.map(|(_, value)| *value)
 }
 
 /// A small number is a time from now, a large one a date.
-fn wait(reset: &str, now: SystemTime) -> Option<Duration> {
+fn parse_reset(reset: &str, now: SystemTime) -> Option<Duration> {
     let number: f64 = reset.trim().parse().ok()?;
     let since_epoch = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();
     let seconds = match number {
@@ -67,7 +67,7 @@ const FIRST_DATE: f64 = 1e9;
 /// As seconds, this would be in the year 5138.
 const FIRST_MILLISECONDS: f64 = 1e11;
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
@@ -84,7 +84,7 @@ mod tests {
             headers.insert(name, value.parse().unwrap());
         }
         let now = UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        let found = closed_for(StatusCode::from_u16(status).unwrap(), &headers, now);
+        let found = closed_duration(StatusCode::from_u16(status).unwrap(), &headers, now);
         assert_eq!(found, expected.map(Duration::from_secs), "{lines}");
     }
 

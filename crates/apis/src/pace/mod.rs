@@ -14,9 +14,9 @@ use crate::auth::CredentialOwner;
 
 const MINUTE: Duration = Duration::from_secs(60);
 /// An API that means longer says so again after this time; one that is wrong does not lock a tenant out for days.
-const LONGEST_CLOSURE: Duration = Duration::from_secs(3600);
+const MAX_CLOSURE: Duration = Duration::from_secs(3600);
 /// Above this number, tenants that are not held back make room.
-const MANY: usize = 1024;
+const CLEANUP_THRESHOLD: usize = 1024;
 
 /// The pace of every tenant at one API.
 pub(crate) struct Paces {
@@ -47,53 +47,53 @@ impl Paces {
     }
 
     /// Books a place for a request, and returns the time until it may be sent.
-    pub(crate) fn book(
+    pub(crate) fn reserve(
         &self,
         owner: &CredentialOwner,
         now: SystemTime,
         longest: Duration,
     ) -> Result<Duration, TooEarly> {
         let mut tenants = lock(&self.tenants);
-        if tenants.len() >= MANY {
-            tenants.retain(|_, pace| pace.holds_back(now));
+        if tenants.len() >= CLEANUP_THRESHOLD {
+            tenants.retain(|_, pace| pace.is_limited(now));
         }
         let pace = tenants.entry(owner.clone()).or_default();
-        let at = pace.next(self.per_minute, now);
+        let at = pace.next_time(self.per_minute, now);
         let wait = at.duration_since(now).unwrap_or_default();
         if wait > longest {
             return Err(TooEarly { wait });
         }
-        pace.book(at, self.per_minute);
+        pace.reserve(at, self.per_minute);
         Ok(wait)
     }
 
     /// Returns the time for which a request would be held back now.
-    pub(crate) fn wait(&self, owner: &CredentialOwner, now: SystemTime) -> Duration {
+    pub(crate) fn current_wait(&self, owner: &CredentialOwner, now: SystemTime) -> Duration {
         let tenants = lock(&self.tenants);
         let pace = tenants.get(owner);
-        let at = pace.map_or(now, |pace| pace.next(self.per_minute, now));
+        let at = pace.map_or(now, |pace| pace.next_time(self.per_minute, now));
         at.duration_since(now).unwrap_or_default()
     }
 
     /// Holds the tenant's further requests back if an answer says that nothing remains.
-    pub(crate) fn learn(
+    pub(crate) fn record_limits(
         &self,
         owner: &CredentialOwner,
         now: SystemTime,
         status: StatusCode,
         headers: &HeaderMap,
     ) {
-        let Some(wait) = limits::closed_for(status, headers, now) else {
+        let Some(wait) = limits::closed_duration(status, headers, now) else {
             return;
         };
         let mut tenants = lock(&self.tenants);
         let pace = tenants.entry(owner.clone()).or_default();
-        pace.closed_until = now.checked_add(wait.min(LONGEST_CLOSURE));
+        pace.closed_until = now.checked_add(wait.min(MAX_CLOSURE));
     }
 }
 
 impl Pace {
-    fn next(&self, per_minute: Option<NonZeroU32>, now: SystemTime) -> SystemTime {
+    fn next_time(&self, per_minute: Option<NonZeroU32>, now: SystemTime) -> SystemTime {
         let opens = self.closed_until.unwrap_or(now);
         let oldest = per_minute.and_then(|most| {
             let most = most.get() as usize;
@@ -103,7 +103,7 @@ impl Pace {
         now.max(opens).max(free)
     }
 
-    fn book(&mut self, at: SystemTime, per_minute: Option<NonZeroU32>) {
+    fn reserve(&mut self, at: SystemTime, per_minute: Option<NonZeroU32>) {
         let Some(most) = per_minute else {
             return;
         };
@@ -113,7 +113,7 @@ impl Pace {
         }
     }
 
-    fn holds_back(&self, now: SystemTime) -> bool {
+    fn is_limited(&self, now: SystemTime) -> bool {
         let last = self.booked.back().map(|at| *at + MINUTE);
         last.max(self.closed_until).is_some_and(|until| until > now)
     }
@@ -130,7 +130,7 @@ mod tests {
     }
 
     fn waits(paces: &Paces, who: &str, now: SystemTime, longest: Duration) -> Result<u64, u64> {
-        let booked = paces.book(&CredentialOwner::new(who), now, longest);
+        let booked = paces.reserve(&CredentialOwner::new(who), now, longest);
         booked
             .map(|wait| wait.as_secs())
             .map_err(|early| early.wait.as_secs())
@@ -162,8 +162,8 @@ mod tests {
             http::HeaderName::from_static("retry-after"),
             http::HeaderValue::from_static("30"),
         )]);
-        paces.learn(&owner, start, StatusCode::TOO_MANY_REQUESTS, &headers);
-        assert_eq!(paces.wait(&owner, start + seconds(10)), seconds(20));
+        paces.record_limits(&owner, start, StatusCode::TOO_MANY_REQUESTS, &headers);
+        assert_eq!(paces.current_wait(&owner, start + seconds(10)), seconds(20));
         assert_eq!(waits(&paces, "a", start + seconds(10), LONG), Ok(20));
         assert_eq!(waits(&paces, "a", start, seconds(5)), Err(30));
         assert_eq!(waits(&paces, "a", start + seconds(31), LONG), Ok(0));

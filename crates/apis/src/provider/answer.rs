@@ -3,7 +3,7 @@
 use http::header::HeaderMap;
 use kitbag_fetch::Secrets;
 
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderAnswer {
@@ -15,11 +15,11 @@ pub struct ProviderAnswer {
 }
 
 impl ProviderAnswer {
-    pub(super) fn of(received: Received, secrets: &Secrets) -> Self {
-        let received = received.without(secrets);
-        let mut headers = helpful(&received.headers);
+    pub(super) fn new(received: ReceivedResponse, secrets: &Secrets) -> Self {
+        let received = received.mask_secrets(secrets);
+        let mut headers = helpful_headers(&received.headers);
         for (_, value) in &mut headers {
-            *value = secrets.hidden_in(value).into_owned();
+            *value = secrets.mask_text(value).into_owned();
         }
         Self {
             status: received.status.as_u16(),
@@ -30,7 +30,7 @@ impl ProviderAnswer {
     }
 }
 
-fn helpful(headers: &HeaderMap) -> Vec<(String, String)> {
+fn helpful_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     let mut kept = Vec::new();
     for (name, value) in headers {
         if let Ok(value) = value.to_str()

@@ -5,7 +5,7 @@ use std::time::Duration;
 use http::Method;
 use kitbag_domain::{MissingVariable, Remedy, ServerName};
 
-use crate::fault::{RequestFault, seconds};
+use crate::fault::{RequestFault, format_seconds};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{provider}` {fault}")]
@@ -27,7 +27,7 @@ pub enum ProviderFault {
     #[error("was not called, because the path is invalid: {reason}")]
     Path { reason: &'static str },
     /// It has asked for a wait, which is not over.
-    #[error("accepts no requests for another {}", seconds(*wait))]
+    #[error("accepts no requests for another {}", format_seconds(*wait))]
     RateLimited { wait: Duration },
     #[error(transparent)]
     Request(#[from] RequestFault),
@@ -42,7 +42,7 @@ impl Remedy for ProviderError {
                 "if it should be allowed, add \"{method}\" to `methods` of {table}"
             )),
             ProviderFault::Path { .. } => None,
-            ProviderFault::RateLimited { wait } => Some(format!("try again in {}", seconds(*wait))),
+            ProviderFault::RateLimited { wait } => Some(format!("try again in {}", format_seconds(*wait))),
             ProviderFault::Request(RequestFault::Address { .. }) => Some(format!(
                 "if it should be reachable, set `allow_private` or `allow_addresses` of {table}"
             )),

@@ -22,7 +22,7 @@ use std::time::{Duration, SystemTime};
 use http::Method;
 use http::header::HeaderMap;
 use kitbag_domain::{Lookup, ServerName, Template};
-use kitbag_fetch::secrets::speaks_of_a_secret;
+use kitbag_fetch::secrets::is_secret_name;
 use kitbag_fetch::{AddressGuard, Secrets, header_map};
 use kitbag_wire::Raw;
 use url::Url;
@@ -34,8 +34,8 @@ use crate::auth::{CredentialOwner, Proof};
 use crate::client::GuardedClient;
 use crate::fault::RequestFault;
 use crate::pace::{Paces, TooEarly};
-use crate::places::RequestPlaces;
-use crate::received::Received;
+use crate::request_permits::RequestPermits;
+use crate::received_response::ReceivedResponse;
 use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest, with_trace};
 use error::method_list;
 
@@ -75,7 +75,7 @@ pub struct Provider {
     spec: ProviderSpec,
     lookup: Lookup,
     client: GuardedClient,
-    places: RequestPlaces,
+    places: RequestPermits,
     paces: Paces,
     /// All calls have the credential of the configuration.
     owner: CredentialOwner,
@@ -86,7 +86,7 @@ impl ProviderSpec {
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
     pub const DEFAULT_MAX_RESPONSE_BYTES: usize = 16 * 1024 * 1024;
 
-    fn allow(&self, method: &Method) -> Result<(), ProviderFault> {
+    fn check_method(&self, method: &Method) -> Result<(), ProviderFault> {
         if self.methods.contains(method) {
             return Ok(());
         }
@@ -100,12 +100,12 @@ impl ProviderSpec {
 impl ProviderCall {
     /// Returns the text that rules are written about: `GET /items/3`, whichever way the path was spelt.
     pub fn subject(&self) -> String {
-        subject(&self.method, &self.path)
+        rule_subject(&self.method, &self.path)
     }
 }
 
-fn subject(method: &Method, path: &str) -> String {
-    format!("{method} {}", target::plain(path))
+fn rule_subject(method: &Method, path: &str) -> String {
+    format!("{method} {}", target::normalize_path(path))
 }
 
 impl Provider {
@@ -115,7 +115,7 @@ impl Provider {
             spec,
             lookup,
             client: GuardedClient::new(guard),
-            places: RequestPlaces::new(),
+            places: RequestPermits::new(),
             paces: Paces::new(None),
             owner: CredentialOwner::new("configuration"),
         }
@@ -133,7 +133,7 @@ impl Provider {
         judge: RequestJudge<'_>,
     ) -> Result<ProviderAnswer, ProviderError> {
         let after = self.spec.timeout;
-        let done = tokio::time::timeout(after, Box::pin(self.follow(call, judge))).await;
+        let done = tokio::time::timeout(after, Box::pin(self.send_call(call, judge))).await;
         done.unwrap_or(Err(RequestFault::TimedOut { after }.into()))
             .map_err(|fault| ProviderError {
                 provider: self.spec.name.clone(),
@@ -141,37 +141,37 @@ impl Provider {
             })
     }
 
-    async fn follow(
+    async fn send_call(
         &self,
         call: ProviderCall,
         judge: RequestJudge<'_>,
     ) -> Result<ProviderAnswer, ProviderFault> {
-        self.spec.allow(&call.method)?;
-        let request = self.request(call)?;
+        self.spec.check_method(&call.method)?;
+        let request = self.build_request(call)?;
         let secrets = self.secrets_in(&request.own_headers);
-        let _place = self.places.take().await;
+        let _place = self.places.acquire().await;
         let booked = self
             .paces
-            .book(&self.owner, SystemTime::now(), Duration::ZERO);
+            .reserve(&self.owner, SystemTime::now(), Duration::ZERO);
         booked.map_err(|TooEarly { wait }| ProviderFault::RateLimited { wait })?;
-        let judge = |request: &PendingRequest| self.judge(request, judge);
-        let response = self.client.follow(request, &judge).await?;
+        let judge = |request: &PendingRequest| self.check_redirect(request, judge);
+        let response = self.client.send_following_redirects(request, &judge).await?;
         let (status, headers) = (response.status(), response.headers());
         self.paces
-            .learn(&self.owner, SystemTime::now(), status, headers);
-        let received = Received::read(response, self.spec.max_response_bytes).await?;
-        Ok(ProviderAnswer::of(received, &secrets))
+            .record_limits(&self.owner, SystemTime::now(), status, headers);
+        let received = ReceivedResponse::read_within(response, self.spec.max_response_bytes).await?;
+        Ok(ProviderAnswer::new(received, &secrets))
     }
 
-    fn request(&self, call: ProviderCall) -> Result<PendingRequest, ProviderFault> {
+    fn build_request(&self, call: ProviderCall) -> Result<PendingRequest, ProviderFault> {
         Ok(PendingRequest {
-            url: target::below(&self.spec.url, &call.path, &call.query)?,
+            url: target::join_below(&self.spec.url, &call.path, &call.query)?,
             method: call.method,
             accept: ACCEPT_JSON,
             body: call
                 .body
                 .map(|body| PendingBody::json(body.get().to_owned())),
-            own_headers: with_trace(self.headers()?, &call.trace),
+            own_headers: with_trace(self.resolve_headers()?, &call.trace),
             proof: Proof::Nothing,
             stayed_at_origin: true,
         })
@@ -179,27 +179,27 @@ impl Provider {
 
     /// Checks a request that a redirect makes at the API itself as a call: it stays below the base, and
     /// the caller may make it. The reason names no rule, since the API chose the path.
-    fn judge(
+    fn check_redirect(
         &self,
         request: &PendingRequest,
         judge: RequestJudge<'_>,
     ) -> Result<(), ProviderFault> {
-        self.spec.allow(&request.method)?;
+        self.spec.check_method(&request.method)?;
         if !target::is_same_api(&self.spec.url, &request.url) {
             return Ok(());
         }
-        let Some(path) = target::relative(&self.spec.url, &request.url) else {
+        let Some(path) = target::relative_path(&self.spec.url, &request.url) else {
             let outside = "to an address outside its base address, which is not allowed";
             return Err(RequestFault::redirect(outside).into());
         };
-        match judge(&subject(&request.method, path)) {
+        match judge(&rule_subject(&request.method, path)) {
             true => Ok(()),
             false => Err(RequestFault::redirect("to a path that the rules do not permit").into()),
         }
     }
 
     /// Returns the headers of the configuration, with their variables filled in.
-    fn headers(&self) -> Result<HeaderMap, ProviderFault> {
+    fn resolve_headers(&self) -> Result<HeaderMap, ProviderFault> {
         let mut headers = Vec::new();
         for (name, template) in &self.spec.headers {
             let value = template
@@ -217,7 +217,7 @@ impl Provider {
             .headers
             .iter()
             .filter(|(name, value)| is_secret(name, value));
-        Secrets::of(secret.filter_map(|(name, _)| sent.get(name)?.to_str().ok()))
+        Secrets::from_values(secret.filter_map(|(name, _)| sent.get(name)?.to_str().ok()))
     }
 }
 
@@ -225,7 +225,7 @@ impl Provider {
 /// whose variable is called `secret:NAME`.
 fn is_secret(name: &str, value: &Template) -> bool {
     let source = value.source();
-    speaks_of_a_secret(name) || (source.contains("${") && speaks_of_a_secret(source))
+    is_secret_name(name) || (source.contains("${") && is_secret_name(source))
 }
 
 impl fmt::Display for Provider {

@@ -15,7 +15,7 @@ const MAX_ENCODINGS: usize = 4;
 const CLIMBS: &str = "it must stay below the base address of the API, without `.` and `..`";
 
 /// Returns the URL of `path` below `base`. A query in the path is kept, and `query` comes after it.
-pub(crate) fn below(
+pub(crate) fn join_below(
     base: &Url,
     path: &str,
     query: &[(String, String)],
@@ -24,7 +24,7 @@ pub(crate) fn below(
         Some((path, query)) => (path, Some(query)),
         None => (path, None),
     };
-    let path = check(path).map_err(refused)?;
+    let path = check_path(path).map_err(path_fault)?;
     let folder = base.path().trim_end_matches('/');
     let mut url = base.clone();
     if !path.is_empty() {
@@ -37,17 +37,17 @@ pub(crate) fn below(
     // The checks above should leave nothing for this one.
     match rest_below(base, &url).is_some() && url.origin() == base.origin() {
         true => Ok(url),
-        false => Err(refused(CLIMBS)),
+        false => Err(path_fault(CLIMBS)),
     }
 }
 
-fn refused(reason: &'static str) -> ProviderFault {
+fn path_fault(reason: &'static str) -> ProviderFault {
     ProviderFault::Path { reason }
 }
 
 /// Returns the path behind the base's path, if the URL lies below the base in every reading.
-pub(crate) fn relative<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
-    rest_below(base, url).filter(|rest| check(rest).is_ok())
+pub(crate) fn relative_path<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
+    rest_below(base, url).filter(|rest| check_path(rest).is_ok())
 }
 
 fn rest_below<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
@@ -59,11 +59,11 @@ fn rest_below<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
 /// True if a URL leads to the same API by another name of its host or by its other scheme. Secrets do
 /// not follow there, but the same rules hold.
 pub(crate) fn is_same_api(base: &Url, url: &Url) -> bool {
-    port(base) == port(url) && host(base) == host(url)
+    normalized_port(base) == normalized_port(url) && normalized_host(base) == normalized_host(url)
 }
 
 /// Returns the port, one for both schemes at their usual port.
-fn port(url: &Url) -> Option<u16> {
+fn normalized_port(url: &Url) -> Option<u16> {
     match url.port_or_known_default() {
         Some(443) => Some(80),
         port => port,
@@ -71,7 +71,7 @@ fn port(url: &Url) -> Option<u16> {
 }
 
 /// Returns the host, one for all names of this machine.
-fn host(url: &Url) -> String {
+fn normalized_host(url: &Url) -> String {
     match url.host() {
         Some(Host::Domain(name)) => domain_name(name.trim_end_matches('.')).to_owned(),
         Some(Host::Ipv4(address)) if address == Ipv4Addr::LOCALHOST => LOCALHOST.to_owned(),
@@ -94,18 +94,18 @@ const LOCALHOST: &str = "localhost";
 const MAPPED: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
 /// Returns the path alone as a server may read it: decoded, and without empty steps.
-pub(crate) fn plain(path: &str) -> String {
+pub(crate) fn normalize_path(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut reading = path.to_owned();
     for _ in 0..MAX_ENCODINGS {
-        reading = decoded(&reading);
+        reading = percent_decode(&reading);
     }
     let steps: Vec<_> = reading.split('/').filter(|step| !step.is_empty()).collect();
     format!("/{}", steps.join("/"))
 }
 
 /// Returns the path without its leading slash, if every reading of it stays below the base.
-fn check(path: &str) -> Result<&str, &'static str> {
+fn check_path(path: &str) -> Result<&str, &'static str> {
     if Url::parse(path).is_ok_and(|url| url.has_host()) {
         return Err("it is a full URL; pass only the path");
     }
@@ -123,7 +123,7 @@ fn check_readings(path: &str) -> Result<(), &'static str> {
     let mut reading = Cow::Borrowed(path);
     for _ in 0..MAX_ENCODINGS {
         check_reading(&reading)?;
-        let decoded = decoded(&reading);
+        let decoded = percent_decode(&reading);
         if decoded == reading {
             return Ok(());
         }
@@ -132,7 +132,7 @@ fn check_readings(path: &str) -> Result<(), &'static str> {
     Err("it is percent-encoded too many times")
 }
 
-fn decoded(text: &str) -> String {
+fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
@@ -145,14 +145,14 @@ fn check_reading(path: &str) -> Result<(), &'static str> {
     if path.contains('\\') {
         return Err("it contains a backslash, which some servers treat as a slash");
     }
-    match path.split('/').any(climbs) {
+    match path.split('/').any(is_dot_step) {
         true => Err(CLIMBS),
         false => Ok(()),
     }
 }
 
 /// True for `.` and `..`, also with parameters behind a `;`, which some servers take off.
-fn climbs(step: &str) -> bool {
+fn is_dot_step(step: &str) -> bool {
     let name = step.split(';').next().unwrap_or_default().trim();
     matches!(name, "." | "..")
 }
@@ -162,12 +162,12 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(base: &str, path: &str, query: &[(&str, &str)], expected: &str) {
+    fn check_path(base: &str, path: &str, query: &[(&str, &str)], expected: &str) {
         let query: Vec<_> = query
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let found = match below(&base.parse().unwrap(), path, &query) {
+        let found = match join_below(&base.parse().unwrap(), path, &query) {
             Ok(url) => url.to_string(),
             Err(ProviderFault::Path { reason }) => format!("refused: {reason}"),
             Err(other) => panic!("{other:?}"),
@@ -177,39 +177,39 @@ mod tests {
 
     #[test]
     fn a_path_lies_below_the_base_however_it_begins() {
-        check(
+        check_path(
             "https://api.example/v1",
             "/issues/3",
             &[],
             "https://api.example/v1/issues/3",
         );
-        check(
+        check_path(
             "https://api.example/v1/",
             "issues",
             &[],
             "https://api.example/v1/issues",
         );
-        check("https://api.example", "/", &[], "https://api.example/");
-        check("https://api.example/v1", "", &[], "https://api.example/v1");
-        check(
+        check_path("https://api.example", "/", &[], "https://api.example/");
+        check_path("https://api.example/v1", "", &[], "https://api.example/v1");
+        check_path(
             "https://api.example/v1/",
             "/",
             &[],
             "https://api.example/v1/",
         );
-        check(
+        check_path(
             "https://api.example",
             "a//b/",
             &[],
             "https://api.example/a//b/",
         );
-        check(
+        check_path(
             "https://api.example",
             "/users:search",
             &[],
             "https://api.example/users:search",
         );
-        check(
+        check_path(
             "https://api.example",
             "/what now/ü",
             &[],
@@ -219,13 +219,13 @@ mod tests {
 
     #[test]
     fn an_encoded_slash_in_a_name_stays_as_it_is() {
-        check(
+        check_path(
             "https://git.example/api",
             "/projects/group%2Fname/x",
             &[],
             "https://git.example/api/projects/group%2Fname/x",
         );
-        check(
+        check_path(
             "https://a.example",
             "/100%/half%25",
             &[],
@@ -235,19 +235,19 @@ mod tests {
 
     #[test]
     fn a_query_may_stand_in_the_path_and_beside_it() {
-        check(
+        check_path(
             "https://a.example",
             "/s?q=a+b",
             &[("page", "2")],
             "https://a.example/s?q=a+b&page=2",
         );
-        check(
+        check_path(
             "https://a.example",
             "/s",
             &[("q", "a&b=c"), ("q", "ü")],
             "https://a.example/s?q=a%26b%3Dc&q=%C3%BC",
         );
-        check("https://a.example", "/s?", &[], "https://a.example/s");
+        check_path("https://a.example", "/s?", &[], "https://a.example/s");
     }
 
     #[test]
@@ -267,7 +267,7 @@ mod tests {
             "%2e%2e%3b/x",
             " .. /x",
         ] {
-            check(
+            check_path(
                 "https://a.example/v1",
                 path,
                 &[],
@@ -285,16 +285,16 @@ mod tests {
             "/admin%2Fusers",
             "/%2561dmin/users",
         ] {
-            assert_eq!(plain(path), "/admin/users", "{path}");
+            assert_eq!(normalize_path(path), "/admin/users", "{path}");
         }
-        assert_eq!(plain(""), "/");
+        assert_eq!(normalize_path(""), "/");
     }
 
     #[test]
     fn a_url_below_the_base_has_a_relative_path_and_no_other_url_has_one() {
         let below = |url: &str| {
             let url: Url = url.parse().unwrap();
-            relative(&"https://a.example/v1".parse().unwrap(), &url).map(str::to_owned)
+            relative_path(&"https://a.example/v1".parse().unwrap(), &url).map(str::to_owned)
         };
         assert_eq!(
             below("https://a.example/v1/admin?x=1").as_deref(),
@@ -348,18 +348,18 @@ mod tests {
     #[test]
     fn a_path_that_names_another_host_is_refused() {
         let whole = "refused: it is a full URL; pass only the path";
-        check("https://a.example", "https://evil.example/x", &[], whole);
-        check("https://a.example", "http:evil.example", &[], whole);
-        check("https://a.example", "ftp://evil.example", &[], whole);
+        check_path("https://a.example", "https://evil.example/x", &[], whole);
+        check_path("https://a.example", "http:evil.example", &[], whole);
+        check_path("https://a.example", "ftp://evil.example", &[], whole);
         let host = "refused: it begins with `//`, which would name another host";
-        check("https://a.example", "//evil.example/x", &[], host);
-        check(
+        check_path("https://a.example", "//evil.example/x", &[], host);
+        check_path(
             "https://a.example/v1",
             "/@evil.example",
             &[],
             "https://a.example/v1/@evil.example",
         );
-        check(
+        check_path(
             "https://a.example",
             "/:80/x",
             &[],
@@ -370,19 +370,19 @@ mod tests {
     #[test]
     fn a_path_that_servers_read_in_different_ways_is_refused() {
         let backslash = "refused: it contains a backslash, which some servers treat as a slash";
-        check("https://a.example", "/a\\b", &[], backslash);
-        check("https://a.example", "/a%5c..%5cb", &[], backslash);
+        check_path("https://a.example", "/a\\b", &[], backslash);
+        check_path("https://a.example", "/a%5c..%5cb", &[], backslash);
         let control = "refused: it contains control characters";
         for path in ["/a\nb", "/.\t./x", "/a%00b", "/a%0d%0ab", "/a%250ab"] {
-            check("https://a.example", path, &[], control);
+            check_path("https://a.example", path, &[], control);
         }
-        check(
+        check_path(
             "https://a.example",
             "/a#b",
             &[],
             "refused: it contains a `#`; write `%23` if that is part of a name",
         );
-        check(
+        check_path(
             "https://a.example",
             "/%2525252525a",
             &[],

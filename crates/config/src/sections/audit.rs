@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use kitbag_domain::TomlProblem;
 use toml::{Spanned, Value};
 
 use crate::error::Fault;
 use crate::rows::{
     Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, number_value, text_value,
 };
-use crate::values::{Section, not_one_of};
+use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "audit",
@@ -96,7 +97,7 @@ impl ArgumentRecording {
             .find(|it| it.as_str() == text.get_ref());
         found.ok_or_else(|| {
             let choices = Self::ALL.map(Self::as_str).to_vec();
-            Section::new("audit").fault_at("arguments", text, not_one_of(text.get_ref(), choices))
+            Section::new("audit").fault_at("arguments", text, TomlProblem::not_one_of(text.get_ref(), choices))
         })
     }
 }

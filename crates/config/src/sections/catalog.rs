@@ -91,7 +91,7 @@ const ENDPOINT: KeyTable = KeyTable {
             name: "authorize_url",
             secrecy: Secrecy::Address,
             default: Fallback::Unset("that of the tool file"),
-            meaning: "The address that `kitbag credentials login` sends a browser to.",
+            meaning: "The address that `kitbag secret login` sends a browser to.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -200,7 +200,7 @@ pub(crate) fn build(
         },
         data: raw.data.iter().map(|it| ground.resolve_path(it)).collect(),
         tools: tools
-            .map(|text| compile_pattern(&section, "tools", text, Pattern::any))
+            .map(|text| compile_pattern(&section, "tools", text, Pattern::for_any_text))
             .collect::<Result<_, Fault>>()?,
         endpoints: of_tools
             .into_iter()
@@ -217,7 +217,7 @@ fn parse_endpoint_patterns(
     for (id, raw) in endpoints {
         // Between the stars stands what could be part of an id.
         parse_tool_id(&id, &id.get_ref().replace('*', "x"))?;
-        let pattern = compile_pattern(&Section::new("endpoints"), "*", &id, Pattern::any)?;
+        let pattern = compile_pattern(&Section::new("endpoints"), "*", &id, Pattern::for_any_text)?;
         patterns.push((pattern, parse_endpoint(&id, raw)?));
     }
     patterns.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.as_str().len()));

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use kitbag_domain::Template;
+use kitbag_domain::{Template, TomlProblem};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use toml::Spanned;
 use url::Url;
@@ -16,7 +16,7 @@ use crate::rows::{
     Alternative, Fallback, KeyRow, KeyTable, Restart, Secrecy, SectionRow, TableLayout, ValueType,
     duration_value, text_value,
 };
-use crate::values::{Section, not_one_of};
+use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "index",
@@ -187,7 +187,7 @@ pub(crate) fn build(raw: RawIndex, ground: &BaseDirs) -> Result<Embedder, Fault>
         RawEmbedder::Named(found) => Err(Fault::new(
             span,
             "index.embedder",
-            not_one_of(&found, vec![BUILT_IN]),
+            TomlProblem::not_one_of(&found, vec![BUILT_IN]),
         )),
         RawEmbedder::External(raw) => build_external(
             *raw,

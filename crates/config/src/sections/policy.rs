@@ -1,6 +1,6 @@
 //! `[policy]` and `[tenants]`: the rules for every tenant, and those for one.
 
-use kitbag_domain::Tenant;
+use kitbag_domain::{Tenant, TomlProblem};
 use kitbag_policy::{CodeWrites, Policy, RuleText, Rules, UnknownTenants};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -117,10 +117,11 @@ fn parse_unknown(value: Spanned<DeValue<'_>>) -> Result<Spanned<String>, Fault> 
     let problem = match value.into_inner() {
         DeValue::String(text) => return Ok(Spanned::new(span, text.into_owned())),
         DeValue::Table(_) => Problem::ReservedTenant,
-        other => Problem::WrongType {
+        other => TomlProblem::WrongType {
             expected: "a string".to_owned(),
             found: other.type_str(),
-        },
+        }
+        .into(),
     };
     Err(Fault::new(span, "tenants.unknown", problem))
 }

@@ -26,7 +26,7 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| text_value(NIGHTLY)),
             meaning: "When success, latencies and costs of tools are computed from the audit: minute, hour, day, \
                       month and weekday as in a crontab, in the time zone of the machine, or of one that follows \
-                      (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag priors run`.",
+                      (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag learned priors run`.",
             ..KeyRow::PLAIN
         },
         KeyRow {

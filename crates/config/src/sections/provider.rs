@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 
 use http::Method;
 use kitbag_apis::ProviderSpec;
-use kitbag_domain::{ServerName, Template};
+use kitbag_domain::{ServerName, Template, TomlProblem};
 use kitbag_policy::{AddressRules, Network};
 use toml::{Spanned, Value};
 use url::Url;
 
 use crate::error::{Fault, Problem};
-use crate::nearest;
 use crate::raw::{ByName, RawDuration, Texts};
 use crate::rows::{
     Fallback, KeyRow, KeyTable, Secrecy, SectionRow, TableLayout, ValueType, duration_value,
@@ -219,15 +218,7 @@ fn parse_method(text: &Spanned<String>, section: &Section) -> Result<Method, Fau
         .then(|| upper.parse().ok())
         .flatten();
     known.ok_or_else(|| {
-        let lower = METHODS.map(str::to_lowercase);
-        let near = nearest(text.get_ref(), lower.iter().map(String::as_str));
-        let nearest =
-            near.and_then(|near| METHODS.into_iter().find(|it| it.eq_ignore_ascii_case(near)));
-        let problem = Problem::NotOneOf {
-            found: text.get_ref().clone(),
-            choices: METHODS.to_vec(),
-            nearest,
-        };
+        let problem = TomlProblem::not_one_of(text.get_ref(), METHODS.to_vec());
         section.fault_at("methods", text, problem)
     })
 }

@@ -275,7 +275,7 @@ fn build_remote(
     let url = parse_url(url.get_ref()).map_err(|problem| section.fault_at("url", url, problem))?;
     let endpoint = RemoteEndpoint {
         transport,
-        url: Template::of_url(url.as_str()),
+        url: Template::from_url(url.as_str()),
         headers,
     };
     let oauth = match raw.oauth {

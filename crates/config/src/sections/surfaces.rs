@@ -1,7 +1,7 @@
 //! `[surfaces]` and `[groups]`: the surfaces that clients are shown, and the tools that belong
 //! together.
 
-use kitbag_domain::Surface;
+use kitbag_domain::{Surface, TomlProblem};
 use kitbag_policy::{Pattern, PatternError};
 use toml::Spanned;
 
@@ -11,7 +11,7 @@ use crate::rows::{
     Fallback, KeyRow, KeyTable, SectionRow, TableLayout, ValueType, empty_table, number_value,
     text_value, texts_value,
 };
-use crate::values::{Section, not_one_of};
+use crate::values::Section;
 
 pub(crate) const SECTION: SectionRow = SectionRow {
     name: "surfaces",
@@ -148,7 +148,7 @@ pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces,
         .into_iter()
         .map(|(id, name)| Ok((id.into_inner(), parse_surface(&section, "keys", &name)?)));
     let clients = raw.clients.into_iter().map(|(client, name)| {
-        let pattern = compile_pattern(&section, "clients", &client, Pattern::any)?;
+        let pattern = compile_pattern(&section, "clients", &client, Pattern::for_any_text)?;
         Ok((pattern, parse_surface(&section, "clients", &name)?))
     });
     Ok(Surfaces {
@@ -160,7 +160,7 @@ pub(crate) fn build(raw: RawSurfaces, groups: ByName<Texts>) -> Result<Surfaces,
         pinned: raw
             .pinned
             .iter()
-            .map(|text| compile_pattern(&section, "pinned", text, Pattern::tool))
+            .map(|text| compile_pattern(&section, "pinned", text, Pattern::for_tools))
             .collect::<Result<_, Fault>>()?,
         cold_start: section
             .parse_choice("cold_start", raw.cold_start, &COLD_STARTS)?
@@ -182,7 +182,7 @@ fn build_group((name, members): (Spanned<String>, Texts)) -> Result<(String, Vec
     let section = Section::new("groups");
     let patterns = members
         .iter()
-        .map(|text| compile_pattern(&section, name.get_ref(), text, Pattern::tool))
+        .map(|text| compile_pattern(&section, name.get_ref(), text, Pattern::for_tools))
         .collect::<Result<_, Fault>>()?;
     Ok((name.into_inner(), patterns))
 }
@@ -194,7 +194,7 @@ pub(crate) fn parse_surface(
 ) -> Result<Surface, Fault> {
     name.get_ref().parse().map_err(|_| {
         let known = Surface::ALL.map(Surface::as_str).to_vec();
-        section.fault_at(key, name, not_one_of(name.get_ref(), known))
+        section.fault_at(key, name, TomlProblem::not_one_of(name.get_ref(), known))
     })
 }
 

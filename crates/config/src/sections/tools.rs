@@ -134,7 +134,7 @@ pub(crate) struct RawTool {
 
 /// The facts about a tool that its definition does not contain.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct DeclaredTool {
+pub struct ToolOverride {
     pub cost_usd: Option<f64>,
     pub p95_latency_ms: Option<f64>,
     pub p99_latency_ms: Option<f64>,
@@ -152,7 +152,7 @@ pub struct DeclaredTool {
     pub hidden_arguments: Vec<String>,
 }
 
-impl DeclaredTool {
+impl ToolOverride {
     /// True if clients get another definition than the server's.
     pub fn changes_definition(&self) -> bool {
         self.description.is_some()
@@ -161,7 +161,7 @@ impl DeclaredTool {
     }
 }
 
-pub(crate) fn build(raw: ByName<RawTool>) -> Result<BTreeMap<String, DeclaredTool>, Fault> {
+pub(crate) fn build(raw: ByName<RawTool>) -> Result<BTreeMap<String, ToolOverride>, Fault> {
     let mut aliases = BTreeSet::new();
     raw.into_iter()
         .map(|(name, raw)| {
@@ -209,8 +209,8 @@ pub const RESERVED: [&str; 7] = [
     "run_code",
 ];
 
-fn build_tool(raw: RawTool, section: &Section) -> Result<DeclaredTool, Fault> {
-    Ok(DeclaredTool {
+fn build_tool(raw: RawTool, section: &Section) -> Result<ToolOverride, Fault> {
+    Ok(ToolOverride {
         cost_usd: parse_amount(section, "cost_usd", raw.cost_usd)?,
         p95_latency_ms: parse_amount(section, "p95_latency_ms", raw.p95_latency_ms)?,
         p99_latency_ms: parse_amount(section, "p99_latency_ms", raw.p99_latency_ms)?,
@@ -283,12 +283,12 @@ mod tests {
     #[test]
     fn what_is_declared_of_a_tool_must_be_possible() {
         let text = "[tools.\"crm__search\"]\ncost_usd = 2\np95_latency_ms = 380\nsuccess_rate = 0.97\ntags = ['crm']";
-        let expected = DeclaredTool {
+        let expected = ToolOverride {
             cost_usd: Some(2.0),
             p95_latency_ms: Some(380.0),
             success_rate: Some(0.97),
             tags: vec!["crm".to_owned()],
-            ..DeclaredTool::default()
+            ..ToolOverride::default()
         };
         assert_eq!(
             config(text).unwrap().tools,

@@ -10,12 +10,12 @@ pub mod text;
 use std::fmt;
 use std::path::Path;
 
+use kitbag_domain::toml_problem::line_number;
 use serde::Serialize;
 use toml::de::{DeTable, DeValue};
 use toml::{Spanned, Value};
 
 use super::Config;
-use super::error::line_at;
 use super::rows::{Alternative, Fallback, KeyRow, KeyTable, SectionRow, TableLayout};
 use super::sections::SECTIONS;
 use mask::Reference;
@@ -235,7 +235,7 @@ impl EntryWalk<'_> {
                 .unwrap_or_else(mask::masked_placeholder),
         };
         let origin = Origin::File {
-            line: line_at(text, written.span().start),
+            line: line_number(text, written.span().start),
         };
         let entry = Entry {
             variables: self.list_variables(row, &value),

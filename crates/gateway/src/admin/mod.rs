@@ -3,7 +3,8 @@
 //! no room reaches it, and no request of a client comes here.
 
 pub mod app;
-pub mod measured_client;
+mod eval;
+pub mod eval_client;
 pub mod offers;
 pub mod priors_report;
 pub mod search;

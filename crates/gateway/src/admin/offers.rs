@@ -51,34 +51,34 @@ pub struct SkillRow {
 }
 
 /// The tools a local client sees, as far as they are known.
-pub fn tools(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
-    visible(&catalog.tools, policy)
+pub fn tool_rows(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
+    visible_entries(&catalog.tools, policy)
         .map(|entry| ToolRow {
             name: entry.exposed.clone(),
             server: entry.capability.server.clone(),
             tool: entry.capability.name.clone(),
-            description: told(&entry.definition, &["description"]),
+            description: read_text(&entry.definition, &["description"]),
         })
         .collect()
 }
 
 /// The prompts a local client sees, as far as they are known.
-pub fn prompts(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
-    visible(&catalog.prompts, policy)
+pub fn prompt_rows(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
+    visible_entries(&catalog.prompts, policy)
         .map(|entry| PromptRow {
             name: entry.exposed.clone(),
             server: entry.capability.server.clone(),
             prompt: entry.capability.name.clone(),
-            description: told(&entry.definition, &["description", "title"]),
-            arguments: prompts::arguments(&entry.definition),
+            description: read_text(&entry.definition, &["description", "title"]),
+            arguments: prompts::prompt_arguments(&entry.definition),
         })
         .collect()
 }
 
 /// The resources a local client sees, as far as they are known, then the templates.
-pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
-    let resources = visible(&catalog.resources, policy).map(|it| (it, false));
-    let templates = visible(&catalog.templates, policy).map(|it| (it, true));
+pub fn resource_rows(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
+    let resources = visible_entries(&catalog.resources, policy).map(|it| (it, false));
+    let templates = visible_entries(&catalog.templates, policy).map(|it| (it, true));
     resources
         .chain(templates)
         .map(|(entry, template)| {
@@ -90,13 +90,13 @@ pub fn resources(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
 }
 
 /// The skills a local client sees, as far as they are known.
-pub fn skills(catalog: &Catalog, policy: &Policy) -> Vec<SkillRow> {
-    let skills = visible(&catalog.skills, policy).map(|entry| {
+pub fn skill_rows(catalog: &Catalog, policy: &Policy) -> Vec<SkillRow> {
+    let skills = visible_entries(&catalog.skills, policy).map(|entry| {
         let Skill {
             name,
             description,
             files,
-        } = Skill::of(entry);
+        } = Skill::from_entry(entry);
         SkillRow {
             uri: entry.exposed.clone(),
             server: entry.capability.server.clone(),
@@ -111,16 +111,16 @@ pub fn skills(catalog: &Catalog, policy: &Policy) -> Vec<SkillRow> {
 fn resource_row(entry: &CatalogEntry, template: bool, definition: &Raw) -> ResourceRow {
     let uri = if template { "uriTemplate" } else { "uri" };
     ResourceRow {
-        uri: told(definition, &[uri]).unwrap_or_default(),
+        uri: read_text(definition, &[uri]).unwrap_or_default(),
         template,
         server: entry.capability.server.clone(),
-        name: told(definition, &["name"]),
-        mime_type: told(definition, &["mimeType"]),
-        description: told(definition, &["description", "title"]),
+        name: read_text(definition, &["name"]),
+        mime_type: read_text(definition, &["mimeType"]),
+        description: read_text(definition, &["description", "title"]),
     }
 }
 
-fn visible<'a>(
+fn visible_entries<'a>(
     entries: &'a [Arc<CatalogEntry>],
     policy: &Policy,
 ) -> impl Iterator<Item = &'a CatalogEntry> {
@@ -129,12 +129,12 @@ fn visible<'a>(
 }
 
 fn is_visible(capability: &Capability, policy: &Policy) -> bool {
-    policy.visible(&Caller::local(), capability)
+    policy.is_visible(&Caller::local(), capability)
 }
 
 /// Returns the first of these members that holds a text.
-fn told(definition: &Raw, members: &[&str]) -> Option<String> {
+fn read_text(definition: &Raw, members: &[&str]) -> Option<String> {
     members
         .iter()
-        .find_map(|member| serde_json::from_str(RawObject::peek(definition, member)?.get()).ok())
+        .find_map(|member| serde_json::from_str(RawObject::peek_member(definition, member)?.get()).ok())
 }

@@ -7,11 +7,11 @@ use kitbag_domain::{Capability, ExposedName, Timestamp};
 use kitbag_store::{AuditPage, AuditQuery, Error, Store};
 use serde::Serialize;
 
-use crate::catalog::tool_files::server as catalog_server;
+use crate::catalog::tool_files::tool_files_server as catalog_server;
 use crate::index::mirror_namespace;
-use crate::index::priors::{Measured, milliseconds};
-use crate::learning::priors::overdue::overdue;
-use crate::learning::priors::{KeptTrack, tracks};
+use crate::index::priors::{MeasuredPriors, round_to_milliseconds};
+use crate::learning::priors::overdue::overdue_age;
+use crate::learning::priors::{StoredTrack, load_tracks};
 
 /// The priors of one tool, with those that the operator declares in place of measured ones.
 #[derive(Debug, Serialize)]
@@ -47,13 +47,13 @@ pub struct PriorsReport {
 }
 
 /// Reads the priors that the last run left, sorted by name.
-pub async fn report(config: &Config, store: &Store, now: Timestamp) -> Result<PriorsReport, Error> {
+pub async fn read_report(config: &Config, store: &Store, now: Timestamp) -> Result<PriorsReport, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
-    let measured = Measured::of(store, &namespace).await?;
-    let kept = tracks(store, &namespace).await?;
+    let measured = MeasuredPriors::load(store, &namespace).await?;
+    let kept = load_tracks(store, &namespace).await?;
     let mut tools: Vec<PriorsRow> = kept
         .iter()
-        .map(|(tool, kept)| row(config, &measured, tool, kept))
+        .map(|(tool, kept)| priors_row(config, &measured, tool, kept))
         .collect();
     tools.sort_by(|a, b| a.tool_name.cmp(&b.tool_name));
     let updated_at = store.priors_updated_at(&namespace).await?;
@@ -63,32 +63,32 @@ pub async fn report(config: &Config, store: &Store, now: Timestamp) -> Result<Pr
     })
 }
 
-fn row(config: &Config, measured: &Measured, tool: &Capability, kept: &KeptTrack) -> PriorsRow {
-    let tool_name = name_for_people(tool);
+fn priors_row(config: &Config, measured: &MeasuredPriors, tool: &Capability, kept: &StoredTrack) -> PriorsRow {
+    let tool_name = client_name(tool);
     let declared = config.tools.get(&tool_name);
-    let priors = measured.with(declared, tool, config.priors.usd_per_million_tokens);
+    let priors = measured.priors_of(declared, tool, config.priors.usd_per_million_tokens);
     PriorsRow {
         tool_name,
         success_rate: priors.success_rate,
-        calls: one_digit(kept.track.calls()),
-        p50_latency_ms: kept.track.latency(0.5).map(milliseconds),
+        calls: round_to_tenth(kept.track.calls()),
+        p50_latency_ms: kept.track.latency(0.5).map(round_to_milliseconds),
         p95_latency_ms: priors.p95_latency_ms,
         p99_latency_ms: priors.p99_latency_ms,
         estimated_cost_usd: priors.cost_usd,
-        tokens: kept.track.tokens_per_answer().map(one_digit),
+        tokens: kept.track.tokens_per_answer().map(round_to_tenth),
         last_updated_at: kept.updated_at.0 / 1_000,
     }
 }
 
 /// Returns the name by which clients call the tool. Those of Kitbag's own catalog have no prefix.
-fn name_for_people(tool: &Capability) -> String {
+fn client_name(tool: &Capability) -> String {
     match tool.server == catalog_server() {
         true => tool.name.clone(),
         false => ExposedName::new(&tool.server, &tool.name).to_string(),
     }
 }
 
-fn one_digit(number: f64) -> f64 {
+fn round_to_tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
@@ -102,7 +102,7 @@ pub async fn stale_since(
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
     let begun = first_row(store).await?.unwrap_or(now);
-    Ok(overdue(config.priors.schedule.as_ref(), last, begun, now))
+    Ok(overdue_age(config.priors.schedule.as_ref(), last, begun, now))
 }
 
 async fn first_row(store: &Store) -> Result<Option<Timestamp>, Error> {
@@ -110,5 +110,5 @@ async fn first_row(store: &Store) -> Result<Option<Timestamp>, Error> {
         page: AuditPage::WrittenAfter { id: 0 },
         ..AuditQuery::newest(1)
     };
-    Ok(store.audit(&query).await?.first().map(|row| row.at))
+    Ok(store.read_audit(&query).await?.first().map(|row| row.at))
 }

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use futures::{StreamExt as _, stream};
 use kitbag_domain::{Caller, InquiryKind, Origin, Purpose, ServerName, ShortText, WriteClass};
-use kitbag_relevance::dense::is_sound;
-use kitbag_relevance::learned::{Neighbour, Votes};
+use kitbag_relevance::dense::is_comparable;
+use kitbag_relevance::learning::{Neighbour, Votes};
 use kitbag_relevance::{Candidate, Confidence, Document, Options, Parts};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::index::Snapshot;
 use crate::state::gateway::Gateway;
 use crate::surface::find::find_when_indexed;
 use crate::surface::withheld::WithheldCounts;
-use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
+use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 
 /// A tool that was found, and the reasons.
 #[derive(Debug, Serialize, Deserialize)]
@@ -87,30 +87,30 @@ pub struct IndexVerdict {
 const VERB: &str = "kitbag search";
 
 /// The lowest rank at which a tool may be found when it is asked for with its own words.
-const OWN_WORDS_TOP: usize = 3;
+const DESCRIPTION_TOP_K: usize = 3;
 
-pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
+pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
     let (started, caller) = (Instant::now(), Caller::local());
     let findings = find_when_indexed(gateway, &caller, text, options).await;
-    let begun = BegunInquiry {
+    let query = AuditedQuery {
         kind: InquiryKind::Search,
         subject: VERB,
         arguments: &json!({ "query": text }).to_string(),
         started,
     };
-    let person = Inquirer {
+    let person = QueryContext {
         gateway,
         caller: &caller,
         client: Some(&ShortText::cut(VERB)),
         origin: &Origin::default(),
         purpose: Purpose::Use,
     };
-    begun.end(person, &InquiryEnd::found(findings.candidates.len(), None));
+    query.record(person, &QueryOutcome::with_results(findings.candidates.len(), None));
     SearchResult {
         found: findings
             .candidates
             .iter()
-            .map(|it| FoundTool::of(it, findings.votes.as_ref()))
+            .map(|it| FoundTool::from_candidate(it, findings.votes.as_ref()))
             .collect(),
         confidence: findings.confidence,
         doubt: findings.doubt_note().or_else(|| {
@@ -124,7 +124,7 @@ pub(crate) async fn search(gateway: &Gateway, text: &str, options: &Options) -> 
 }
 
 impl FoundTool {
-    fn of(candidate: &Candidate, votes: Option<&Votes>) -> Self {
+    fn from_candidate(candidate: &Candidate, votes: Option<&Votes>) -> Self {
         let entry = &candidate.entry;
         let copies = candidate.copies.iter();
         Self {
@@ -142,14 +142,14 @@ impl FoundTool {
                 estimated_cost_usd: entry.estimated_cost_usd,
                 last_updated_at: entry.last_updated_at,
             },
-            neighbours: votes.map_or_else(Vec::new, |votes| neighbours(votes, &entry.tool_name)),
+            neighbours: votes.map_or_else(Vec::new, |votes| heaviest_neighbours(votes, &entry.tool_name)),
         }
     }
 }
 
 /// The lessons that had a part in the score of a tool, the heaviest first.
-fn neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
-    let vote = votes.of(tool);
+fn heaviest_neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
+    let vote = votes.get(tool);
     let mut neighbours = vote.map_or_else(Vec::new, |vote| vote.neighbours.clone());
     neighbours.sort_by(|a, b| b.weight.abs().total_cmp(&a.weight.abs()));
     neighbours
@@ -157,15 +157,15 @@ fn neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
 
 /// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
 /// found by its own description.
-pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
+pub(crate) async fn verify_index(gateway: &Gateway) -> IndexVerdict {
     let (catalog, snapshot) = (gateway.catalog(), gateway.services.index.snapshot());
     let tools = catalog.tools.iter().map(|entry| entry.exposed.as_str());
     let names: Vec<&str> = tools
         .chain(gateway.providers.names().map(ServerName::as_str))
         .collect();
-    let judging = names.iter().map(|name| judge(gateway, &snapshot, name));
+    let judging = names.iter().map(|name| check_entry(gateway, &snapshot, name));
     let judged: Vec<Vec<IndexProblem>> = stream::iter(judging)
-        .buffered(JUDGED_AT_ONCE)
+        .buffered(CHECKED_AT_ONCE)
         .collect()
         .await;
     let flaws = names.iter().zip(&judged).flat_map(|(name, problems)| {
@@ -176,14 +176,14 @@ pub(crate) async fn verify(gateway: &Gateway) -> IndexVerdict {
     });
     IndexVerdict {
         tools: names.len(),
-        embedded: snapshot.served().1,
+        embedded: snapshot.count_served().1,
         found_by_description: judged.iter().filter(|it| is_found(it)).count(),
         flaws: flaws.collect(),
     }
 }
 
 /// The number is enough to keep all cores, or a service, busy.
-const JUDGED_AT_ONCE: usize = 16;
+const CHECKED_AT_ONCE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum IndexProblem {
@@ -198,32 +198,32 @@ enum IndexProblem {
 }
 
 fn is_found(problems: &[IndexProblem]) -> bool {
-    !problems.iter().any(|problem| problem.hides())
+    !problems.iter().any(|problem| problem.prevents_finding())
 }
 
 impl IndexProblem {
-    fn hides(self) -> bool {
+    fn prevents_finding(self) -> bool {
         matches!(self, Self::Missing | Self::NotFound)
     }
 }
 
-async fn judge(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<IndexProblem> {
+async fn check_entry(gateway: &Gateway, snapshot: &Snapshot, name: &str) -> Vec<IndexProblem> {
     let Some(document) = snapshot.index.get(name) else {
         return vec![IndexProblem::Missing];
     };
     let mut problems = Vec::new();
     match &document.vector {
         None => problems.push(IndexProblem::NoVector),
-        Some(vector) if !is_sound(vector) => problems.push(IndexProblem::UnsoundVector),
+        Some(vector) if !is_comparable(vector) => problems.push(IndexProblem::UnsoundVector),
         Some(_) => {}
     }
-    if !is_found_by_own_words(gateway, snapshot, document).await {
+    if !is_found_by_description(gateway, snapshot, document).await {
         problems.push(IndexProblem::NotFound);
     }
     problems
 }
 
-async fn is_found_by_own_words(
+async fn is_found_by_description(
     gateway: &Gateway,
     snapshot: &Snapshot,
     document: &Document,
@@ -235,13 +235,13 @@ async fn is_found_by_own_words(
         description
     };
     let options = Options {
-        top_k: OWN_WORDS_TOP,
+        top_k: DESCRIPTION_TOP_K,
         ..Options::default()
     };
-    let intent = gateway.services.index.intent(own_words).await;
+    let intent = gateway.services.index.embed_query(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
-        .search(&intent, &options, |it| !it.is_held())
+        .search(&intent, &options, |it| !it.is_unapproved())
         .candidates
         .iter()
         .any(|it| {

@@ -1,7 +1,7 @@
 //! Decides if a program may call a tool that does more than read, and asks the person where the
 //! rules say so.
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_domain::{WriteClass, derived_effect};
 use kitbag_policy::CodeWrites;
 use kitbag_wire::meta::method;
@@ -66,7 +66,7 @@ async fn ask_user(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(),
     match Consent::parse(&answer) {
         Consent::Once => Ok(()),
         Consent::Run => {
-            run.permit(&tool);
+            run.permit_tool(&tool);
             Ok(())
         }
         Consent::No => Err(denied_failure(turn, target, "the person did not permit it")),
@@ -90,7 +90,7 @@ impl Consent {
         if action.as_deref() != Some("accept") {
             return Self::No;
         }
-        let content = answer.object("content").unwrap_or_default();
+        let content = answer.get_object("content").unwrap_or_default();
         match content.read::<String>("permit").as_deref() {
             Some(ONCE) => Self::Once,
             Some(RUN) => Self::Run,
@@ -109,7 +109,7 @@ fn consent_question(tool: &str, target: &CallTarget) -> Raw {
         truncate_arguments(target)
     );
     raw(&json!({
-        "message": visible(&message),
+        "message": strip_invisible(&message),
         "requestedSchema": {
             "type": "object",
             "properties": { "permit": { "type": "string", "enum": [ONCE, RUN, NEVER] } },
@@ -131,7 +131,7 @@ fn truncate_arguments(target: &CallTarget) -> String {
 fn denied_failure(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
     let tool = tool_name(target);
     let capability = &target.capability;
-    let changes = derived_effect::names_change(capability.server.as_str(), &capability.name);
+    let changes = derived_effect::name_implies_change(capability.server.as_str(), &capability.name);
     let (effect, line) = match write_class(turn, target) {
         WriteClass::Unknown if !changes => (
             "does not say whether it only reads",

@@ -3,17 +3,17 @@
 
 use kitbag_apis::ProviderError;
 use kitbag_domain::{Caller, Kind, Outcome, ServerName};
-use kitbag_lockfile::HeldReason;
-use kitbag_store::Unrecorded;
+use kitbag_lockfile::UnapprovedReason;
+use kitbag_store::AuditBeginError;
 use kitbag_upstream::{CallError, StartError};
-use kitbag_wire::{MAX_NESTING, Malformed};
+use kitbag_wire::{MAX_NESTING, MalformedMessage};
 
 use kitbag_schema::Misfit;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     #[error(transparent)]
-    Malformed(#[from] Malformed),
+    Malformed(#[from] MalformedMessage),
     #[error("the message is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit")]
     TooLarge { max: usize },
     #[error("the body broke off: {reason}")]
@@ -65,7 +65,7 @@ pub enum Failure {
     Unapproved {
         kind: Kind,
         name: String,
-        reason: HeldReason,
+        reason: UnapprovedReason,
     },
     #[error("`{provider}` has nothing at `{subject}`")]
     UnknownPath {
@@ -76,7 +76,7 @@ pub enum Failure {
         "nothing was called, because every call must be on record here, and {0}; try again in a moment, and if \
          that does not help, the operator finds the cause in the log of the gateway"
     )]
-    Unrecorded(#[from] Unrecorded),
+    Unrecorded(#[from] AuditBeginError),
     #[error(transparent)]
     Upstream(#[from] CallError),
     #[error("the request was cancelled")]
@@ -148,7 +148,7 @@ impl Failure {
             | Self::ClientRefused { .. }
             | Self::CannotVisit { .. }
             | Self::TooManyRounds { .. } => Outcome::Refused,
-            Self::Upstream(CallError::TimedOut { .. } | CallError::Deaf { .. }) => {
+            Self::Upstream(CallError::TimedOut { .. } | CallError::Unresponsive { .. }) => {
                 Outcome::TimedOut
             }
             Self::Upstream(_) | Self::Provider(_) => Outcome::Unavailable,
@@ -186,7 +186,7 @@ impl Failure {
     /// The same failure as this caller may read it.
     pub(crate) fn for_caller(self, caller: &Caller) -> Self {
         match self {
-            Self::Upstream(error) if !caller.sees_all_tenants() => Self::Upstream(error.brief()),
+            Self::Upstream(error) if !caller.sees_all_tenants() => Self::Upstream(error.without_details()),
             other => other,
         }
     }
@@ -198,16 +198,8 @@ pub(crate) fn start_error_for(caller: &Caller, trouble: &StartError) -> CallErro
     if caller.sees_all_tenants() {
         error
     } else {
-        error.brief()
+        error.without_details()
     }
-}
-
-fn quote_names(names: &[String]) -> String {
-    names
-        .iter()
-        .map(|name| format!("`{name}`"))
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 fn did_you_mean(near: &[String]) -> String {

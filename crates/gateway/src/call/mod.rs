@@ -6,15 +6,16 @@
 //!
 //! # Layout
 //! - `pipeline`: resolve, decide, validate, dispatch, observe
-//! - `resolve`, `consent`, `held`, `hidden`: which target a name has, and whether the caller may use it
-//! - `bridge`, `parking`, `tasks`: carry a call between clients and servers of either era
-//! - `declared_call`: calls of tools that come from files
+//! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the caller may use it
+//! - `bridge`, `conversation`, `parking`, `tasks`: carry a call between clients and servers of either era
+//! - `tool_file_call`: calls of tools from tool files
 //! - `record`, `observe`: the audit row, and the events for the learner
 //! - [`failure`], `reply`: why a request failed, and the only place that gives errors a wire form
-//! - `kept`: the rest of a long result
+//! - `remainder`: the remainders of truncated results
 
 pub(crate) mod bridge;
 pub(crate) mod consent;
+pub(crate) mod conversation;
 pub mod failure;
 pub(crate) mod observe;
 pub(crate) mod parking;
@@ -107,7 +108,7 @@ impl McpCall {
     }
 
     pub(crate) fn for_completion(params: RawObject) -> Result<Self, Failure> {
-        let subject = CallSubject::Completion(CompletionReference::read(&params)?);
+        let subject = CallSubject::Completion(CompletionReference::parse(&params)?);
         Ok(Self { subject, params })
     }
 

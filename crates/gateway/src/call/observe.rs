@@ -9,7 +9,7 @@ use crate::learning::ObservedUse;
 use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::turn::Turn;
-use kitbag_relevance::learned::event::{ClientKey, UseEvent, UseKind};
+use kitbag_relevance::learning::event::{ClientKey, UseEvent, UseKind};
 
 /// Longer arguments are contents, which say little about the intent.
 const LONGEST_ARGUMENTS: usize = 8 * 1024;
@@ -29,7 +29,7 @@ impl ToolUse {
         }
         match &target.executor {
             Executor::Mcp(_) | Executor::ToolFile(_) => {
-                let entry = turn.catalog.tool_of(&target.capability)?;
+                let entry = turn.catalog.find_tool(&target.capability)?;
                 let arguments = target.arguments();
                 let arguments = arguments.filter(|it| it.len() <= LONGEST_ARGUMENTS);
                 Some(Self {
@@ -85,7 +85,7 @@ pub(crate) fn report_surfaced_tools<'a>(turn: &Turn, tools: impl Iterator<Item =
 pub(crate) fn report_prompt(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
     let words = words.into();
     let what = UseKind::Searched { words, found };
-    send_event(gateway, ClientKey::of_credential(caller), None, what);
+    send_event(gateway, ClientKey::for_credential(caller), None, what);
 }
 
 fn is_learning(turn: &Turn) -> bool {

@@ -1,8 +1,7 @@
-//! Calls that wait for their client to come back with an answer.
+//! Calls that are parked until their client answers a question.
 //!
-//! The client gets a ticket: a random name that no other client can guess, so there is nothing in
-//! it to forge or to read. The ticket is valid only for the caller it was given to, only for the
-//! same request, only once, and only for a while.
+//! The client gets a ticket: a random token without any content, which no other client can guess. The
+//! ticket is valid only for the caller who got it, for the same request, once, and for ten minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -10,20 +9,22 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kitbag_domain::{Caller, KeyId};
-use kitbag_upstream::{ClientQuestion, InFlight};
+use kitbag_upstream::{ClientQuestion, InFlightCall};
+use kitbag_wire::RawObject;
 
+use crate::call::conversation::KeyedQuestions;
 use crate::call::failure::Failure;
-use crate::front::session::holders::has_ended_key;
+use crate::front::session::key_requests::has_ended_key;
 use crate::state::random_ids::random_token;
 use crate::turn::run::SuspendedRun;
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 const TICKET_LIFETIME: Duration = Duration::from_secs(600);
-/// Beyond this many, the oldest call of the caller who has most is given up: a client that never
-/// comes back must not be able to hold the servers.
+/// Above this number, the oldest call of the caller with the most calls is dropped: a client that never
+/// comes back must not block the servers.
 const MAX_PARKED: usize = 1_000;
-/// Beyond this many of one caller, that caller's oldest is given up.
+/// Above this number of calls of one caller, the caller's oldest call is dropped.
 const MAX_PARKED_EACH: usize = 100;
 
 #[derive(Default, Clone)]
@@ -32,14 +33,14 @@ pub(crate) struct Parking {
 }
 
 pub(crate) enum ParkedCall {
-    /// A legacy server that waits for answers in the middle of a call.
+    /// A legacy server waits for answers in mid-call.
     Waiting {
-        in_flight: InFlight,
-        asks: Vec<(String, ClientQuestion)>,
+        in_flight: InFlightCall,
+        questions: KeyedQuestions<ClientQuestion>,
     },
-    /// A program that waits for answers in the middle of its run.
+    /// A program waits for answers in mid-run.
     Run(SuspendedRun),
-    /// A call that is simply made again once the person has done what was asked.
+    /// The call is sent again once the user has done what was asked.
     CallAgain,
 }
 
@@ -60,19 +61,19 @@ struct ParkingEntry {
 }
 
 impl Parking {
-    pub(crate) fn park(&self, purpose: TicketUse, parked: ParkedCall) -> Ticket {
+    pub(crate) fn park(&self, ticket_use: TicketUse, parked: ParkedCall) -> Ticket {
         let ticket = Ticket(random_token());
-        let mut places = lock(&self.entries);
-        make_room(&mut places, &purpose.caller);
-        places.insert(
+        let mut entries = lock(&self.entries);
+        make_room(&mut entries, &ticket_use.caller);
+        entries.insert(
             ticket.clone(),
             ParkingEntry {
-                ticket_use: purpose,
+                ticket_use,
                 parked,
                 since: Instant::now(),
             },
         );
-        drop(places);
+        drop(entries);
         self.expire_later(ticket.clone());
         ticket
     }
@@ -80,11 +81,11 @@ impl Parking {
     pub(crate) fn claim(
         &self,
         ticket: &Ticket,
-        purpose: &TicketUse,
+        ticket_use: &TicketUse,
     ) -> Result<ParkedCall, Failure> {
-        let mut places = lock(&self.entries);
-        match places.get(ticket) {
-            Some(place) if place.ticket_use == *purpose => {}
+        let mut entries = lock(&self.entries);
+        match entries.get(ticket) {
+            Some(entry) if entry.ticket_use == *ticket_use => {}
             Some(_) => {
                 return Err(Failure::bad_params(
                     "this `requestState` belongs to another request",
@@ -96,65 +97,73 @@ impl Parking {
                 ));
             }
         }
-        let place = places.remove(ticket).expect("it was just looked at");
-        Ok(place.parked)
+        let entry = entries.remove(ticket).expect("the entry was found above");
+        Ok(entry.parked)
     }
 
-    /// The keys whose callers have a call parked.
+    /// Returns the keys whose callers have parked calls.
     pub(crate) fn caller_keys(&self) -> HashSet<KeyId> {
         lock(&self.entries)
             .values()
-            .filter_map(|place| place.ticket_use.caller.key.clone())
+            .filter_map(|entry| entry.ticket_use.caller.key.clone())
             .collect()
     }
 
-    /// Gives up the calls of keys that open nothing any more.
+    /// Drops the calls of keys that were revoked or have expired.
     pub(crate) fn drop_calls_of_keys(&self, ended: &[KeyId]) {
-        let given_up: Vec<_> = lock(&self.entries)
-            .extract_if(|_, place| has_ended_key(&place.ticket_use.caller, ended))
+        let dropped: Vec<_> = lock(&self.entries)
+            .extract_if(|_, entry| has_ended_key(&entry.ticket_use.caller, ended))
             .collect();
-        // Dropping one cancels it at its server, which is nothing to do while others wait.
-        drop(given_up);
+        // Dropping a call cancels it at its server, so the lock is released first.
+        drop(dropped);
     }
 
     fn expire_later(&self, ticket: Ticket) {
-        let places = Arc::downgrade(&self.entries);
+        let entries = Arc::downgrade(&self.entries);
         tokio::spawn(async move {
             tokio::time::sleep(TICKET_LIFETIME).await;
-            if let Some(places) = places.upgrade() {
-                lock(&places).remove(&ticket);
+            if let Some(entries) = entries.upgrade() {
+                lock(&entries).remove(&ticket);
             }
         });
     }
 }
 
-fn make_room(places: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
-    let own = places
+/// Drops the oldest call of the caller if it has too many, or of the caller with most calls if there
+/// are too many in all.
+fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
+    let own = entries
         .values()
         .filter(|it| it.ticket_use.caller == *parking)
         .count();
     let payer = if own >= MAX_PARKED_EACH {
         Some(parking)
-    } else if places.len() >= MAX_PARKED {
-        largest_holder(places.values().map(|it| (&it.ticket_use.caller, 1)))
+    } else if entries.len() >= MAX_PARKED {
+        largest_holder(entries.values().map(|it| (&it.ticket_use.caller, 1)))
     } else {
         None
     };
-    let theirs = places
+    let theirs = entries
         .iter()
-        .filter(|(_, place)| Some(&place.ticket_use.caller) == payer);
+        .filter(|(_, entry)| Some(&entry.ticket_use.caller) == payer);
     let oldest = theirs
-        .min_by_key(|(_, place)| place.since)
+        .min_by_key(|(_, entry)| entry.since)
         .map(|(ticket, _)| ticket.clone());
     if let Some(oldest) = oldest {
-        places.remove(&oldest);
+        entries.remove(&oldest);
     }
 }
 
 impl Ticket {
     const PREFIX: &str = "kitbag-call-";
 
-    pub(crate) fn parse(state: &str) -> Option<Self> {
+    /// Returns the ticket in the parameters of a request. The state of a modern server is none.
+    pub(crate) fn in_params(params: &RawObject) -> Option<Self> {
+        let state: String = params.read("requestState")?;
+        Self::parse(&state)
+    }
+
+    fn parse(state: &str) -> Option<Self> {
         state
             .strip_prefix(Self::PREFIX)
             .map(|token| Self(token.to_owned()))

@@ -4,7 +4,7 @@
 //! resolve, decide, validate, dispatch, observe.
 
 use kitbag_apis::ProviderAnswer;
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_domain::{Capability, Outcome, TraceParent, WriteClass};
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::result_type;
@@ -24,7 +24,7 @@ use crate::call::{Call, CallSubject};
 use crate::catalog::CatalogEntry;
 use crate::catalog::overrides;
 use crate::catalog::prompts;
-use crate::surface::authored;
+use crate::surface::sanitize;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
@@ -56,7 +56,7 @@ async fn check_and_dispatch(
     record: &mut CallRecord,
 ) -> Result<Raw, Failure> {
     check_policy(turn, target)?;
-    overrides::strip(turn, target)?;
+    overrides::strip_fixed_arguments(turn, target)?;
     validate_params(turn, target)?;
     require_consent(turn, target).await?;
     // This is the last step before a server is touched: where the audit is required, the call is
@@ -72,7 +72,7 @@ async fn check_and_dispatch(
     // Also a call that failed may have changed something.
     if write_class(turn, target) != WriteClass::Read {
         let server = &target.capability.server;
-        turn.gateway.services.intents.server_changed(server);
+        turn.gateway.services.intents.forget_results_of(server);
     }
     answer
 }
@@ -95,8 +95,8 @@ fn check_mcp_policy(
     target: &McpTarget,
 ) -> Result<(), Failure> {
     // A list is about the server; what it contains is filtered one by one.
-    if matches!(turn.view, View::One(_)) && capability.name.is_empty() {
-        return match turn.sees_server(&capability.server) {
+    if matches!(turn.view, View::Server(_)) && capability.name.is_empty() {
+        return match turn.can_see_server(&capability.server) {
             true => Ok(()),
             false => Err(Failure::UnknownServer {
                 server: capability.server.to_string(),
@@ -122,7 +122,7 @@ fn check_mcp_policy(
 /// The refusal of a path that rules hide. A caller who may not know of the API at all reads that
 /// there is none.
 fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
-    if !turn.sees_server(&capability.server) {
+    if !turn.can_see_server(&capability.server) {
         return resolve::unknown_provider(turn, capability.server.to_string());
     }
     Failure::UnknownPath {
@@ -213,12 +213,12 @@ async fn dispatch_call(
     target: &mut CallTarget,
     span: Option<TraceParent>,
 ) -> Result<Raw, Failure> {
-    let trace = turn.trace.under(span);
+    let trace = turn.trace.under_span(span);
     let capability = &target.capability;
     match &mut target.executor {
         Executor::Mcp(target) => {
             target.outbound.approval = unapproved::approval_for(turn, capability);
-            overrides::complete(turn, capability, target);
+            overrides::add_fixed_arguments(turn, capability, target);
             trace.put_into(&mut target.outbound.params);
             let carried = bridge::carry_call(turn, target).await;
             let result =
@@ -253,7 +253,7 @@ fn reject_deep_nesting(target: &McpTarget, result: Raw) -> Result<Raw, Failure> 
 async fn call_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
     let provider = &target.provider;
     // A redirect is a call that the API chose, and may lead where this caller may not go.
-    let judge = |subject: &str| turn.sees(&Capability::tool(provider.spec().name.clone(), subject));
+    let judge = |subject: &str| turn.can_see(&Capability::tool(provider.spec().name.clone(), subject));
     let answer = provider.call(target.request.clone(), &judge).await?;
     Ok(as_tool_result(&answer))
 }
@@ -265,7 +265,7 @@ fn as_tool_result(answer: &ProviderAnswer) -> Raw {
         head.push_str(&format!("\n{name}: {value}"));
     }
     let body = String::from_utf8_lossy(&answer.body);
-    let content = [&head, &*body].map(|text| json!({ "type": "text", "text": visible(text) }));
+    let content = [&head, &*body].map(|text| json!({ "type": "text", "text": strip_invisible(text) }));
     raw(&json!({ "content": content, "isError": answer.status >= 400 }))
 }
 
@@ -300,17 +300,17 @@ fn adapt_texts(
     target: &McpTarget,
     answer: Result<Raw, Failure>,
 ) -> Result<Raw, Failure> {
-    if matches!(turn.view, View::One(_)) {
+    if matches!(turn.view, View::Server(_)) {
         return answer;
     }
-    let answer = answer.map(|result| authored::name_server_in_result(result, target.server.name()));
+    let answer = answer.map(|result| sanitize::name_server_in_result(result, target.server.name()));
     if !turn.view.is_frugal() {
         return answer;
     }
     let secrets = target.server.secrets();
     answer
-        .map(|result| authored::sanitize_json(result, &secrets))
-        .map_err(|failure| authored::sanitize_failure(failure, &secrets))
+        .map(|result| sanitize::sanitize_json(result, &secrets))
+        .map_err(|failure| sanitize::sanitize_failure(failure, &secrets))
 }
 
 fn result_outcome(result: &Raw) -> Outcome {

@@ -18,7 +18,7 @@ use crate::turn::view::View;
 /// Refuses everything to a key whose tenant the configuration does not name. The refusal says so
 /// plainly, because it tells of no server, and the operator has to write the table.
 pub(crate) fn check_known_tenant(turn: &Turn) -> Result<(), Failure> {
-    match turn.policy().unknown_tenant(turn.caller()) {
+    match turn.policy().unknown_tenant_reason(turn.caller()) {
         None => Ok(()),
         Some(reason) => Err(Failure::Denied { reason }),
     }
@@ -52,7 +52,7 @@ pub(crate) fn authorize(
 /// gateway's words for a hidden one. So where rules hide any of the server's tools and prompts, the
 /// gateway asks only for those that the server lists.
 pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capability) -> bool {
-    let (View::One(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) = (&turn.view, subject)
+    let (View::Server(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) = (&turn.view, subject)
     else {
         return true;
     };
@@ -65,7 +65,7 @@ pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capabil
         return true;
     }
     turn.catalog
-        .of_server(server)
+        .entries_of_server(server)
         .any(|entry| entry.capability == *capability)
 }
 
@@ -89,5 +89,5 @@ pub(crate) fn replace_missing_resource_error(
 }
 
 fn hides_tools(turn: &Turn) -> bool {
-    !turn.caller().is_local() && turn.policy().judges_tools(turn.caller())
+    !turn.caller().is_local() && turn.policy().has_tool_rules(turn.caller())
 }

@@ -4,13 +4,13 @@
 use std::time::Instant;
 
 use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome, TraceParent};
-use kitbag_store::{AuditSink, RowId};
+use kitbag_store::{AuditSink, AuditRowId};
 use kitbag_wire::Raw;
 
 use crate::call::failure::Failure;
 use crate::call::observe::{self, ToolUse};
 use crate::state::clock::now;
-use crate::telemetry::audit::arguments::recorded;
+use crate::telemetry::audit::arguments::to_recorded_arguments;
 use crate::turn::Turn;
 
 /// A call that is being made. One that is dropped without an end is recorded as cancelled.
@@ -20,7 +20,7 @@ pub(crate) struct CallRecord {
     observation: Option<Observation>,
     started: Instant,
     /// The row of the audit in which the call is recorded already.
-    row: Option<RowId>,
+    row: Option<AuditRowId>,
     /// The part of a call that may teach something.
     tool_use: Option<ToolUse>,
     span: Option<TraceParent>,
@@ -66,8 +66,8 @@ impl CallRecord {
                 tokens: None,
                 price: configured_price(turn, &capability),
             },
-            arguments: arguments.and_then(|it| recorded(kept, &gateway.services.store, it)),
-            capability: capability.shortened(),
+            arguments: arguments.and_then(|it| to_recorded_arguments(kept, &gateway.services.store, it)),
+            capability: capability.into_shortened(),
             outcome: Outcome::Unfinished,
             latency: self.started.elapsed(),
         });
@@ -91,7 +91,7 @@ impl CallRecord {
         if turn.gateway.audit_settings.required
             && let Some(observation) = &self.observation
         {
-            self.row = Some(self.audit.begin(observation.clone()).await?);
+            self.row = Some(self.audit.begin_call(observation.clone()).await?);
         }
         Ok(())
     }
@@ -133,8 +133,8 @@ impl CallRecord {
             ..begun
         };
         match self.row {
-            Some(row) => self.audit.end(row, outcome, latency, cost),
-            None => self.audit.observe(observation.clone()),
+            Some(row) => self.audit.end_call(row, outcome, latency, cost),
+            None => self.audit.record_call(observation.clone()),
         }
         Some(observation)
     }
@@ -149,8 +149,8 @@ impl Drop for CallRecord {
 /// The price that the operator declares for a call of this tool.
 fn configured_price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
     // Most operators declare nothing.
-    let declared = Some(&turn.gateway.declared).filter(|it| !it.is_empty())?;
-    let entry = turn.catalog.tool_of(capability)?;
+    let declared = Some(&turn.gateway.overrides).filter(|it| !it.is_empty())?;
+    let entry = turn.catalog.find_tool(capability)?;
     let usd = declared.get(&entry.plain_name)?.cost_usd?;
     Some(NanoUsd::from_usd(usd))
 }

@@ -5,26 +5,25 @@
 
 use http::StatusCode;
 use kitbag_domain::Remedy as _;
-use kitbag_domain::text::visible;
-use kitbag_lockfile::HeldReason;
+use kitbag_domain::text::strip_invisible;
+use kitbag_lockfile::UnapprovedReason;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
-use kitbag_wire::{Era, ErrorObject, Malformed, ProtocolVersion, Raw, RequestId, Response, raw};
+use kitbag_wire::{Era, ErrorObject, MalformedMessage, ProtocolVersion, Raw, RequestId, Response, raw};
 use serde_json::json;
 
 use crate::call::bridge::for_era;
 use crate::call::failure::Failure;
-use crate::front::flights::HeldMessage;
+use crate::front::in_flight::OutgoingMessage;
 use crate::turn::Turn;
 
 /// Sends the answer, or an error that says that the client must first read the answers it has.
-pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response) -> HeldMessage {
+pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response) -> OutgoingMessage {
     let (id, client) = (response.id.clone(), &turn.client);
     match turn
         .gateway
         .services
-        .flights
-        .deliver(&client.caller, response.into())
+        .in_flight.reserve_when_free(&client.caller, response.into())
         .await
     {
         Ok(sent) => sent,
@@ -35,8 +34,7 @@ pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response)
             let refusal = failure_response(id, method, client.era, &failure);
             turn.gateway
                 .services
-                .flights
-                .send_anyway(&client.caller, refusal.into())
+                .in_flight.reserve_unconditionally(&client.caller, refusal.into())
         }
     }
 }
@@ -69,7 +67,7 @@ pub(crate) fn failure_response(
                 outcome: Ok(to_tool_result(failure, era)),
             }
         }
-        _ => Response::error(id, to_error_object(failure, era)),
+        _ => Response::from_error(id, to_error_object(failure, era)),
     }
 }
 
@@ -78,7 +76,7 @@ pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
     let failure = failure.visible_failure();
     let message = failure.to_string();
     match failure {
-        Failure::Malformed(Malformed::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
+        Failure::Malformed(MalformedMessage::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
         Failure::Malformed(_)
         | Failure::TooLarge { .. }
         | Failure::BrokenBody { .. }
@@ -172,9 +170,9 @@ pub(crate) fn rejection_status(failure: &Failure) -> StatusCode {
 
 /// The commands that release it are told to the operator and not here: a model that can run commands
 /// must not approve what a person should look at.
-fn advice_for(reason: &HeldReason) -> &'static str {
+fn advice_for(reason: &UnapprovedReason) -> &'static str {
     match reason {
-        HeldReason::NotListedYet | HeldReason::NotCompared => "try again in a moment",
+        UnapprovedReason::NotListedYet | UnapprovedReason::NotCompared => "try again in a moment",
         _ => "do without it, and tell your user, who can look at it and approve it",
     }
 }
@@ -202,7 +200,7 @@ pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
     };
     for_era(
         era,
-        raw(&json!({ "content": [{ "type": "text", "text": visible(&text) }], "isError": true })),
+        raw(&json!({ "content": [{ "type": "text", "text": strip_invisible(&text) }], "isError": true })),
     )
 }
 

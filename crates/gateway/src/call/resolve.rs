@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use kitbag_apis::{Provider, ProviderCall};
 use kitbag_domain::{Capability, ExposedName, Kind, NanoUsd, ServerName};
-use kitbag_upstream::{Listing, Outbound, Server};
+use kitbag_upstream::{Listing, OutboundRequest, Server};
 use kitbag_wire::RawObject;
 
 use crate::call::failure::Failure;
 use crate::call::tool_file_call::ToolFileTarget;
 use crate::call::unapproved;
 use crate::call::{ApiCall, Call, CallSubject, McpCall};
-use crate::catalog::resources::{Route, marked};
+use crate::catalog::resources::{Route, mark_uri};
 use crate::front::completion::{self, CompletionReference};
 use crate::turn::Turn;
 use crate::turn::view::View;
@@ -34,7 +34,7 @@ pub(crate) struct McpTarget {
     pub(crate) server: Arc<Server>,
     /// The subject as the caller named it, which refusals quote.
     pub(crate) subject: CallSubject,
-    pub(crate) outbound: Outbound,
+    pub(crate) outbound: OutboundRequest,
     /// The resource that a template becomes with the values a completion comes with.
     pub(crate) filled: Option<Capability>,
 }
@@ -97,7 +97,7 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     }
     let capability = resolve_capability(turn, subject, params)?;
     let filled = match subject {
-        CallSubject::Completion(_) => completion::settle(&capability, params),
+        CallSubject::Completion(_) => completion::rewrite_reference(&capability, params),
         _ => None,
     };
     let server = find_server(turn, &capability.server)?;
@@ -105,10 +105,10 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
         capability,
         executor: Executor::Mcp(McpTarget {
             server,
-            outbound: Outbound {
+            outbound: OutboundRequest {
                 method: subject.method().to_owned(),
                 params: std::mem::take(params),
-                client: turn.client.face(),
+                client: turn.client.profile(),
                 approval: None,
             },
             subject: subject.clone(),
@@ -127,7 +127,7 @@ fn resolve_tool_file(
         return None;
     };
     let entry = turn.catalog.tool(name)?;
-    let tool = entry.declared.clone()?;
+    let tool = entry.tool_file.clone()?;
     Some(CallTarget {
         capability: entry.capability.clone(),
         executor: Executor::ToolFile(ToolFileTarget::new(tool, params)),
@@ -149,7 +149,7 @@ fn resolve_capability(
 ) -> Result<Capability, Failure> {
     match (&turn.view, subject) {
         (_, CallSubject::Task(_, id)) => resolve_task(turn, id, params),
-        (View::One(server), subject) => Ok(resolve_on_one_server(server, subject)),
+        (View::Server(server), subject) => Ok(resolve_on_one_server(server, subject)),
         (View::Merged(_), subject) => resolve_merged(turn, subject, params),
     }
 }
@@ -187,7 +187,7 @@ fn resolve_merged(
         }
         CallSubject::Completion(CompletionReference::Prompt(name)) => resolve_prompt(turn, name),
         CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
-            turn.catalog.routes().template(uri, &|it| turn.sees(it)),
+            turn.catalog.routes().route_template(uri, &|it| turn.can_see(it)),
             uri,
         ),
         CallSubject::List(_) | CallSubject::Task(..) => Err(Failure::UnknownMethod {
@@ -212,7 +212,7 @@ fn resolve_prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 /// The resource that a URI means to this caller.
 pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
     only_owner(
-        turn.catalog.routes().resource(uri, &|it| turn.sees(it)),
+        turn.catalog.routes().route_resource(uri, &|it| turn.can_see(it)),
         uri,
     )
 }
@@ -224,7 +224,7 @@ pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure>
         Route::To(capability) => Ok(capability),
         Route::Contested(owners) => Err(Failure::ContestedResource {
             uri,
-            forms: owners.iter().map(marked).collect(),
+            forms: owners.iter().map(mark_uri).collect(),
         }),
         Route::Nowhere => Err(Failure::UnknownResource { uri }),
     }
@@ -235,7 +235,7 @@ fn resolve_task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capabil
     let tenant = &turn.caller().tenant;
     let tasks = &turn.gateway.services.tasks;
     let found = match &turn.view {
-        View::One(server) => tasks.find_by_server_id(tenant, server, id),
+        View::Server(server) => tasks.find_by_server_id(tenant, server, id),
         View::Merged(_) => tasks
             .find_by_exposed_id(tenant, id)
             .map(|(capability, own)| {
@@ -255,14 +255,14 @@ fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
     // The server may have been listed after this request took its catalog.
     let may_exist = listing.is_none_or(|listing| lists_tool(&listing, tool));
     let capability = Capability::tool(server, tool);
-    (may_exist && turn.sees(&capability)).then_some(capability)
+    (may_exist && turn.can_see(&capability)).then_some(capability)
 }
 
 fn lists_tool(listing: &Listing, name: &str) -> bool {
     let names = listing
         .tools
         .iter()
-        .filter_map(|tool| RawObject::peek(tool, "name"));
+        .filter_map(|tool| RawObject::peek_member(tool, "name"));
     let mut names = names.filter_map(|name| serde_json::from_str::<String>(name.get()).ok());
     names.any(|listed| listed == name)
 }
@@ -294,14 +294,14 @@ pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
 fn no_such_tool(turn: &Turn, name: &str) -> Failure {
     let tools = turn.catalog.tools.iter();
     let names = tools
-        .filter(|entry| turn.sees(&entry.capability))
+        .filter(|entry| turn.can_see(&entry.capability))
         .filter_map(|entry| match &turn.view {
             View::Merged(_) => Some(entry.exposed.as_str()),
-            View::One(server) => {
+            View::Server(server) => {
                 (entry.capability.server == *server).then_some(entry.capability.name.as_str())
             }
         });
-    let near = kitbag_schema::near(name, names);
+    let near = kitbag_domain::near_names(name, names);
     Failure::UnknownTool {
         name: name.to_owned(),
         near: near.into_iter().map(str::to_owned).collect(),
@@ -322,7 +322,7 @@ pub(crate) fn unknown_provider(turn: &Turn, provider: String) -> Failure {
 /// The HTTP APIs that this caller may know of.
 pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
     let names = turn.gateway.providers.names();
-    let visible = names.filter(|name| turn.sees_server(name));
+    let visible = names.filter(|name| turn.can_see_server(name));
     visible.map(ToString::to_string).collect()
 }
 

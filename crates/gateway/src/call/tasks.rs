@@ -61,7 +61,7 @@ impl Tasks {
             return None;
         }
         let mut object = RawObject::open(result).ok()?;
-        let mut task = object.object("task");
+        let mut task = object.get_object("task");
         let id: String = task.as_ref().unwrap_or(&object).read("taskId")?;
         if id.len() > LONGEST_ID {
             return None;

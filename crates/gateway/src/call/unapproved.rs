@@ -7,14 +7,14 @@ use std::sync::Arc;
 
 use kitbag_config::{Lock, ServerLock};
 use kitbag_domain::{Capability, Kind};
-use kitbag_lockfile::{HeldReason, ListedDefinition};
+use kitbag_lockfile::{UnapprovedReason, ListedDefinition};
 use kitbag_upstream::{Approval, CallError, Listing, concealed};
 use kitbag_wire::Raw;
 
 use crate::call::CallSubject;
 use crate::call::failure::Failure;
 use crate::call::resolve::{self, McpTarget};
-use crate::catalog::drift::{judge, offer};
+use crate::catalog::drift::{judge_listing, listed_offer};
 use crate::turn::Turn;
 
 /// Refuses a tool or prompt that is not as it was approved. Names that a client made up or remembers
@@ -29,9 +29,9 @@ pub(crate) fn check_approved(
         return Ok(());
     }
     let catalog = &turn.catalog;
-    match catalog.held.reason(capability).cloned() {
+    match catalog.unapproved.reason(capability).cloned() {
         Some(reason) => Err(unapproved_failure(subject, reason)),
-        None if catalog.has(capability) => Ok(()),
+        None if catalog.contains(capability) => Ok(()),
         None => Err(unlisted_failure(turn, subject, capability)),
     }
 }
@@ -63,9 +63,9 @@ fn unapproved_reason(
     lock: &Lock,
     capability: &Capability,
     listing: &Listing,
-) -> Option<HeldReason> {
-    let judgement = judge(lock, &capability.server, listing);
-    judgement.reason(offer(listing), capability)
+) -> Option<UnapprovedReason> {
+    let judgement = judge_listing(lock, &capability.server, listing);
+    judgement.reason_for(listed_offer(listing), capability)
 }
 
 /// Returns the refusal for a request that was not sent because what the server lists is not approved
@@ -81,15 +81,15 @@ pub(crate) fn explain_failure(
             let listing = target.server.listing();
             let reason =
                 listing.and_then(|it| unapproved_reason(&turn.gateway.lock, capability, &it));
-            reason.unwrap_or(HeldReason::Changed)
+            reason.unwrap_or(UnapprovedReason::Changed)
         }
-        Failure::Upstream(CallError::Unlisted { .. }) => HeldReason::NotCompared,
+        Failure::Upstream(CallError::Unlisted { .. }) => UnapprovedReason::NotCompared,
         _ => return failure,
     };
     unapproved_failure(&target.subject, reason)
 }
 
-fn unapproved_failure(subject: &CallSubject, reason: HeldReason) -> Failure {
+fn unapproved_failure(subject: &CallSubject, reason: UnapprovedReason) -> Failure {
     let (kind, name) = subject.kind_and_name();
     let name = name.to_owned();
     Failure::Unapproved { kind, name, reason }
@@ -101,29 +101,29 @@ fn unlisted_failure(turn: &Turn, subject: &CallSubject, capability: &Capability)
     if server.is_some_and(|server| server.listing().is_none()) {
         return match server.and_then(|server| server.trouble()) {
             Some(trouble) => CallError::Start((*trouble).clone()).into(),
-            None => unapproved_failure(subject, HeldReason::NotListedYet),
+            None => unapproved_failure(subject, UnapprovedReason::NotListedYet),
         };
     }
     match turn.caller().is_local() {
-        true => unapproved_failure(subject, HeldReason::Unlisted),
+        true => unapproved_failure(subject, UnapprovedReason::Unlisted),
         false => resolve::unknown(turn, subject),
     }
 }
 
 /// The refusal for a tool that the catalog left out, if the caller may know of it.
 pub(crate) fn unapproved_tool(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.held;
+    let held = &turn.catalog.unapproved;
     failure_if_visible(turn, exposed, held.tool(exposed)?)
 }
 
 pub(crate) fn unapproved_prompt(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.held;
+    let held = &turn.catalog.unapproved;
     failure_if_visible(turn, exposed, held.prompt(exposed)?)
 }
 
 fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Option<Failure> {
-    let reason = turn.catalog.held.reason(capability)?;
-    turn.sees(capability).then(|| Failure::Unapproved {
+    let reason = turn.catalog.unapproved.reason(capability)?;
+    turn.can_see(capability).then(|| Failure::Unapproved {
         kind: capability.kind,
         name: exposed.to_owned(),
         reason: reason.clone(),
@@ -135,10 +135,10 @@ fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Op
 pub(crate) fn is_unapproved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool {
     let is_held = !is_approved_entry(turn, capability, entry);
     if is_held
-        && turn.catalog.held.reason(capability).is_none()
+        && turn.catalog.unapproved.reason(capability).is_none()
         && let Some(server) = turn.gateway.upstreams.get(&capability.server)
     {
-        server.doubt_lists();
+        server.mark_lists_doubtful();
     }
     is_held
 }
@@ -164,13 +164,13 @@ fn listed_definition(
     capability: &Capability,
     entry: &Raw,
 ) -> Option<ListedDefinition> {
-    let listed = ListedDefinition::read(capability.kind, entry)?;
+    let listed = ListedDefinition::parse(capability.kind, entry)?;
     let server = turn.gateway.upstreams.get(&capability.server)?;
-    match concealed(entry, &server.secrets()) {
+    match mask_json(entry, &server.secrets()) {
         None => Some(listed),
         Some(masked) => Some(ListedDefinition {
             unmasked: Some(listed.hash),
-            ..ListedDefinition::read(capability.kind, &masked)?
+            ..ListedDefinition::parse(capability.kind, &masked)?
         }),
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use kitbag_config::DeclaredTool;
+use kitbag_config::ToolOverride;
 use kitbag_domain::{
     Capability, DescribedTool, ExposedName, Kind, ServerName, WriteClass, derived_effect,
 };
@@ -11,7 +11,7 @@ use kitbag_schema::DefinitionOverride;
 use kitbag_wire::{Raw, RawObject};
 use serde_json::Value;
 
-use crate::catalog::resources::marked;
+use crate::catalog::resources::mark_uri;
 use crate::catalog::tool_files::{self, FileTool};
 
 /// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
@@ -32,28 +32,28 @@ pub struct CatalogEntry {
     /// True if the server says nothing of the tool's effect.
     pub(crate) lacks_hints: bool,
     /// The tool file that it comes from; absent for what a server lists.
-    pub(crate) declared: Option<Arc<FileTool>>,
+    pub(crate) tool_file: Option<Arc<FileTool>>,
 }
 
 impl CatalogEntry {
     /// A tool that comes from a file.
-    pub(crate) fn of_file(tool: &Arc<FileTool>) -> Self {
+    pub(crate) fn from_tool_file(tool: &Arc<FileTool>) -> Self {
         let file = &tool.file;
         Self {
-            capability: Capability::tool(tool_files::server(), file.name.as_str()),
+            capability: Capability::tool(tool_files::tool_files_server(), file.name.as_str()),
             exposed: file.name.to_string(),
             plain_name: file.name.to_string(),
             definition: tool.definition.clone(),
             tags: file.tags.clone(),
             write_class: file.write_class(),
             lacks_hints: false,
-            declared: Some(tool.clone()),
+            tool_file: Some(tool.clone()),
         }
     }
 
     /// The server or API behind it, by the name that people have for it.
-    pub(crate) fn provider(&self) -> &str {
-        match &self.declared {
+    pub(crate) fn server_or_provider(&self) -> &str {
+        match &self.tool_file {
             Some(tool) => &tool.file.provider,
             None => self.capability.server.as_str(),
         }
@@ -71,11 +71,11 @@ impl CatalogEntry {
     }
 
     /// Takes the form that the operator wants it to have, under an alias that no other tool has.
-    pub(crate) fn take_form(&mut self, declared: &DeclaredTool, alias: Option<&String>) {
+    pub(crate) fn apply_override(&mut self, declared: &ToolOverride, alias: Option<&String>) {
         let Ok(mut object) = RawObject::open(&self.definition) else {
             return;
         };
-        form_of(declared).apply(&mut object);
+        definition_override(declared).apply(&mut object);
         if let Some(alias) = alias {
             self.exposed.clone_from(alias);
             object.put("name", alias);
@@ -84,14 +84,14 @@ impl CatalogEntry {
     }
 
     /// A tool with its name and schema, unless the name was taken and clients use another one.
-    pub(crate) fn named(&self) -> Option<(&Self, ExposedName, Value)> {
+    pub(crate) fn with_input_schema(&self) -> Option<(&Self, ExposedName, Value)> {
         let name = ExposedName::new(&self.capability.server, &self.capability.name);
         (name.as_str() == self.exposed).then(|| (self, name, self.input_schema()))
     }
 }
 
 /// The part of a declaration that changes a definition.
-pub(crate) fn form_of(declared: &DeclaredTool) -> DefinitionOverride<'_> {
+pub(crate) fn definition_override(declared: &ToolOverride) -> DefinitionOverride<'_> {
     DefinitionOverride {
         description: declared.description.as_deref(),
         fixed: &declared.fixed_arguments,
@@ -109,8 +109,8 @@ pub(crate) fn expose_name(
     let name: String = object.read("name")?;
     let exposed = free_name(server, &name, taken);
     object.put("name", exposed.as_str());
-    let tags = declared_tags(&object);
-    let effect = ToolEffect::of(server, &name, &object);
+    let tags = fastmcp_tags(&object);
+    let effect = ToolEffect::for_tool(server, &name, &object);
     Some(CatalogEntry {
         write_class: effect.class,
         lacks_hints: kind == Kind::Tool && effect.lacks_hints,
@@ -123,7 +123,7 @@ pub(crate) fn expose_name(
         plain_name: exposed.as_str().to_owned(),
         definition: object.to_raw(),
         tags,
-        declared: None,
+        tool_file: None,
     })
 }
 
@@ -137,8 +137,8 @@ pub(crate) struct ToolEffect {
 impl ToolEffect {
     /// Reads the hints of a definition; without any, the words of the definition decide if the tool
     /// only reads.
-    pub(crate) fn of(server: &ServerName, name: &str, definition: &RawObject) -> Self {
-        let hints = definition.object("annotations").unwrap_or_default();
+    pub(crate) fn for_tool(server: &ServerName, name: &str, definition: &RawObject) -> Self {
+        let hints = definition.get_object("annotations").unwrap_or_default();
         let class =
             WriteClass::from_hints(hints.read("readOnlyHint"), hints.read("destructiveHint"));
         let lacks_hints = class == WriteClass::Unknown;
@@ -193,13 +193,13 @@ pub(crate) const URI_TEMPLATE: &str = "uriTemplate";
 /// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
 /// for the callers who see those servers.
 fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
-    let name: String = serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()?;
+    let name: String = serde_json::from_str(RawObject::peek_member(definition, field)?.get()).ok()?;
     let capability = Capability {
         server: server.clone(),
         kind: Kind::Resource,
         name,
     };
-    let exposed = marked(&capability);
+    let exposed = mark_uri(&capability);
     Some(CatalogEntry {
         plain_name: exposed.clone(),
         exposed,
@@ -208,15 +208,15 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
         tags: Vec::new(),
         write_class: WriteClass::Read,
         lacks_hints: false,
-        declared: None,
+        tool_file: None,
     })
 }
 
 /// Tags where servers put them: FastMCP writes them into `_meta`.
-fn declared_tags(definition: &RawObject) -> Vec<String> {
-    let meta = definition.object("_meta").unwrap_or_default();
+fn fastmcp_tags(definition: &RawObject) -> Vec<String> {
+    let meta = definition.get_object("_meta").unwrap_or_default();
     ["fastmcp", "_fastmcp"]
         .into_iter()
-        .find_map(|key| meta.object(key)?.read("tags"))
+        .find_map(|key| meta.get_object(key)?.read("tags"))
         .unwrap_or_default()
 }

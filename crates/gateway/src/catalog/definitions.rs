@@ -7,32 +7,32 @@ use std::sync::{Arc, Mutex};
 use kitbag_domain::ServerName;
 use kitbag_domain::sync::lock;
 use kitbag_lockfile::ListedOffer;
-use kitbag_lockfile::seen::{DefinitionChange, SeenDefinitions};
+use kitbag_lockfile::definition_history::{DefinitionChange, DefinitionHistory};
 use kitbag_upstream::Listing;
 use kitbag_wire::Raw;
 
-use crate::catalog::places_before::places_before;
+use crate::catalog::list_diff::previous_positions;
 
 /// Changes told one by one; a server that was updated may change all it has.
 const MOST_TOLD: usize = 20;
 /// The definitions that servers gave last, and the number of times that each server changed them.
 #[derive(Default)]
 pub(crate) struct Definitions {
-    of_servers: Mutex<HashMap<ServerName, ServerDefinitions>>,
+    by_server: Mutex<HashMap<ServerName, ServerDefinitions>>,
 }
 
 #[derive(Default)]
 struct ServerDefinitions {
-    seen: SeenDefinitions,
+    seen: DefinitionHistory,
     latest: Option<Arc<Listing>>,
 }
 
 impl Definitions {
     /// Takes in a listing, and tells the log what is no longer as it was.
-    pub(crate) fn learn(&self, server: &ServerName, listing: &Arc<Listing>) {
-        let mut of_servers = lock(&self.of_servers);
+    pub(crate) fn record_listing(&self, server: &ServerName, listing: &Arc<Listing>) {
+        let mut of_servers = lock(&self.by_server);
         let known = of_servers.entry(server.clone()).or_default();
-        let changes = known.learn(listing);
+        let changes = known.record_listing(listing);
         drop(of_servers);
         for DefinitionChange { kind, name, what } in changes.iter().take(MOST_TOLD) {
             tracing::warn!(%server, "the {kind} `{name}` is no longer defined as it was: {what}");
@@ -44,8 +44,8 @@ impl Definitions {
     }
 
     /// Returns the number of definitions that each server has changed.
-    pub(crate) fn changes(&self) -> Vec<(ServerName, u64)> {
-        let of_servers = lock(&self.of_servers);
+    pub(crate) fn count_changes(&self) -> Vec<(ServerName, u64)> {
+        let of_servers = lock(&self.by_server);
         let mut changes: Vec<_> = of_servers
             .iter()
             .map(|(server, known)| (server.clone(), known.seen.changes))
@@ -57,7 +57,7 @@ impl Definitions {
 
 impl ServerDefinitions {
     /// Reads those definitions that are not in the latest listing.
-    fn learn(&mut self, listing: &Arc<Listing>) -> Vec<DefinitionChange> {
+    fn record_listing(&mut self, listing: &Arc<Listing>) -> Vec<DefinitionChange> {
         let before = self.latest.replace(listing.clone());
         if before.as_ref().is_some_and(|it| Arc::ptr_eq(it, listing)) {
             return Vec::new();
@@ -66,18 +66,18 @@ impl ServerDefinitions {
             Some(before) => (&before.tools[..], &before.prompts[..]),
             None => (&[][..], &[][..]),
         };
-        self.seen.learn(ListedOffer {
-            tools: &new_ones(tools, &listing.tools),
-            prompts: &new_ones(prompts, &listing.prompts),
+        self.seen.record_changes(ListedOffer {
+            tools: &new_definitions(tools, &listing.tools),
+            prompts: &new_definitions(prompts, &listing.prompts),
             unmasked: &[],
         })
     }
 }
 
-fn new_ones(before: &[Raw], now: &[Raw]) -> Vec<Raw> {
+fn new_definitions(before: &[Raw], now: &[Raw]) -> Vec<Raw> {
     let [known, listed] =
         [before, now].map(|list| list.iter().map(|it| it.get()).collect::<Vec<_>>());
-    let places = now.iter().zip(places_before(&known, &listed));
+    let places = now.iter().zip(previous_positions(&known, &listed));
     places
         .filter(|(_, place)| place.is_none())
         .map(|(it, _)| it.clone())

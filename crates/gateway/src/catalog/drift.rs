@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use kitbag_config::{Lock, LockState, OnDrift, ServerLock};
 use kitbag_domain::sync::lock;
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{ExposedName, Kind, ServerName};
 use kitbag_lockfile::{
-    Drift, DriftedDefinition, HeldEntries, HeldReason, Judgement, ListedDefinition, ListedOffer,
-    ToldDrift,
+    Drift, DriftedDefinition, UnapprovedEntries, UnapprovedReason, Judgement, ListedDefinition, ListedOffer,
+    ReportedDrift,
 };
 use kitbag_store::ApprovedDefinition;
 use kitbag_upstream::Listing;
@@ -18,12 +18,12 @@ use kitbag_wire::Raw;
 use crate::state::clock::now;
 
 /// Decides for each entry of a server's lists whether callers get it.
-pub(crate) fn judge(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
-    let offer = offer(listing);
+pub(crate) fn judge_listing(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
+    let offer = listed_offer(listing);
     let judgement = match lock.server_lock(server) {
         ServerLock::Unlocked => return Judgement::same_for_all(None, offer),
-        ServerLock::Locked(locked) => Judgement::by(locked, offer),
-        ServerLock::Unreadable => Judgement::same_for_all(Some(HeldReason::UnreadableLock), offer),
+        ServerLock::Locked(locked) => Judgement::against_lock(locked, offer),
+        ServerLock::Unreadable => Judgement::same_for_all(Some(UnapprovedReason::UnreadableLock), offer),
     };
     match lock.requires_approval(server) {
         true => judgement,
@@ -34,7 +34,7 @@ pub(crate) fn judge(lock: &Lock, server: &ServerName, listing: &Listing) -> Judg
     }
 }
 
-pub(crate) fn offer(listing: &Listing) -> ListedOffer<'_> {
+pub(crate) fn listed_offer(listing: &Listing) -> ListedOffer<'_> {
     ListedOffer {
         tools: &listing.tools,
         prompts: &listing.prompts,
@@ -44,7 +44,7 @@ pub(crate) fn offer(listing: &Listing) -> ListedOffer<'_> {
 
 /// Returns the hash by which the lock file knows a definition.
 pub(crate) fn hash_definition(kind: Kind, definition: &Raw) -> Option<String> {
-    Some(ListedDefinition::read(kind, definition)?.hash.to_string())
+    Some(ListedDefinition::parse(kind, definition)?.hash.to_string())
 }
 
 /// Returns the row of a definition that is approved now.
@@ -61,27 +61,27 @@ pub fn approved_definition(listed: ListedDefinition) -> ApprovedDefinition {
 #[derive(Debug, Default)]
 pub(crate) struct DriftLog {
     is_on: AtomicBool,
-    told: Mutex<ToldDrift>,
+    logged: Mutex<ReportedDrift>,
 }
 
 /// Changes told one by one; a server that was updated may change all it has.
 const MOST_TOLD: usize = 20;
 
 impl DriftLog {
-    pub(crate) fn switch_on(&self) {
+    pub(crate) fn enable(&self) {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn tell(&self, policy: &Lock, held: &HeldEntries) {
+    pub(crate) fn log_drift(&self, policy: &Lock, held: &UnapprovedEntries) {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        let mut told = lock(&self.told);
+        let mut told = lock(&self.logged);
         let unreadable = match &policy.state {
             LockState::Unreadable(error) => Some(error.to_string()),
             LockState::Absent | LockState::Read(_) => None,
         };
-        if let Some(error) = told.unreadable(unreadable) {
+        if let Some(error) = told.take_new_problem(unreadable) {
             let follows = match policy.on_drift {
                 OnDrift::Hold => "the tools and prompts of all servers are held back",
                 OnDrift::Report => "nothing can be compared with what was approved",
@@ -89,15 +89,15 @@ impl DriftLog {
             let remedy = "mend the file, or remove it and run `kitbag lock`";
             tracing::error!(remedy, "{error}; {follows}");
         }
-        for (server, news) in told.news(&held.drifted) {
-            tell_of_server(policy.on_drift, server, &news);
+        for (server, news) in told.take_new(&held.drifted) {
+            log_server_drift(policy.on_drift, server, &news);
         }
     }
 }
 
-fn tell_of_server(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDefinition]) {
+fn log_server_drift(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDefinition]) {
     for it in fresh.iter().take(MOST_TOLD) {
-        tell_of(on_drift, server, it);
+        log_definition_drift(on_drift, server, it);
     }
     if fresh.len() > MOST_TOLD {
         let more = fresh.len() - MOST_TOLD;
@@ -106,8 +106,8 @@ fn tell_of_server(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDefin
     }
 }
 
-fn tell_of(on_drift: OnDrift, server: &ServerName, drifted: &DriftedDefinition) {
-    let (kind, name) = (drifted.kind.as_str(), visible_line(&drifted.name));
+fn log_definition_drift(on_drift: OnDrift, server: &ServerName, drifted: &DriftedDefinition) {
+    let (kind, name) = (drifted.kind.as_str(), strip_to_one_line(&drifted.name));
     let exposed = ExposedName::new(server, &drifted.name);
     let remedy = format!(
         "look at it with `kitbag lock diff {exposed}`, then `kitbag lock approve {exposed}`"

@@ -12,7 +12,7 @@ use kitbag_upstream::{CallError, Listing, ListingProblem, Server};
 use tokio::sync::Semaphore;
 
 use crate::catalog::drift;
-use crate::front::announce::{Changes, announce_changes};
+use crate::front::announce::{ListChanges, announce_changes};
 use crate::state::background::warn_about_unknown_tools;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
@@ -25,22 +25,22 @@ const ADDRESSES_AT_ONCE: usize = 64;
 const LONGEST_TURN: Duration = Duration::from_secs(2);
 
 /// The places of the servers that are asked at the same time.
-pub(crate) struct ListingPlaces {
+pub(crate) struct ListingPermits {
     processes: Semaphore,
     addresses: Semaphore,
 }
 
 /// Asks every server that was never listed what it offers. Those known from an earlier run
 /// are left asleep, unless a client watches what they have.
-pub async fn list_unknown(host: Arc<GatewayHost>) {
+pub async fn list_new_servers(host: Arc<GatewayHost>) {
     let gateway = host.gateway();
     let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
     let unknown: Vec<_> = gateway.upstreams.iter().filter(wanted).cloned().collect();
     if unknown.is_empty() {
-        mention_unannotated_tools(&gateway);
+        log_unannotated_tools(&gateway);
         return warn_about_unknown_tools(&gateway);
     }
-    let places = ListingPlaces::default();
+    let places = ListingPermits::default();
     join_all(
         unknown
             .iter()
@@ -51,13 +51,13 @@ pub async fn list_unknown(host: Arc<GatewayHost>) {
         tools = host.gateway().catalog().tools.len(),
         "every server has been asked what it offers"
     );
-    mention_unannotated_tools(&host.gateway());
+    log_unannotated_tools(&host.gateway());
     warn_about_unknown_tools(&host.gateway());
 }
 
 /// Tells the operator how many tools do not say if they only read, which decides what programs may
 /// call.
-fn mention_unannotated_tools(gateway: &Gateway) {
+fn log_unannotated_tools(gateway: &Gateway) {
     let catalog = gateway.catalog();
     let unannotated = catalog.tools.iter().filter(|it| it.lacks_hints);
     let (read, unknown): (Vec<_>, Vec<_>) =
@@ -73,20 +73,20 @@ fn mention_unannotated_tools(gateway: &Gateway) {
     );
 }
 
-async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &ListingPlaces) {
-    mention_failure(server, places.list(host, server).await);
+async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &ListingPermits) {
+    log_listing_failure(server, places.list_server(host, server).await);
 }
 
-impl ListingPlaces {
+impl ListingPermits {
     /// Lists a server when a place is free. A server that takes long, or hangs, goes on without its
     /// place: the others need not wait.
-    pub(crate) async fn list(
+    pub(crate) async fn list_server(
         &self,
         host: &Arc<GatewayHost>,
         server: &Arc<Server>,
     ) -> Result<Arc<Listing>, CallError> {
-        let place = self.of(server).acquire().await;
-        let mut listing = pin!(refresh(host, server, Changes::default()));
+        let place = self.semaphore_for(server).acquire().await;
+        let mut listing = pin!(refresh_listing(host, server, ListChanges::default()));
         match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
             Ok(listed) => listed,
             Err(_) => {
@@ -96,7 +96,7 @@ impl ListingPlaces {
         }
     }
 
-    fn of(&self, server: &Server) -> &Semaphore {
+    fn semaphore_for(&self, server: &Server) -> &Semaphore {
         match server.spec().launch().is_some() {
             true => &self.processes,
             false => &self.addresses,
@@ -104,7 +104,7 @@ impl ListingPlaces {
     }
 }
 
-impl Default for ListingPlaces {
+impl Default for ListingPermits {
     fn default() -> Self {
         Self {
             processes: Semaphore::new(PROCESSES_AT_ONCE),
@@ -114,14 +114,14 @@ impl Default for ListingPlaces {
 }
 
 /// Lists a server, keeps the listing and tells the clients that want to know.
-pub(crate) async fn refresh(
+pub(crate) async fn refresh_listing(
     host: &Arc<GatewayHost>,
     server: &Arc<Server>,
-    announced: Changes,
+    announced: ListChanges,
 ) -> Result<Arc<Listing>, CallError> {
     let before = server.listing();
     let early = |listing: &Listing| {
-        let changes = Changes::between(before.as_deref(), listing);
+        let changes = ListChanges::between(before.as_deref(), listing);
         let (host, name) = (host.clone(), server.name().clone());
         tokio::spawn(async move {
             host.rebuild_catalog().await;
@@ -130,29 +130,29 @@ pub(crate) async fn refresh(
     };
     let definitions = host.gateway().services.definitions.clone();
     if let Some(before) = &before {
-        definitions.learn(server.name(), before);
+        definitions.record_listing(server.name(), before);
     }
-    let listing = server.list(early).await?;
-    definitions.learn(server.name(), &listing);
+    let listing = server.read_all_lists(early).await?;
+    definitions.record_listing(server.name(), &listing);
     // Another listing may come from another version of the server.
     let intents = &host.gateway().services.intents;
-    intents.server_changed(server.name());
-    mention_problems(server, &listing);
+    intents.forget_results_of(server.name());
+    log_listing_problems(server, &listing);
     host.rebuild_catalog().await;
     let gateway = host.gateway();
-    keep(&gateway, server, &listing).await;
-    keep_approved(&gateway, server.name(), &listing).await;
+    store_listing(&gateway, server, &listing).await;
+    store_approved_definitions(&gateway, server.name(), &listing).await;
     announce_changes(
         &gateway,
         server.name(),
-        announced.or(Changes::between(before.as_deref(), &listing)),
+        announced.or(ListChanges::between(before.as_deref(), &listing)),
     );
     Ok(listing)
 }
 
 /// Warns the operator of problems that keep something from clients. The other problems go to the
 /// debug log, for the developer who repairs the server.
-fn mention_problems(server: &Server, listing: &Listing) {
+fn log_listing_problems(server: &Server, listing: &Listing) {
     for ListingProblem {
         about,
         what,
@@ -166,7 +166,7 @@ fn mention_problems(server: &Server, listing: &Listing) {
     }
 }
 
-pub(crate) fn mention_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
+pub(crate) fn log_listing_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     match listed {
         Ok(_) => {}
         // The server is being closed, so this is no failure.
@@ -181,24 +181,24 @@ pub(crate) fn mention_failure(server: &Server, listed: Result<Arc<Listing>, Call
 
 /// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
 /// can then be shown there, too.
-async fn keep_approved(gateway: &Gateway, server: &ServerName, listing: &Listing) {
+async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, listing: &Listing) {
     let ServerLock::Locked(locked) = gateway.lock.server_lock(server) else {
         return;
     };
-    let listed = drift::offer(listing).definitions().into_iter();
+    let listed = drift::listed_offer(listing).definitions().into_iter();
     let approved = listed.filter(|it| locked.is_approved(it));
     let approved: Vec<_> = approved.map(drift::approved_definition).collect();
-    if let Err(error) = gateway.services.store.put_approved(&approved).await {
+    if let Err(error) = gateway.services.store.put_approved_definitions(&approved).await {
         tracing::warn!(%server, %error, "the approved definitions could not be kept");
     }
 }
 
-async fn keep(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
+async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
     let (mut kept, name) = (listing.clone(), server.name());
     if !kept.unmasked.is_empty() {
         // The hash of a text with a secret in it helps to guess the secret, so only those are kept that the
         // lock file has anyway.
-        let offer = drift::offer(listing).definitions();
+        let offer = drift::listed_offer(listing).definitions();
         let is_needed = |it: &UnmaskedHash| {
             let mut listed = offer
                 .iter()

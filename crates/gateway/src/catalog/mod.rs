@@ -7,26 +7,26 @@
 pub(crate) mod catalog_entry;
 pub(crate) mod definitions;
 pub mod drift;
-pub mod inside;
+pub mod built_in_servers;
 pub mod list_servers;
 pub(crate) mod overrides;
-pub(crate) mod places_before;
+pub(crate) mod list_diff;
 pub mod prompts;
 pub(crate) mod providers;
 pub mod resources;
 pub(crate) mod skills;
-pub(crate) mod template;
+pub(crate) mod uri_template;
 pub mod tool_files;
-pub(crate) mod unfinished;
+pub(crate) mod pending_listings;
 
 use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use kitbag_config::{DeclaredTool, Lock};
+use kitbag_config::{ToolOverride, Lock};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
-use kitbag_lockfile::{HeldEntries, HeldReason, Judgement};
+use kitbag_lockfile::{UnapprovedEntries, UnapprovedReason, Judgement};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
@@ -34,9 +34,9 @@ use serde_json::Value;
 
 pub use crate::catalog::catalog_entry::CatalogEntry;
 use crate::catalog::catalog_entry::{URI, URI_TEMPLATE, expose_name, expose_uris};
-use crate::catalog::drift::judge;
-use crate::catalog::places_before::places_before;
-use crate::catalog::resources::{ResourceRoutes, Visible, marked, unmark};
+use crate::catalog::drift::judge_listing;
+use crate::catalog::list_diff::previous_positions;
+use crate::catalog::resources::{ResourceRoutes, Visible, mark_uri, parse_marked_uri};
 use crate::catalog::skills::{Skill, SkillIndex};
 use crate::catalog::tool_files::{FileTool, FileTools};
 use crate::state::per_caller::PerCaller;
@@ -53,9 +53,9 @@ pub struct Catalog {
     /// The plain names of tools that the operator shows to no client.
     hidden: HashSet<String>,
     /// The tools and prompts that are kept from callers.
-    pub(crate) held: HeldEntries,
+    pub(crate) unapproved: UnapprovedEntries,
     /// The tools among those. A search counts them, and shows none.
-    pub(crate) held_tools: Vec<Arc<CatalogEntry>>,
+    pub(crate) unapproved_tools: Vec<Arc<CatalogEntry>>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
     /// For each tool that a server lists, the entry that clients get.
@@ -74,7 +74,7 @@ pub(crate) struct CatalogSources<'a> {
     /// The tools that come from files.
     pub(crate) tool_files: &'a FileTools,
     /// The form that the operator wants tools to have.
-    pub(crate) declared: &'a BTreeMap<String, DeclaredTool>,
+    pub(crate) overrides: &'a BTreeMap<String, ToolOverride>,
     /// The catalog before, of the same configuration. Entries that are the same are taken over from it.
     pub(crate) before: &'a Catalog,
 }
@@ -85,7 +85,7 @@ impl Catalog {
             listings,
             lock,
             tool_files,
-            declared,
+            overrides: declared,
             before,
         } = sources;
         let mut catalog = Self::default();
@@ -94,12 +94,12 @@ impl Catalog {
             catalog.add_file_tool(tool, known, declared);
         }
         for (server, listing) in &listings {
-            let judgement = judge(lock, server, listing);
-            let known = before.entries_of(server, listing);
-            catalog.add(server, listing, &judgement, &known, declared);
-            catalog.hold(server, listing, judgement, declared);
+            let judgement = judge_listing(lock, server, listing);
+            let known = before.reusable_entries(server, listing);
+            catalog.add_listing(server, listing, &judgement, &known, declared);
+            catalog.add_unapproved(server, listing, judgement, declared);
         }
-        catalog.routes = ResourceRoutes::of(&listings);
+        catalog.routes = ResourceRoutes::new(&listings);
         catalog.listings = listings;
         catalog
     }
@@ -110,11 +110,11 @@ impl Catalog {
         &mut self,
         tool: &Arc<FileTool>,
         known: Option<&Arc<CatalogEntry>>,
-        declared: &BTreeMap<String, DeclaredTool>,
+        declared: &BTreeMap<String, ToolOverride>,
     ) {
         let at = self.tools.len();
-        let known = known.filter(|it| self.may_stay(it, declared)).cloned();
-        let entry = known.or_else(|| self.formed(CatalogEntry::of_file(tool), declared));
+        let known = known.filter(|it| self.can_reuse(it, declared)).cloned();
+        let entry = known.or_else(|| self.apply_override(CatalogEntry::from_tool_file(tool), declared));
         self.add_tools(entry);
         if self.tools.len() > at {
             let aliases = tool.file.aliases.iter();
@@ -123,29 +123,29 @@ impl Catalog {
         }
     }
 
-    fn add(
+    fn add_listing(
         &mut self,
         server: &ServerName,
         listing: &Listing,
         judgement: &Judgement,
         known: &[Option<&Arc<CatalogEntry>>],
-        declared: &BTreeMap<String, DeclaredTool>,
+        declared: &BTreeMap<String, ToolOverride>,
     ) {
         let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
         let mut listed = Vec::with_capacity(listing.tools.len());
         for ((tool, held), known) in judged {
-            let known = known.filter(|it| self.may_stay(it, declared) && it.has_usual_name());
+            let known = known.filter(|it| self.can_reuse(it, declared) && it.has_usual_name());
             let entry = match (held, known) {
                 (Some(_), _) => None,
                 (None, Some(known)) => Some(known.clone()),
                 (None, None) => expose_name(server, Kind::Tool, tool, &self.tools_by_name)
-                    .and_then(|entry| self.formed(entry, declared)),
+                    .and_then(|entry| self.apply_override(entry, declared)),
             };
             self.add_tools(entry.clone());
             listed.push(entry);
         }
         self.listed.insert(server.clone(), listed);
-        for prompt in passing(&listing.prompts, &judgement.prompts) {
+        for prompt in approved_definitions(&listing.prompts, &judgement.prompts) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
                 let name = entry.exposed.clone();
                 self.prompts_by_name.insert(name, self.prompts.len());
@@ -161,10 +161,10 @@ impl Catalog {
     }
 
     /// Gives a tool the form that the operator wants. Nothing is returned of a tool that no client gets.
-    fn formed(
+    fn apply_override(
         &mut self,
         mut entry: CatalogEntry,
-        declared: &BTreeMap<String, DeclaredTool>,
+        declared: &BTreeMap<String, ToolOverride>,
     ) -> Option<Arc<CatalogEntry>> {
         if let Some(declared) = declared.get(&entry.plain_name) {
             if declared.hidden {
@@ -173,7 +173,7 @@ impl Catalog {
             }
             let alias = declared.alias.as_ref();
             let free = alias.filter(|alias| !self.tools_by_name.contains_key(*alias));
-            entry.take_form(declared, free);
+            entry.apply_override(declared, free);
         }
         Some(Arc::new(entry))
     }
@@ -191,7 +191,7 @@ impl Catalog {
     }
 
     /// True if making this entry again would give the same.
-    fn may_stay(&self, entry: &CatalogEntry, declared: &BTreeMap<String, DeclaredTool>) -> bool {
+    fn can_reuse(&self, entry: &CatalogEntry, declared: &BTreeMap<String, ToolOverride>) -> bool {
         let is_free = !self.tools_by_name.contains_key(&entry.exposed);
         is_free && entry.exposed == entry.plain_name && !declared.contains_key(&entry.plain_name)
     }
@@ -199,12 +199,12 @@ impl Catalog {
     /// Returns the entry that was made of this tool file.
     fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
         let at = *self.tools_by_name.get(tool.file.name.as_str())?;
-        let made_of = self.tools[at].declared.as_ref()?;
+        let made_of = self.tools[at].tool_file.as_ref()?;
         Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
     }
 
     /// Returns for each tool of this listing the entry that was made of the same definition of the server.
-    fn entries_of(
+    fn reusable_entries(
         &self,
         server: &ServerName,
         listing: &Listing,
@@ -215,42 +215,42 @@ impl Catalog {
         };
         let [before, now] = [&before.tools, &listing.tools]
             .map(|tools| tools.iter().map(|it| it.get()).collect::<Vec<_>>());
-        let places = places_before(&before, &now).into_iter();
+        let places = previous_positions(&before, &now).into_iter();
         places.map(|place| listed[place?].as_ref()).collect()
     }
 
     /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
     /// the name of something that was approved.
-    fn hold(
+    fn add_unapproved(
         &mut self,
         server: &ServerName,
         listing: &Listing,
         judgement: Judgement,
-        declared: &BTreeMap<String, DeclaredTool>,
+        declared: &BTreeMap<String, ToolOverride>,
     ) {
         let tools = listing.tools.iter().zip(judgement.tools);
         for (tool, reason) in tools.filter_map(|(it, reason)| Some((it, reason?))) {
             if let Some(entry) = expose_name(server, Kind::Tool, tool, &self.tools_by_name) {
-                self.hold_tool(entry, reason, declared);
+                self.add_unapproved_tool(entry, reason, declared);
             }
         }
         let prompts = listing.prompts.iter().zip(judgement.prompts);
         for (prompt, reason) in prompts.filter_map(|(it, reason)| Some((it, reason?))) {
             if let Some(entry) = expose_name(server, Kind::Prompt, prompt, &self.prompts_by_name) {
-                self.held.add(entry.capability, entry.exposed, reason);
+                self.unapproved.add(entry.capability, entry.exposed, reason);
             }
         }
         if !judgement.drifted.is_empty() {
             let drifted = judgement.drifted;
-            self.held.drifted.insert(server.clone(), drifted);
+            self.unapproved.drifted.insert(server.clone(), drifted);
         }
     }
 
-    fn hold_tool(
+    fn add_unapproved_tool(
         &mut self,
         entry: CatalogEntry,
-        reason: HeldReason,
-        declared: &BTreeMap<String, DeclaredTool>,
+        reason: UnapprovedReason,
+        declared: &BTreeMap<String, ToolOverride>,
     ) {
         let declared = declared.get(&entry.plain_name);
         if declared.is_some_and(|declared| declared.hidden) {
@@ -258,27 +258,27 @@ impl Catalog {
             return;
         }
         if let Some(alias) = declared.and_then(|declared| declared.alias.clone()) {
-            self.held
+            self.unapproved
                 .add(entry.capability.clone(), alias, reason.clone());
         }
-        self.held
+        self.unapproved
             .add(entry.capability.clone(), entry.exposed.clone(), reason);
-        self.held_tools.push(Arc::new(entry));
+        self.unapproved_tools.push(Arc::new(entry));
     }
 
     /// True if a server has a tool of this name, whether clients get it or not.
-    pub(crate) fn knows(&self, name: &str) -> bool {
-        self.tool(name).is_some() || self.held.tool(name).is_some() || self.hidden.contains(name)
+    pub(crate) fn knows_tool(&self, name: &str) -> bool {
+        self.tool(name).is_some() || self.unapproved.tool(name).is_some() || self.hidden.contains(name)
     }
 
     /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
-    pub(crate) fn automatic(
+    pub(crate) fn automatic_intents(
         &self,
         class: impl Fn(&CatalogEntry) -> WriteClass,
     ) -> &AutomaticIntents {
         self.automatic.get_or_init(|| {
             let named: Vec<(&CatalogEntry, ExposedName, Value)> =
-                self.tools.iter().filter_map(|it| it.named()).collect();
+                self.tools.iter().filter_map(|it| it.with_input_schema()).collect();
             AutomaticIntents::of(
                 named
                     .iter()
@@ -298,7 +298,7 @@ impl Catalog {
     }
 
     /// Returns the tool that is this capability, under the name by which clients call it.
-    pub(crate) fn tool_of(&self, capability: &Capability) -> Option<&CatalogEntry> {
+    pub(crate) fn find_tool(&self, capability: &Capability) -> Option<&CatalogEntry> {
         let usual = ExposedName::new(&capability.server, &capability.name);
         let usual = self.tool(usual.as_str());
         let usual = usual.filter(|entry| entry.capability == *capability);
@@ -308,9 +308,9 @@ impl Catalog {
     }
 
     /// True if a tool or prompt is in the catalog.
-    pub(crate) fn has(&self, capability: &Capability) -> bool {
+    pub(crate) fn contains(&self, capability: &Capability) -> bool {
         if capability.kind == Kind::Tool {
-            return self.tool_of(capability).is_some();
+            return self.find_tool(capability).is_some();
         }
         let usual = ExposedName::new(&capability.server, &capability.name);
         let is_it = |entry: &CatalogEntry| entry.capability == *capability;
@@ -344,13 +344,13 @@ impl Catalog {
         let mut object = RawObject::open(&entry.definition).unwrap_or_default();
         object.put(
             if is_template { URI_TEMPLATE } else { URI },
-            &marked(&entry.capability),
+            &mark_uri(&entry.capability),
         );
         object.to_raw()
     }
 
     /// Returns everything that one server offers.
-    pub(crate) fn of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
+    pub(crate) fn entries_of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
         let resources = [&self.resources, &self.templates, &self.skills];
         let all = [&self.tools, &self.prompts]
             .into_iter()
@@ -361,19 +361,19 @@ impl Catalog {
     }
 
     /// Returns the skill of which this is a file, by the URI with its server's mark.
-    pub(crate) fn skill_with(&self, uri: &str) -> Option<&CatalogEntry> {
-        let (server, own) = unmark(uri)?;
+    pub(crate) fn find_skill(&self, uri: &str) -> Option<&CatalogEntry> {
+        let (server, own) = parse_marked_uri(uri)?;
         let mut skills = self.skills.iter().map(|it| &**it);
         skills.find(|it| {
             let is_own = it.capability.server == server;
-            is_own && (it.capability.name == own || Skill::of(it).files.iter().any(|it| it == own))
+            is_own && (it.capability.name == own || Skill::from_entry(it).files.iter().any(|it| it == own))
         })
     }
 
     /// Returns the index of skills, which is made for the first search.
     pub(crate) fn skill_index(&self) -> &SkillIndex {
         self.skill_index
-            .get_or_init(|| SkillIndex::of(&self.skills))
+            .get_or_init(|| SkillIndex::new(&self.skills))
     }
 
     /// Returns the lists of a server that it was built of.
@@ -387,9 +387,9 @@ impl Catalog {
 }
 
 /// The definitions that nothing holds back.
-fn passing<'a>(
+fn approved_definitions<'a>(
     definitions: &'a [Raw],
-    held: &'a [Option<HeldReason>],
+    held: &'a [Option<UnapprovedReason>],
 ) -> impl Iterator<Item = &'a Raw> {
     let judged = definitions.iter().zip(held);
     judged.filter_map(|(definition, held)| held.is_none().then_some(definition))

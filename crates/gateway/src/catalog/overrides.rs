@@ -5,47 +5,47 @@
 
 use std::borrow::Cow;
 
-use kitbag_config::DeclaredTool;
+use kitbag_config::ToolOverride;
 use kitbag_domain::{Capability, ExposedName, Kind};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::call::failure::Failure;
 use crate::call::resolve::{CallTarget, Executor, McpTarget};
 use crate::catalog::Catalog;
-use crate::catalog::catalog_entry::form_of;
+use crate::catalog::catalog_entry::definition_override;
 use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 
 /// The declaration of a tool, if the operator made one.
-fn declared<'g>(
+fn find_override<'g>(
     gateway: &'g Gateway,
     catalog: &Catalog,
     capability: &Capability,
-) -> Option<&'g DeclaredTool> {
-    if capability.kind != Kind::Tool || gateway.declared.is_empty() {
+) -> Option<&'g ToolOverride> {
+    if capability.kind != Kind::Tool || gateway.overrides.is_empty() {
         return None;
     }
-    match catalog.tool_of(capability) {
-        Some(entry) => gateway.declared.get(&entry.plain_name),
+    match catalog.find_tool(capability) {
+        Some(entry) => gateway.overrides.get(&entry.plain_name),
         None => {
             let name = ExposedName::new(&capability.server, &capability.name);
-            gateway.declared.get(name.as_str())
+            gateway.overrides.get(name.as_str())
         }
     }
 }
 
-fn of_call<'t>(turn: &'t Turn, capability: &Capability) -> Option<&'t DeclaredTool> {
-    declared(&turn.gateway, &turn.catalog, capability)
+fn override_for<'t>(turn: &'t Turn, capability: &Capability) -> Option<&'t ToolOverride> {
+    find_override(&turn.gateway, &turn.catalog, capability)
 }
 
 /// True for a tool that the operator shows to no client.
 pub(crate) fn is_hidden(turn: &Turn, capability: &Capability) -> bool {
-    of_call(turn, capability).is_some_and(|declared| declared.hidden)
+    override_for(turn, capability).is_some_and(|declared| declared.hidden)
 }
 
 /// Returns the declarations that do not fit their tools, by the name of the tool, and why. They hold all
 /// the same: an argument may be fixed for safety.
-pub(crate) fn problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, String)> {
+pub(crate) fn find_override_problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for (server, listing) in catalog.listings() {
         for tool in &listing.tools {
@@ -54,12 +54,12 @@ pub(crate) fn problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, Str
             };
             let name: String = object.read("name").unwrap_or_default();
             let capability = Capability::tool(server.clone(), name.as_str());
-            let Some(declared) = declared(gateway, catalog, &capability) else {
+            let Some(declared) = find_override(gateway, catalog, &capability) else {
                 continue;
             };
             let name = ExposedName::new(server, &name).to_string();
-            let found = form_of(declared).problems(&object, &gateway.services.checker);
-            let entry = catalog.tool_of(&capability);
+            let found = definition_override(declared).problems(&object, &gateway.services.checker);
+            let entry = catalog.find_tool(&capability);
             let taken = declared
                 .alias
                 .as_ref()
@@ -77,15 +77,15 @@ pub(crate) fn problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, Str
 }
 
 /// A definition of a server's own list as clients are to see it.
-pub(crate) fn presented<'d>(
+pub(crate) fn override_definition<'d>(
     turn: &Turn,
     capability: &Capability,
     definition: &'d Raw,
 ) -> Cow<'d, Raw> {
-    let declared = of_call(turn, capability).filter(|declared| declared.changes_definition());
+    let declared = override_for(turn, capability).filter(|declared| declared.changes_definition());
     match (declared, RawObject::open(definition)) {
         (Some(declared), Ok(mut object)) => {
-            form_of(declared).apply(&mut object);
+            definition_override(declared).apply(&mut object);
             Cow::Owned(object.to_raw())
         }
         _ => Cow::Borrowed(definition),
@@ -94,14 +94,14 @@ pub(crate) fn presented<'d>(
 
 /// Refuses arguments that the operator has hidden, and takes out those that the operator fixes. For the
 /// tool of a file they are put in at once, since the file's own schema knows them.
-pub(crate) fn strip(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
-    let Some(declared) = of_call(turn, &target.capability) else {
+pub(crate) fn strip_fixed_arguments(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
+    let Some(declared) = override_for(turn, &target.capability) else {
         return Ok(());
     };
-    let form = form_of(declared);
+    let form = definition_override(declared);
     match &mut target.executor {
         Executor::Mcp(call) => {
-            let Some(mut arguments) = call.outbound.params.object("arguments") else {
+            let Some(mut arguments) = call.outbound.params.get_object("arguments") else {
                 return Ok(());
             };
             if form.strip(&mut arguments).map_err(Failure::bad_params)? {
@@ -120,14 +120,14 @@ pub(crate) fn strip(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure>
 }
 
 /// Puts in the arguments that the operator fixes.
-pub(crate) fn complete(turn: &Turn, capability: &Capability, call: &mut McpTarget) {
-    let declared = of_call(turn, capability);
+pub(crate) fn add_fixed_arguments(turn: &Turn, capability: &Capability, call: &mut McpTarget) {
+    let declared = override_for(turn, capability);
     let Some(declared) = declared.filter(|it| !it.fixed_arguments.is_empty()) else {
         return;
     };
     let params = &mut call.outbound.params;
-    let mut arguments = params.object("arguments").unwrap_or_default();
-    form_of(declared).complete(&mut arguments);
+    let mut arguments = params.get_object("arguments").unwrap_or_default();
+    definition_override(declared).complete(&mut arguments);
     params.put("arguments", &arguments);
 }
 

@@ -1,7 +1,7 @@
 //! Reads the arguments that a prompt takes, as its server declares them, and checks that a caller
 //! gives those that the prompt needs.
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub struct PromptArgument {
 }
 
 /// The arguments of a prompt; what does not read as one is left out.
-pub(crate) fn arguments(definition: &Raw) -> Vec<PromptArgument> {
+pub(crate) fn prompt_arguments(definition: &Raw) -> Vec<PromptArgument> {
     let declared: Vec<Value> = RawObject::open(definition)
         .ok()
         .and_then(|it| it.read("arguments"))
@@ -31,11 +31,11 @@ pub(crate) fn arguments(definition: &Raw) -> Vec<PromptArgument> {
 
 /// Refuses a request that lacks what the prompt needs.
 pub(crate) fn check_arguments(definition: &Raw, params: &RawObject) -> Result<(), Failure> {
-    let given = params.object("arguments").unwrap_or_default();
-    let needed = arguments(definition)
+    let given = params.get_object("arguments").unwrap_or_default();
+    let needed = prompt_arguments(definition)
         .into_iter()
         .filter(|it| it.required && !given.contains(&it.name));
-    let missing: Vec<String> = needed.map(|it| visible_line(&it.name)).collect();
+    let missing: Vec<String> = needed.map(|it| strip_to_one_line(&it.name)).collect();
     if missing.is_empty() {
         return Ok(());
     }

@@ -12,7 +12,7 @@ use kitbag_domain::{Capability, Kind, ServerName};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
-use crate::catalog::template::UriTemplate;
+use crate::catalog::uri_template::UriTemplate;
 
 /// Returns true if the caller may know of something.
 pub(crate) type Visible<'a> = &'a dyn Fn(&Capability) -> bool;
@@ -38,20 +38,20 @@ pub(crate) enum Route {
 }
 
 impl ResourceRoutes {
-    pub(crate) fn of(listings: &BTreeMap<ServerName, Arc<Listing>>) -> Self {
+    pub(crate) fn new(listings: &BTreeMap<ServerName, Arc<Listing>>) -> Self {
         let mut routes = Self::default();
         for (server, listing) in listings {
             routes.servers.insert(server.clone());
-            if RawObject::peek(&listing.capabilities, "resources").is_some() {
+            if RawObject::peek_member(&listing.capabilities, "resources").is_some() {
                 routes.with_resources.insert(server.clone());
             }
-            for uri in listing.resources.iter().filter_map(|it| text(it, "uri")) {
+            for uri in listing.resources.iter().filter_map(|it| read_string(it, "uri")) {
                 routes.listed.entry(uri).or_default().insert(server.clone());
             }
             for template in listing
                 .templates
                 .iter()
-                .filter_map(|it| text(it, "uriTemplate"))
+                .filter_map(|it| read_string(it, "uriTemplate"))
             {
                 let parsed = UriTemplate::parse(&template);
                 let first = routes
@@ -67,15 +67,15 @@ impl ResourceRoutes {
         routes
     }
 
-    pub(crate) fn resource(&self, uri: &str, visible: Visible<'_>) -> Route {
-        if is_ours(uri) {
-            return self.marked(uri);
+    pub(crate) fn route_resource(&self, uri: &str, visible: Visible<'_>) -> Route {
+        if has_kitbag_scheme(uri) {
+            return self.route_marked_uri(uri);
         }
-        self.for_caller(uri, visible, |seen| {
+        self.route_for_caller(uri, visible, |seen| {
             let claims = [
-                self.listing(uri, seen),
-                self.matching(uri, seen),
-                self.sole(uri, seen),
+                self.listed_claims(uri, seen),
+                self.template_claims(uri, seen),
+                self.sole_server_claim(uri, seen),
             ];
             claims
                 .into_iter()
@@ -85,15 +85,15 @@ impl ResourceRoutes {
     }
 
     /// The owner of a template that a completion is asked for, or of a resource of that URI.
-    pub(crate) fn template(&self, template: &str, visible: Visible<'_>) -> Route {
-        if is_ours(template) {
-            return self.marked(template);
+    pub(crate) fn route_template(&self, template: &str, visible: Visible<'_>) -> Route {
+        if has_kitbag_scheme(template) {
+            return self.route_marked_uri(template);
         }
         match self.templates.get(template) {
             Some(servers) => {
-                self.for_caller(template, visible, |seen| claims(servers, template, seen))
+                self.route_for_caller(template, visible, |seen| claims(servers, template, seen))
             }
-            None => self.resource(template, visible),
+            None => self.route_resource(template, visible),
         }
     }
 
@@ -106,7 +106,7 @@ impl ResourceRoutes {
         visible: Visible<'_>,
     ) -> bool {
         let uri = owner.name.as_str();
-        if is_ours(uri) || (is_template && !UriTemplate::parse(uri).has_scheme()) {
+        if has_kitbag_scheme(uri) || (is_template && !UriTemplate::parse(uri).has_scheme()) {
             return true;
         }
         let claimed = if is_template {
@@ -124,7 +124,7 @@ impl ResourceRoutes {
     }
 
     /// The URIs and templates that several servers claim, each with those servers.
-    pub(crate) fn contested(&self) -> BTreeMap<&str, &BTreeSet<ServerName>> {
+    pub(crate) fn contested_uris(&self) -> BTreeMap<&str, &BTreeSet<ServerName>> {
         let all = self.listed.iter().chain(&self.templates);
         all.filter(|(_, servers)| servers.len() > 1)
             .map(|(uri, servers)| (uri.as_str(), servers))
@@ -134,7 +134,7 @@ impl ResourceRoutes {
     /// A claim that is hidden from a caller must not stand in the way of a claim that the caller
     /// sees. If the caller sees no owner at all, one of the hidden owners is returned, which policy
     /// then refuses.
-    fn for_caller(
+    fn route_for_caller(
         &self,
         uri: &str,
         visible: Visible<'_>,
@@ -158,14 +158,14 @@ impl ResourceRoutes {
         }
     }
 
-    fn listing(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+    fn listed_claims(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         self.listed
             .get(uri)
             .map(|servers| claims(servers, uri, seen))
             .unwrap_or_default()
     }
 
-    fn matching(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+    fn template_claims(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         let mut best: (usize, BTreeSet<ServerName>) = Default::default();
         for (template, server) in &self.matchers {
             let literal = template.literal_prefix().len();
@@ -180,7 +180,7 @@ impl ResourceRoutes {
     }
 
     /// A single server that has resources is asked for every URI that no server lists.
-    fn sole(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
+    fn sole_server_claim(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         let having = claims(&self.with_resources, uri, seen);
         if having.len() == 1 {
             having
@@ -189,8 +189,8 @@ impl ResourceRoutes {
         }
     }
 
-    fn marked(&self, uri: &str) -> Route {
-        let found = unmark(uri).filter(|(server, _)| self.servers.contains(server));
+    fn route_marked_uri(&self, uri: &str) -> Route {
+        let found = parse_marked_uri(uri).filter(|(server, _)| self.servers.contains(server));
         found.map_or(Route::Nowhere, |(server, own)| {
             Route::To(claim(&server, own))
         })
@@ -204,18 +204,18 @@ const MARK: &str = "kitbag://server/";
 pub(crate) const ORIGIN_SERVER: &str = "io.kitbag/server";
 
 /// A server's own URI with the server in front of it.
-pub(crate) fn marked(owner: &Capability) -> String {
+pub(crate) fn mark_uri(owner: &Capability) -> String {
     format!("{MARK}{}/{}", owner.server, owner.name)
 }
 
 /// The server that a marked URI names, and its own URI for the thing.
-pub fn unmark(uri: &str) -> Option<(ServerName, &str)> {
+pub fn parse_marked_uri(uri: &str) -> Option<(ServerName, &str)> {
     let (server, own) = uri.strip_prefix(MARK)?.split_once('/')?;
     Some((server.parse().ok()?, own))
 }
 
 /// Addresses of ours: a server that lists one must not be taken for the server it names.
-fn is_ours(uri: &str) -> bool {
+fn has_kitbag_scheme(uri: &str) -> bool {
     const SCHEME: &str = "kitbag:";
     uri.get(..SCHEME.len())
         .is_some_and(|scheme| scheme.eq_ignore_ascii_case(SCHEME))
@@ -237,8 +237,8 @@ fn claim(server: &ServerName, uri: &str) -> Capability {
     }
 }
 
-fn text(definition: &Raw, field: &str) -> Option<String> {
-    serde_json::from_str(RawObject::peek(definition, field)?.get()).ok()
+fn read_string(definition: &Raw, field: &str) -> Option<String> {
+    serde_json::from_str(RawObject::peek_member(definition, field)?.get()).ok()
 }
 
 #[cfg(test)]
@@ -283,7 +283,7 @@ mod tests {
                 };
                 (server.parse().unwrap(), Arc::new(listing))
             });
-        ResourceRoutes::of(&listings.collect())
+        ResourceRoutes::new(&listings.collect())
     }
 
     /// Checks which server answers for the URI to a caller who sees these servers alone: `good`, `a
@@ -294,7 +294,7 @@ mod tests {
             sees.split_whitespace()
                 .any(|name| name == it.server.as_str())
         };
-        let found = match routes(world).resource(uri, &visible) {
+        let found = match routes(world).route_resource(uri, &visible) {
             Route::To(owner) => format!("{} {}", owner.server, owner.name),
             Route::Contested(owners) => owners
                 .iter()
@@ -385,9 +385,9 @@ mod tests {
         );
         let greedy = claim(&"aaa".parse().unwrap(), "{+any}");
         assert!(routes.is_marked(&greedy, true, &only_good));
-        assert_eq!(marked(&good), "kitbag://server/good/mem://public/a");
+        assert_eq!(mark_uri(&good), "kitbag://server/good/mem://public/a");
         assert_eq!(
-            routes.contested().into_keys().collect::<Vec<_>>(),
+            routes.contested_uris().into_keys().collect::<Vec<_>>(),
             ["mem://public/a"]
         );
     }

@@ -7,12 +7,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use kitbag_domain::{Capability, Kind, ServerName};
-use kitbag_relevance::terms::terms;
+use kitbag_relevance::terms::split_terms;
 use kitbag_relevance::{Document, Index, IndexedTool, nearest_by_words};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::catalog::catalog_entry::CatalogEntry;
-use crate::catalog::resources::{ORIGIN_SERVER, marked, unmark};
+use crate::catalog::resources::{ORIGIN_SERVER, mark_uri, parse_marked_uri};
 
 /// A skill as its server lists it.
 pub(crate) struct Skill {
@@ -23,9 +23,9 @@ pub(crate) struct Skill {
 }
 
 impl Skill {
-    pub(crate) fn of(entry: &CatalogEntry) -> Self {
+    pub(crate) fn from_entry(entry: &CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
-        let frontmatter = definition.object("frontmatter").unwrap_or_default();
+        let frontmatter = definition.get_object("frontmatter").unwrap_or_default();
         let files: Vec<RawObject> = definition
             .read::<Vec<Raw>>("resources")
             .unwrap_or_default()
@@ -41,18 +41,18 @@ impl Skill {
 }
 
 /// Returns a skill as clients of merged servers get it.
-pub(crate) fn shown(entry: &CatalogEntry) -> Raw {
+pub(crate) fn skill_for_client(entry: &CatalogEntry) -> Raw {
     let mut skill = RawObject::open(&entry.definition).unwrap_or_default();
     mark_skill(&mut skill, &entry.capability.server);
     skill.to_raw()
 }
 
 /// Marks the URIs in what a server answers about a skill or a directory, if it was asked for by a marked URI.
-pub(crate) fn answered(result: Raw, asked: &str) -> Raw {
-    let (Some((server, _)), Ok(mut object)) = (unmark(asked), RawObject::open(&result)) else {
+pub(crate) fn mark_uris_in_answer(result: Raw, asked: &str) -> Raw {
+    let (Some((server, _)), Ok(mut object)) = (parse_marked_uri(asked), RawObject::open(&result)) else {
         return result;
     };
-    if let Some(mut skill) = object.object("skill") {
+    if let Some(mut skill) = object.get_object("skill") {
         mark_skill(&mut skill, &server);
         object.put("skill", &skill);
     }
@@ -61,9 +61,9 @@ pub(crate) fn answered(result: Raw, asked: &str) -> Raw {
 }
 
 fn mark_skill(skill: &mut RawObject, server: &ServerName) {
-    mark_uri(skill, server);
+    mark_uri_member(skill, server);
     mark_resources(skill, server);
-    let meta = skill.object("_meta").unwrap_or_default();
+    let meta = skill.get_object("_meta").unwrap_or_default();
     skill.put("_meta", &meta.with(ORIGIN_SERVER, server.as_str()));
 }
 
@@ -75,20 +75,20 @@ fn mark_resources(object: &mut RawObject, server: &ServerName) {
         let Ok(mut open) = RawObject::open(&resource) else {
             return resource;
         };
-        mark_uri(&mut open, server);
+        mark_uri_member(&mut open, server);
         open.to_raw()
     });
     object.put("resources", &marked.collect::<Vec<_>>());
 }
 
-fn mark_uri(object: &mut RawObject, server: &ServerName) {
+fn mark_uri_member(object: &mut RawObject, server: &ServerName) {
     if let Some(uri) = object.read::<String>("uri") {
         let owner = Capability {
             server: server.clone(),
             kind: Kind::Resource,
             name: uri,
         };
-        object.put("uri", &marked(&owner));
+        object.put("uri", &mark_uri_member(&owner));
     }
 }
 
@@ -97,16 +97,16 @@ fn mark_uri(object: &mut RawObject, server: &ServerName) {
 pub(crate) struct SkillIndex(Index);
 
 impl SkillIndex {
-    pub(crate) fn of(skills: &[Arc<CatalogEntry>]) -> Self {
-        Self(Index::build(skills.iter().map(|it| document(it)).collect()))
+    pub(crate) fn new(skills: &[Arc<CatalogEntry>]) -> Self {
+        Self(Index::build(skills.iter().map(|it| skill_document(it)).collect()))
     }
 
     /// Returns the places of the admitted skills that have at least half of the words of the text, best first.
     pub(crate) fn find(&self, text: &str, admitted: impl Fn(usize) -> bool) -> Vec<usize> {
-        let asked: HashSet<String> = terms(text).into_iter().collect();
+        let asked: HashSet<String> = split_terms(text).into_iter().collect();
         let has_half = |at: &usize| {
             let skill = &self.0.documents()[*at];
-            let own = terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
+            let own = split_terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
             let shared: HashSet<String> = own.filter(|word| asked.contains(word)).collect();
             2 * shared.len() >= asked.len()
         };
@@ -115,10 +115,10 @@ impl SkillIndex {
     }
 }
 
-fn document(entry: &CatalogEntry) -> Document {
+fn skill_document(entry: &CatalogEntry) -> Document {
     let Skill {
         name, description, ..
-    } = Skill::of(entry);
+    } = Skill::from_entry(entry);
     Document {
         entry: Arc::new(IndexedTool {
             tool_name: entry.exposed.clone(),
@@ -146,9 +146,9 @@ mod tests {
             "skill": { "uri": "skill://a/SKILL.md", "x": 1.50, "resources": [{ "uri": "skill://a/b", "size": 2 }] },
             "ttlMs": 5,
         }));
-        let unasked = answered(answer.clone(), "skill://a/SKILL.md");
+        let unasked = mark_uris_in_answer(answer.clone(), "skill://a/SKILL.md");
         assert_eq!(unasked.get(), answer.get());
-        let marked = answered(answer, "kitbag://server/docs/skill://a/SKILL.md");
+        let marked = mark_uris_in_answer(answer, "kitbag://server/docs/skill://a/SKILL.md");
         let expected = json!({
             "skill": {
                 "uri": "kitbag://server/docs/skill://a/SKILL.md",
@@ -163,7 +163,7 @@ mod tests {
             expected
         );
         let dynamic = raw(&json!({ "skill": { "uri": "x:y", "resources": "dynamic" } }));
-        let marked = answered(dynamic, "kitbag://server/docs/x:y");
+        let marked = mark_uris_in_answer(dynamic, "kitbag://server/docs/x:y");
         assert!(
             marked.get().contains(r#""resources":"dynamic""#),
             "{marked}"

@@ -40,7 +40,7 @@ fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
         listings,
         lock: &Lock::default(),
         tool_files: &FileTools::default(),
-        declared: &BTreeMap::new(),
+        overrides: &BTreeMap::new(),
         before: &Catalog::default(),
     })
 }

@@ -7,9 +7,9 @@ use kitbag_upstream::{Listing, NoticeKind};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 
-use crate::catalog::resources::{Route, marked};
+use crate::catalog::resources::{Route, mark_uri};
 use crate::front::guide::guide;
-use crate::front::session::announcements::Subscriber;
+use crate::front::session::subscriber::Subscriber;
 use crate::state::gateway::Gateway;
 use crate::turn::view::View;
 
@@ -18,13 +18,13 @@ const LONGEST_UPDATE: usize = 4 << 10;
 
 /// The lists of a server that are different now.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Changes {
+pub(crate) struct ListChanges {
     tools: bool,
     prompts: bool,
     resources: bool,
 }
 
-impl Changes {
+impl ListChanges {
     pub(crate) fn add(&mut self, kind: &NoticeKind) {
         match kind {
             NoticeKind::ToolsChanged => self.tools = true,
@@ -34,14 +34,14 @@ impl Changes {
         }
     }
 
-    pub(crate) fn of_tools() -> Self {
+    pub(crate) fn tools_only() -> Self {
         Self {
             tools: true,
             ..Self::default()
         }
     }
 
-    pub(crate) fn any(self) -> bool {
+    pub(crate) fn has_any(self) -> bool {
         self.tools || self.prompts || self.resources
     }
 
@@ -64,35 +64,35 @@ impl Changes {
             };
         };
         Self {
-            tools: differ(&before.tools, &after.tools),
-            prompts: differ(&before.prompts, &after.prompts),
-            resources: differ(&before.resources, &after.resources)
-                || differ(&before.templates, &after.templates)
-                || differ(&before.skills, &after.skills),
+            tools: lists_differ(&before.tools, &after.tools),
+            prompts: lists_differ(&before.prompts, &after.prompts),
+            resources: lists_differ(&before.resources, &after.resources)
+                || lists_differ(&before.templates, &after.templates)
+                || lists_differ(&before.skills, &after.skills),
         }
     }
 }
 
-fn differ(before: &[Raw], after: &[Raw]) -> bool {
+fn lists_differ(before: &[Raw], after: &[Raw]) -> bool {
     let (before, after) = (before.iter(), after.iter());
     before
         .map(|item| item.get())
         .ne(after.map(|item| item.get()))
 }
 
-pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: Changes) {
+pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: ListChanges) {
     let catalog = gateway.catalog();
-    announce(gateway, changes, |subscriber| {
-        concerns(&subscriber.view, server)
+    announce_lists(gateway, changes, |subscriber| {
+        includes_server(&subscriber.view, server)
             && gateway.is_server_visible(&catalog, &subscriber.caller, server)
     });
 }
 
 /// Announces every list, after a change that may concern any client.
-pub fn announce_everything(gateway: &Gateway) {
-    announce(
+pub fn announce_all_lists(gateway: &Gateway) {
+    announce_lists(
         gateway,
-        Changes {
+        ListChanges {
             tools: true,
             prompts: true,
             resources: true,
@@ -101,13 +101,13 @@ pub fn announce_everything(gateway: &Gateway) {
     );
 }
 
-fn announce(gateway: &Gateway, changes: Changes, concerned: impl Fn(&Subscriber) -> bool) {
+fn announce_lists(gateway: &Gateway, changes: ListChanges, concerned: impl Fn(&Subscriber) -> bool) {
     let mut guides = ChangedGuides::default();
     for subscriber in gateway.services.sessions.subscribers() {
         if concerned(&subscriber) {
             let is_guide_new =
-                subscriber.view.is_frugal() && guides.has(gateway, &subscriber.caller);
-            for method in wanted(&subscriber, changes, is_guide_new) {
+                subscriber.view.is_frugal() && guides.has_changed(gateway, &subscriber.caller);
+            for method in requested_methods(&subscriber, changes, is_guide_new) {
                 let notification = Notification::new(method, None);
                 subscriber.mailbox.put(Message::from(notification));
             }
@@ -123,26 +123,26 @@ struct ChangedGuides {
 }
 
 impl ChangedGuides {
-    fn has(&mut self, gateway: &Gateway, caller: &Caller) -> bool {
+    fn has_changed(&mut self, gateway: &Gateway, caller: &Caller) -> bool {
         if let Some(known) = self.by_caller.get(caller) {
             return *known;
         }
         let guide = guide(gateway, &gateway.catalog(), caller);
-        let told = &gateway.services.told_guides;
-        let is_new = told.renew(caller, guide.as_deref());
+        let announced = &gateway.services.announced_guides;
+        let is_new = announced.replace(caller, guide.as_deref());
         self.by_caller.insert(caller.clone(), is_new);
         is_new
     }
 }
 
 /// The announcements of these changes that the subscriber asked for.
-fn wanted(
+fn requested_methods(
     subscriber: &Subscriber,
-    changes: Changes,
+    changes: ListChanges,
     is_guide_new: bool,
 ) -> impl Iterator<Item = &'static str> {
     let filter = subscriber.filter();
-    let is_list_new = is_guide_new || changes.tools && subscriber.view.tools_change();
+    let is_list_new = is_guide_new || changes.tools && subscriber.view.has_changing_tools();
     let tools = filter.tools && is_list_new;
     let prompts = changes.prompts && filter.prompts;
     let resources = changes.resources && filter.resources;
@@ -177,10 +177,10 @@ pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &R
     };
     for subscriber in gateway.services.sessions.subscribers() {
         // Rules may have changed since it subscribed.
-        if concerns(&subscriber.view, server)
-            && gateway.policy.visible(&subscriber.caller, &capability)
+        if includes_server(&subscriber.view, server)
+            && gateway.policy.is_visible(&subscriber.caller, &capability)
         {
-            for uri in watched(gateway, &subscriber, &capability) {
+            for uri in watched_uris(gateway, &subscriber, &capability) {
                 let params = object.clone().with("uri", &uri).to_raw();
                 let update = Notification::new(method::RESOURCE_UPDATED, Some(params));
                 subscriber.mailbox.put(Message::from(update));
@@ -190,19 +190,19 @@ pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &R
 }
 
 /// The names under which the subscriber watches the resource.
-fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
+fn watched_uris(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
     let own = resource.name.clone();
     let mut names = match &subscriber.view {
-        View::One(_) => vec![own],
+        View::Server(_) => vec![own],
         View::Merged(_) => {
             let catalog = gateway.catalog();
             let route = catalog
                 .routes()
-                .resource(&own, &|it| gateway.policy.visible(&subscriber.caller, it));
+                .route_resource(&own, &|it| gateway.policy.is_visible(&subscriber.caller, it));
             (route == Route::To(resource.clone()))
                 .then_some(own)
                 .into_iter()
-                .chain([marked(resource)])
+                .chain([mark_uri(resource)])
                 .collect()
         }
     };
@@ -210,9 +210,9 @@ fn watched(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) ->
     names
 }
 
-fn concerns(view: &View, server: &ServerName) -> bool {
+fn includes_server(view: &View, server: &ServerName) -> bool {
     match view {
         View::Merged(_) => true,
-        View::One(one) => one == server,
+        View::Server(one) => one == server,
     }
 }

@@ -15,10 +15,10 @@ use kitbag_store::{AuditPage, AuditQuery, AuditRow};
 use serde_json::{Value, json};
 
 use super::auth;
-use super::response::{not_admitted, uncached_json};
+use super::response::{reject_caller, uncached_json};
 use crate::state::gateway::Gateway;
 use crate::telemetry::audit::AuditLine;
-use crate::telemetry::audit::terms;
+use crate::telemetry::audit::filters;
 
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
@@ -26,7 +26,7 @@ const LARGEST_PAGE: u32 = 1000;
 /// The parameters of the query, each as `name=value`. Some may be there more than once.
 type QueryParameters = Vec<(String, String)>;
 
-pub(super) async fn answer(
+pub(super) async fn get_audit(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Query(asked): Query<QueryParameters>,
@@ -34,20 +34,20 @@ pub(super) async fn answer(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
+        Err(refused) => return reject_caller(&refused),
     };
-    let query = match query(&asked) {
-        Ok(query) => narrowed(query, &caller),
+    let query = match parse_query(&asked) {
+        Ok(query) => narrow_to_caller(query, &caller),
         Err(reason) => return uncached_json(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
     let found = match query {
         Some(query) => gateway
             .services
             .store
-            .audit(&query)
+            .read_audit(&query)
             .await
-            .map(|rows| page(&rows, query.limit, &caller)),
-        None => Ok(page(&[], PAGE, &caller)),
+            .map(|rows| page_json(&rows, query.limit, &caller)),
+        None => Ok(page_json(&[], PAGE, &caller)),
     };
     match found {
         Ok(page) => uncached_json(StatusCode::OK, &page),
@@ -59,46 +59,46 @@ pub(super) async fn answer(
     }
 }
 
-fn query(asked: &QueryParameters) -> Result<AuditQuery, String> {
+fn parse_query(asked: &QueryParameters) -> Result<AuditQuery, String> {
     let mut query = AuditQuery::newest(PAGE);
     for parameter in asked {
         let (name, value) = parameter;
         match name.as_str() {
-            "tenant" => query.tenant = Some(read(parameter, str::parse)?),
-            "server" => query.server = Some(read(parameter, str::parse)?),
+            "tenant" => query.tenant = Some(parse_parameter(parameter, str::parse)?),
+            "server" => query.server = Some(parse_parameter(parameter, str::parse)?),
             "tool" => query.name = Some(value.clone()),
             "key" => query.key = Some(KeyId(value.clone())),
             "run" => query.run = Some(value.clone()),
-            "outcome" => query.outcomes.extend(read(parameter, terms::outcomes)?.0),
-            "event" => query.kinds.push(read(parameter, terms::entry)?),
-            "since" => query.since = Some(read(parameter, terms::start)?),
-            "until" => query.until = Some(read(parameter, terms::start)?),
-            "limit" => query.limit = read(parameter, limit)?,
-            "cursor" => query.page = read(parameter, cursor)?,
+            "outcome" => query.outcomes.extend(parse_parameter(parameter, filters::parse_outcomes)?.0),
+            "event" => query.kinds.push(parse_parameter(parameter, filters::parse_row_kind)?),
+            "since" => query.since = Some(parse_parameter(parameter, filters::parse_time)?),
+            "until" => query.until = Some(parse_parameter(parameter, filters::parse_time)?),
+            "limit" => query.limit = parse_parameter(parameter, parse_limit)?,
+            "cursor" => query.page = parse_parameter(parameter, parse_cursor)?,
             _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
         }
     }
     Ok(query)
 }
 
-fn read<T, E: fmt::Display>(
+fn parse_parameter<T, E: fmt::Display>(
     (name, value): &(String, String),
     read: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<T, String> {
-    read(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
+    parse_parameter(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
 }
 
 const KNOWN: &str =
     "tenant, server, tool, key, run, outcome, event, since, until, limit and cursor";
 
-fn limit(text: &str) -> Result<u32, &'static str> {
+fn parse_limit(text: &str) -> Result<u32, &'static str> {
     let limit = text.parse().ok();
     limit
         .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
         .ok_or("a number from 1 to 1000")
 }
 
-fn cursor(text: &str) -> Result<AuditPage, &'static str> {
+fn parse_cursor(text: &str) -> Result<AuditPage, &'static str> {
     older_than(text).ok_or("take `next` of a page")
 }
 
@@ -112,7 +112,7 @@ fn older_than(cursor: &str) -> Option<AuditPage> {
 
 /// Narrows the query to the rows that this caller may read. Returns `None` if the caller asks for
 /// rows that it may not read.
-fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
+fn narrow_to_caller(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
     if caller.sees_all_tenants() {
         return Some(query);
     }
@@ -133,8 +133,8 @@ fn narrowed(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
     (!query.outcomes.is_empty()).then_some(query)
 }
 
-fn page(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
-    let lines: Vec<_> = rows.iter().map(|row| line(row, caller)).collect();
+fn page_json(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
+    let lines: Vec<_> = rows.iter().map(|row| to_line(row, caller)).collect();
     let full = rows.len() == limit as usize;
     let next = rows
         .last()
@@ -144,8 +144,8 @@ fn page(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
 }
 
 /// A tenant must not learn who has an account on this machine.
-fn line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
-    let line = AuditLine::of(row);
+fn to_line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
+    let line = AuditLine::from_row(row);
     AuditLine {
         actor: line.actor.filter(|_| caller.sees_all_tenants()),
         ..line
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn a_tenant_reads_its_own_and_nothing_that_tells_hidden_from_missing() {
-        let check = |pairs: &[(&str, &str)]| narrowed(query(&asked(pairs)).unwrap(), &acme());
+        let check = |pairs: &[(&str, &str)]| narrow_to_caller(parse_query(&asked(pairs)).unwrap(), &acme());
         let all = check(&[]).unwrap();
         assert_eq!(all.tenant.unwrap().as_str(), "acme");
         assert!(all.outcomes.contains(&Outcome::Ok) && !all.outcomes.contains(&Outcome::Denied));
@@ -183,12 +183,12 @@ mod tests {
                 == [Outcome::Ok]
         );
         let operator = Caller::operator(KeyId("1".to_owned()));
-        assert!(narrowed(query(&asked(&[("tenant", "globex")])).unwrap(), &operator).is_some());
+        assert!(narrow_to_caller(parse_query(&asked(&[("tenant", "globex")])).unwrap(), &operator).is_some());
     }
 
     #[test]
     fn the_calls_of_one_run_can_be_asked_for() {
-        let found = query(&asked(&[("run", "5ea7")])).unwrap();
+        let found = parse_query(&asked(&[("run", "5ea7")])).unwrap();
         assert_eq!(found.run.as_deref(), Some("5ea7"));
     }
 
@@ -202,7 +202,7 @@ mod tests {
             ("since", "soon", "2h"),
             ("server", "No Such", "No Such"),
         ] {
-            let error = query(&asked(&[(name, value)])).unwrap_err();
+            let error = parse_query(&asked(&[(name, value)])).unwrap_err();
             assert!(error.contains(told), "{error}");
         }
     }

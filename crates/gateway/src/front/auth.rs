@@ -11,22 +11,22 @@ use kitbag_config::Serve;
 use kitbag_domain::{Caller, Role};
 use kitbag_store::{Recognition, Store};
 
-use super::{access, guard};
+use super::{access_log, browser_guard};
 use crate::state::clock::now;
 use crate::state::gateway::Gateway;
-use crate::telemetry::meter::KeyRefusal;
-use crate::telemetry::refusals::Refused;
+use crate::telemetry::meter::KeyRejection;
+use crate::telemetry::rejections::Rejection;
 
 /// Admits a caller who may use the servers, or says why the caller may not.
-pub(super) async fn admit(
+pub(super) async fn admit_user(
     gateway: &Gateway,
     peer: SocketAddr,
     headers: &HeaderMap,
-) -> Result<Caller, Refused> {
+) -> Result<Caller, Rejection> {
     let caller = admit_reader(gateway, peer, headers).await?;
     match caller.role {
         Role::User => Ok(caller),
-        Role::Operator => Err(Refused::CallsNothing),
+        Role::Operator => Err(Rejection::OperatorKey),
     }
 }
 
@@ -36,74 +36,74 @@ pub(super) async fn admit_reader(
     gateway: &Gateway,
     peer: SocketAddr,
     headers: &HeaderMap,
-) -> Result<Caller, Refused> {
-    let admitted = match guard::refusal(&gateway.serve, headers) {
-        Some(reason) => Err(Refused::Foreign { reason }),
-        None => caller(&gateway.serve, &gateway.services.store, peer, headers).await,
+) -> Result<Caller, Rejection> {
+    let admitted = match browser_guard::rejection_reason(&gateway.serve, headers) {
+        Some(reason) => Err(Rejection::Foreign { reason }),
+        None => identify_caller(&gateway.serve, &gateway.services.store, peer, headers).await,
     };
     match admitted {
         Ok(caller) => {
             let open = gateway
                 .services
-                .flights
-                .open_request(&caller)
-                .ok_or(Refused::TooManyRequests)?;
-            access::admitted(&caller, open);
+                .in_flight
+                .reserve_request(&caller)
+                .ok_or(Rejection::TooManyRequests)?;
+            access_log::set_caller(&caller, open);
             Ok(caller)
         }
         Err(refused) => {
             refused
-                .of_key()
+                .key_rejection()
                 .into_iter()
-                .for_each(|why| gateway.services.meter.key_refused(why));
-            gateway.services.refusals.note(
+                .for_each(|why| gateway.services.meter.record_key_rejection(why));
+            gateway.services.key_rejections.record_key_rejection(
                 &gateway.services.audit,
                 &refused,
-                access::origin(peer, headers),
+                access_log::request_origin(peer, headers),
             );
             Err(refused)
         }
     }
 }
 
-async fn caller(
+async fn identify_caller(
     serve: &Serve,
     store: &Store,
     peer: SocketAddr,
     headers: &HeaderMap,
-) -> Result<Caller, Refused> {
+) -> Result<Caller, Rejection> {
     let Some(authorization) = headers.get(AUTHORIZATION) else {
         return if serve.allows_keyless() && peer.ip().is_loopback() {
             Ok(Caller::local())
         } else {
-            Err(Refused::KeyWanted)
+            Err(Rejection::KeyMissing)
         };
     };
-    let token = bearer(authorization).ok_or(Refused::NotABearer)?;
+    let token = bearer_token(authorization).ok_or(Rejection::NotABearer)?;
     match store.authenticate(token, now()).await? {
         Recognition::Known(caller) => Ok(caller),
-        Recognition::Unknown => Err(Refused::KeyUnknown {
-            why: KeyRefusal::Unknown,
+        Recognition::Unknown => Err(Rejection::KeyUnknown {
+            why: KeyRejection::Unknown,
             key: None,
         }),
         Recognition::Revoked(key) => {
             tracing::warn!(%key, %peer, "a revoked key was refused");
-            Err(Refused::KeyUnknown {
-                why: KeyRefusal::Revoked,
+            Err(Rejection::KeyUnknown {
+                why: KeyRejection::Revoked,
                 key: Some(key),
             })
         }
         Recognition::Expired(key) => {
             tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
-            Err(Refused::KeyUnknown {
-                why: KeyRefusal::Expired,
+            Err(Rejection::KeyUnknown {
+                why: KeyRejection::Expired,
                 key: Some(key),
             })
         }
     }
 }
 
-fn bearer(authorization: &HeaderValue) -> Option<&str> {
+fn bearer_token(authorization: &HeaderValue) -> Option<&str> {
     let (scheme, token) = authorization.to_str().ok()?.split_once(' ')?;
     scheme
         .eq_ignore_ascii_case("bearer")

@@ -6,26 +6,26 @@ use axum::body::Body;
 use futures::StreamExt;
 
 use crate::call::failure::Failure;
-use crate::front::flights::HeldLoad;
+use crate::front::in_flight::Reservation;
 
 /// The time that a client may take to send the body it has announced.
-const BODY_PATIENCE: Duration = Duration::from_secs(30);
+const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A body may have this many times the allowed size before its connection is cut.
-const EXCESS_HEARD_OUT: usize = 8;
+const MAX_DRAIN_FACTOR: usize = 8;
 
 /// Reads a body of at most `max` bytes, which count for the caller as long as `held` is.
 pub(super) async fn read_body(
     body: Body,
     max: usize,
-    held: Option<HeldLoad>,
-) -> Result<(Vec<u8>, Option<HeldLoad>), Failure> {
+    held: Option<Reservation>,
+) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
     let reader = BodyReader {
         max,
         bytes: Vec::new(),
         excess: 0,
         held,
     };
-    tokio::time::timeout(BODY_PATIENCE, reader.read(body))
+    tokio::time::timeout(BODY_TIMEOUT, reader.read_all(body))
         .await
         .unwrap_or(Err(Failure::SlowBody))
 }
@@ -35,20 +35,20 @@ struct BodyReader {
     bytes: Vec<u8>,
     /// The bytes that were read and dropped.
     excess: usize,
-    held: Option<HeldLoad>,
+    held: Option<Reservation>,
 }
 
 impl BodyReader {
     /// A client that is still sending does not hear a refusal, so what is too much is still read,
     /// and dropped, as long as that is not far too much.
-    async fn read(mut self, body: Body) -> Result<(Vec<u8>, Option<HeldLoad>), Failure> {
+    async fn read_all(mut self, body: Body) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
             let chunk = chunk.map_err(|error| Failure::BrokenBody {
                 reason: error.to_string(),
             })?;
-            self.take(&chunk)?;
-            if self.excess / EXCESS_HEARD_OUT > self.max {
+            self.append_chunk(&chunk)?;
+            if self.excess / MAX_DRAIN_FACTOR > self.max {
                 break;
             }
         }
@@ -58,7 +58,7 @@ impl BodyReader {
         }
     }
 
-    fn take(&mut self, chunk: &[u8]) -> Result<(), Failure> {
+    fn append_chunk(&mut self, chunk: &[u8]) -> Result<(), Failure> {
         if self.excess > 0 || self.bytes.len() + chunk.len() > self.max {
             self.excess += chunk.len();
             return Ok(());

@@ -9,7 +9,7 @@ use kitbag_wire::RawObject;
 
 use crate::call::failure::Failure;
 use crate::call::required_string;
-use crate::catalog::template::fill;
+use crate::catalog::uri_template::fill_template;
 
 /// The thing for which a value is completed: a prompt by its name, or a template by its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,9 +24,9 @@ const RESOURCE: &str = "ref/resource";
 impl CompletionReference {
     /// Reads the reference. Its type decides which of its members counts; servers go by the type as
     /// well.
-    pub(crate) fn read(params: &RawObject) -> Result<Self, Failure> {
+    pub(crate) fn parse(params: &RawObject) -> Result<Self, Failure> {
         let reference = params
-            .object("ref")
+            .get_object("ref")
             .ok_or_else(|| Failure::bad_params("`ref` must be an object"))?;
         match required_string(&reference, "type")?.as_str() {
             PROMPT => Ok(Self::Prompt(required_string(&reference, "name")?)),
@@ -40,7 +40,7 @@ impl CompletionReference {
 
 /// Writes the reference as its server is to read it. Returns the resource that the template becomes
 /// with the values that came along, if some did: it must be permitted as well.
-pub(crate) fn settle(meant: &Capability, params: &mut RawObject) -> Option<Capability> {
+pub(crate) fn rewrite_reference(meant: &Capability, params: &mut RawObject) -> Option<Capability> {
     let (kind, member) = match meant.kind {
         Kind::Resource => (RESOURCE, "uri"),
         Kind::Prompt | Kind::Tool => (PROMPT, "name"),
@@ -54,7 +54,7 @@ pub(crate) fn settle(meant: &Capability, params: &mut RawObject) -> Option<Capab
     if meant.kind != Kind::Resource {
         return None;
     }
-    let name = fill(&meant.name, &values(params));
+    let name = fill_template(&meant.name, &completion_values(params));
     (name != meant.name).then(|| Capability {
         name,
         ..meant.clone()
@@ -62,10 +62,10 @@ pub(crate) fn settle(meant: &Capability, params: &mut RawObject) -> Option<Capab
 }
 
 /// The values settled before, and what has been typed of the one in question.
-fn values(params: &RawObject) -> HashMap<String, String> {
+fn completion_values(params: &RawObject) -> HashMap<String, String> {
     let context = params
-        .object("context")
-        .and_then(|it| it.object("arguments"))
+        .get_object("context")
+        .and_then(|it| it.get_object("arguments"))
         .unwrap_or_default();
     let mut values: HashMap<String, String> = context
         .iter()
@@ -73,8 +73,8 @@ fn values(params: &RawObject) -> HashMap<String, String> {
             Some((name.to_owned(), serde_json::from_str(value.get()).ok()?))
         })
         .collect();
-    let typed = params.object("argument").unwrap_or_default();
-    if let (Some(name), Some(value)) = (typed.read("name"), typed.read::<String>("value"))
+    let typed = params.get_object("argument").unwrap_or_default();
+    if let (Some(name), Some(value)) = (typed.parse("name"), typed.parse::<String>("value"))
         && !value.is_empty()
     {
         values.insert(name, value);
@@ -93,7 +93,7 @@ mod tests {
     #[track_caller]
     fn check(reference: &Value, expected: Result<(CompletionReference, Value), &str>) {
         let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();
-        let found = CompletionReference::read(&params)
+        let found = CompletionReference::parse(&params)
             .map_err(|failure| failure.to_string())
             .map(|read| {
                 let (kind, name) = match &read {
@@ -105,8 +105,8 @@ mod tests {
                     kind,
                     name: name.clone(),
                 };
-                settle(&meant, &mut params);
-                (read, params.read::<Value>("ref").unwrap())
+                rewrite_reference(&meant, &mut params);
+                (read, params.parse::<Value>("ref").unwrap())
             });
         assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
     }
@@ -150,7 +150,7 @@ mod tests {
             name: "mem://{area}/{+x}".to_owned(),
         };
         assert_eq!(
-            settle(&meant, &mut params).unwrap().name,
+            rewrite_reference(&meant, &mut params).unwrap().name,
             "mem://secret/pay"
         );
     }

@@ -47,7 +47,7 @@ struct ConnectionState {
 }
 
 /// One connection's entry; it goes with the connection.
-pub(super) struct Admitted {
+pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     state: Arc<ConnectionState>,
@@ -56,13 +56,13 @@ pub(super) struct Admitted {
 }
 
 /// A request that is being answered, until its answer is out.
-pub(super) struct Serving {
-    admitted: Arc<Admitted>,
+pub(super) struct RequestGuard {
+    admitted: Arc<ConnectionGuard>,
 }
 
 impl Connections {
     /// Returns the connections of a process that may have so many files open.
-    pub(super) fn within(files: usize) -> Arc<Self> {
+    pub(super) fn with_file_limit(files: usize) -> Arc<Self> {
         let most = MOST.min(files / PART_OF_FILES).max(1);
         let most_each = (most / PART_EACH).max(1);
         Arc::new(Self {
@@ -75,7 +75,7 @@ impl Connections {
 
     /// Takes a connection in, if need be in place of one that is only waited for. None if all are
     /// being served.
-    pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Option<Arc<Admitted>> {
+    pub(super) fn admit_connection(self: &Arc<Self>, address: IpAddr) -> Option<Arc<ConnectionGuard>> {
         let mut open = lock(&self.open);
         let own = open.values().filter(|it| it.address == address).count();
         let payer = if own >= self.most_each {
@@ -91,7 +91,7 @@ impl Connections {
                 gone.ended.cancel();
             }
         }
-        let number = self.number();
+        let number = self.next_number();
         let ended = CancellationToken::new();
         let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let state = Arc::new(ConnectionState {
@@ -107,7 +107,7 @@ impl Connections {
                 ended: ended.clone(),
             },
         );
-        Some(Arc::new(Admitted {
+        Some(Arc::new(ConnectionGuard {
             connections: self.clone(),
             number,
             state,
@@ -115,7 +115,7 @@ impl Connections {
         }))
     }
 
-    fn number(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         let mut next = lock(&self.next);
         *next += 1;
         *next
@@ -131,11 +131,11 @@ fn longest_waiting(open: &HashMap<u64, OpenConnection>, address: IpAddr) -> Opti
         .map(|(_, number)| number)
 }
 
-impl Admitted {
-    pub(super) fn serve(self: &Arc<Self>) -> Serving {
+impl ConnectionGuard {
+    pub(super) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.state.serving.fetch_add(1, Ordering::Relaxed);
         self.state.begun.fetch_add(1, Ordering::Relaxed);
-        Serving {
+        RequestGuard {
             admitted: self.clone(),
         }
     }
@@ -145,12 +145,12 @@ impl Admitted {
     }
 
     /// Returns the number of requests that have come so far.
-    pub(super) fn begun(&self) -> usize {
+    pub(super) fn request_count(&self) -> usize {
         self.state.begun.load(Ordering::Relaxed)
     }
 }
 
-impl Drop for Serving {
+impl Drop for RequestGuard {
     fn drop(&mut self) {
         let state = &self.admitted.state;
         *lock(&state.waiting_since) = Instant::now();
@@ -158,7 +158,7 @@ impl Drop for Serving {
     }
 }
 
-impl Drop for Admitted {
+impl Drop for ConnectionGuard {
     fn drop(&mut self) {
         lock(&self.connections.open).remove(&self.number);
     }
@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn a_new_connection_takes_the_place_of_the_one_waited_for_longest() {
-        let connections = Connections::within(16);
-        let first = connections.admit(HERE).unwrap();
-        let served = connections.admit(HERE).unwrap();
-        let serving = served.serve();
-        let third = connections.admit(HERE).unwrap();
-        let crowd: Vec<_> = (0..2).map(|_| connections.admit(HERE).unwrap()).collect();
+        let connections = Connections::with_file_limit(16);
+        let first = connections.admit_connection(HERE).unwrap();
+        let served = connections.admit_connection(HERE).unwrap();
+        let serving = served.begin_request();
+        let third = connections.admit_connection(HERE).unwrap();
+        let crowd: Vec<_> = (0..2).map(|_| connections.admit_connection(HERE).unwrap()).collect();
         assert!(first.ended.is_cancelled() && !served.ended.is_cancelled());
         assert!(!third.ended.is_cancelled() && !crowd[1].ended.is_cancelled());
         drop(serving);
@@ -190,24 +190,24 @@ mod tests {
 
     #[test]
     fn one_address_does_not_take_the_connections_of_others() {
-        let connections = Connections::within(16);
-        let other = connections.admit(address(1)).unwrap();
-        let _crowd: Vec<_> = (0..100).filter_map(|_| connections.admit(HERE)).collect();
+        let connections = Connections::with_file_limit(16);
+        let other = connections.admit_connection(address(1)).unwrap();
+        let _crowd: Vec<_> = (0..100).filter_map(|_| connections.admit_connection(HERE)).collect();
         assert!(!other.ended.is_cancelled());
         assert_eq!(lock(&connections.open).len(), 5);
     }
 
     #[test]
     fn where_all_are_served_a_new_one_is_turned_away() {
-        let connections = Connections::within(8);
-        let served: Vec<_> = (0..2).map(|_| connections.admit(HERE).unwrap()).collect();
-        let serving: Vec<_> = served.iter().map(Admitted::serve).collect();
-        assert!(connections.admit(HERE).is_none());
+        let connections = Connections::with_file_limit(8);
+        let served: Vec<_> = (0..2).map(|_| connections.admit_connection(HERE).unwrap()).collect();
+        let serving: Vec<_> = served.iter().map(ConnectionGuard::serve).collect();
+        assert!(connections.admit_connection(HERE).is_none());
         assert!(
-            connections.admit(address(1)).is_some(),
+            connections.admit_connection(address(1)).is_some(),
             "others have their part"
         );
         drop(serving);
-        assert!(connections.admit(HERE).is_some());
+        assert!(connections.admit_connection(HERE).is_some());
     }
 }

@@ -11,13 +11,13 @@ use kitbag_domain::Purpose;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::access;
-use super::posted::{problem, read_posted};
-use super::response::json;
-use crate::front::heard::{SpokenWords, hear};
+use super::access_log;
+use super::json_post::{error_response, read_json_post};
+use super::response::json_response;
+use crate::front::user_prompt::{UserPrompt, find_tools_for_prompt};
 use crate::state::gateway::Gateway;
 use crate::surface::find::DEFAULT_LIMIT;
-use crate::telemetry::audit::inquiries::Inquirer;
+use crate::telemetry::audit::queries::QueryContext;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,17 +26,17 @@ struct PostedContext {
     top_k: Option<usize>,
 }
 
-pub(super) async fn answer(
+pub(super) async fn post_context(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    let origin = access::origin(peer, request.headers());
-    let posted = match read_posted(&gateway, peer, request).await {
+    let origin = access_log::request_origin(peer, request.headers());
+    let posted = match read_json_post(&gateway, peer, request).await {
         Ok(posted) => posted,
         Err(refused) => return refused,
     };
-    let by = Inquirer {
+    let by = QueryContext {
         gateway: &gateway,
         caller: &posted.caller,
         client: None,
@@ -44,22 +44,22 @@ pub(super) async fn answer(
         purpose: Purpose::Use,
     };
     match serde_json::from_slice(&posted.bytes) {
-        Ok(context) => heard(by, &context).await,
+        Ok(context) => answer_prompt(by, &context).await,
         Err(error) => {
             let expected =
                 "send {\"text\": \"…\"}, with \"top_k\" if you want more than five tools";
-            problem(StatusCode::BAD_REQUEST, &format!("{error}; {expected}"))
+            error_response(StatusCode::BAD_REQUEST, &format!("{error}; {expected}"))
         }
     }
 }
 
-async fn heard(by: Inquirer<'_>, context: &PostedContext) -> HttpResponse {
-    let words = SpokenWords {
+async fn answer_prompt(by: QueryContext<'_>, context: &PostedContext) -> HttpResponse {
+    let words = UserPrompt {
         text: &context.text,
         way: "/v1/context",
         places: context.top_k.unwrap_or(DEFAULT_LIMIT),
     };
-    let found = hear(by, words).await;
+    let found = find_tools_for_prompt(by, words).await;
     let answer = json!({ "tools": found.tools });
-    json(StatusCode::OK, answer.to_string())
+    json_response(StatusCode::OK, answer.to_string())
 }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, Query, State};
 use axum::response::Response as HttpResponse;
 use http::{HeaderMap, StatusCode};
-use kitbag_platform::feedback::reading;
+use kitbag_platform::feedback::reports;
 use serde_json::json;
 
 use super::auth;
-use super::response::{not_admitted, uncached_json};
+use super::response::{reject_caller, uncached_json};
 use crate::state::gateway::Gateway;
 
-pub(super) async fn answer(
+pub(super) async fn get_feedback(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Query(asked): Query<Vec<(String, String)>>,
@@ -21,28 +21,28 @@ pub(super) async fn answer(
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
+        Err(refused) => return reject_caller(&refused),
     };
     if !caller.sees_all_tenants() {
-        return told(
+        return error_response(
             StatusCode::FORBIDDEN,
             "reports are for operators: make a key with `kitbag key create --role operator`",
         );
     }
-    let query = match reading::asked(&asked) {
+    let query = match reports::parse_query(&asked) {
         Ok(query) => query,
-        Err(reason) => return told(StatusCode::BAD_REQUEST, &reason),
+        Err(reason) => return error_response(StatusCode::BAD_REQUEST, &reason),
     };
-    match gateway.services.store.feedback(&query).await {
-        Ok(found) => uncached_json(StatusCode::OK, &reading::page(found, &query)),
+    match gateway.services.store.list_feedback(&query).await {
+        Ok(found) => uncached_json(StatusCode::OK, &reports::to_page(found, &query)),
         Err(error) => {
             tracing::warn!(%error, "feedback cannot be read");
             let reason = "feedback cannot be read at the moment";
-            told(StatusCode::SERVICE_UNAVAILABLE, reason)
+            error_response(StatusCode::SERVICE_UNAVAILABLE, reason)
         }
     }
 }
 
-fn told(status: StatusCode, reason: &str) -> HttpResponse {
+fn error_response(status: StatusCode, reason: &str) -> HttpResponse {
     uncached_json(status, &json!({ "error": reason }))
 }

@@ -9,70 +9,70 @@ use std::sync::Arc;
 
 use kitbag_budget::GuideRow;
 use kitbag_domain::{Caller, ServerName};
-use kitbag_relevance::purpose::{gist, of_descriptions, of_tools, tells_more};
+use kitbag_relevance::server_summary::{summarize_text, summarize_descriptions, summarize_tool_names, adds_to_name};
 use kitbag_wire::RawObject;
 
-use crate::catalog::tool_files::CarriedOutBy;
+use crate::catalog::tool_files::FileToolExecutor;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::state::gateway::Gateway;
 
 /// With the words before the rows, and where the estimate is too low, 120 tokens.
-const TOKENS: usize = 90;
+const GUIDE_TOKENS: usize = 90;
 /// For the surface that is to cost least.
-const TOKENS_OF_NAMES: usize = 30;
+const NAMES_TOKENS: usize = 30;
 
 /// Returns the names of the servers and APIs that a caller may know of, and nothing of what they are
 /// for.
-pub(crate) fn names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+pub(crate) fn server_names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
     let tools = tools_by_provider(gateway, catalog, caller);
     let count = |name: &str| tools.get(name).map_or(0, Vec::len);
     let providers = gateway.providers.iter().map(kitbag_apis::Provider::spec);
     let providers = providers.filter(|it| gateway.is_server_visible(catalog, caller, &it.name));
-    let names = servers(gateway, catalog, caller).map(|it| it.as_str().to_owned());
+    let names = visible_servers(gateway, catalog, caller).map(|it| it.as_str().to_owned());
     let names: BTreeSet<String> = names
         .chain(providers.map(|it| it.name.to_string()))
         .chain(tools.keys().map(|it| (*it).to_owned()))
         .collect();
     let rows: Vec<GuideRow> = names
         .into_iter()
-        .map(|name| row(&name, None, count(&name)))
+        .map(|name| guide_row(&name, None, count(&name)))
         .collect();
-    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, TOKENS_OF_NAMES))
+    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, NAMES_TOKENS))
 }
 
 /// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
 /// the configuration and the lists of the servers are: it neither depends on which server runs nor on
 /// the order in which they started. Every list of a frugal surface has it, so the catalog keeps it.
-pub(crate) fn guide(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
-    let make = || written(gateway, catalog, caller).map(Arc::from);
+pub(crate) fn guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
+    let make = || write_guide_for(gateway, catalog, caller).map(Arc::from);
     catalog.guides.get_or_make(caller, make)
 }
 
-fn written(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
     let tools = tools_by_provider(gateway, catalog, caller);
     let mut rows: BTreeMap<&str, GuideRow> = BTreeMap::new();
     for (provider, tools) in &tools {
-        rows.insert(provider, of_names(provider, tools));
+        rows.insert(provider, tools_row(provider, tools));
     }
-    for name in servers(gateway, catalog, caller) {
+    for name in visible_servers(gateway, catalog, caller) {
         let tools = tools.get(name.as_str()).map_or(&[][..], Vec::as_slice);
-        rows.insert(name.as_str(), of_server(gateway, catalog, name, tools));
+        rows.insert(name.as_str(), server_row(gateway, catalog, name, tools));
     }
     for provider in gateway.providers.iter() {
         let spec = provider.spec();
         if gateway.is_server_visible(catalog, caller, &spec.name) {
             let said = spec.description.as_deref();
-            let about = said.and_then(|text| gist(text, spec.name.as_str()));
+            let about = said.and_then(|text| summarize_text(text, spec.name.as_str()));
             let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
-            rows.insert(spec.name.as_str(), row(spec.name.as_str(), about, 1));
+            rows.insert(spec.name.as_str(), guide_row(spec.name.as_str(), about, 1));
         }
     }
     let rows: Vec<GuideRow> = rows.into_values().collect();
-    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, TOKENS))
+    (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, GUIDE_TOKENS))
 }
 
 /// The servers that the caller may know of, without those that every caller has.
-fn servers<'a>(
+fn visible_servers<'a>(
     gateway: &'a Gateway,
     catalog: &Catalog,
     caller: &Caller,
@@ -98,12 +98,12 @@ fn tools_by_provider<'a>(
 ) -> BTreeMap<&'a str, Vec<&'a CatalogEntry>> {
     let mut tools: BTreeMap<&str, Vec<&CatalogEntry>> = BTreeMap::new();
     for entry in &catalog.tools {
-        let is_ours = match &entry.declared {
-            Some(file) => !matches!(file.carried_out_by, CarriedOutBy::Api(_)),
+        let is_ours = match &entry.tool_file {
+            Some(file) => !matches!(file.executor, FileToolExecutor::Api(_)),
             None => gateway.is_built_in(&entry.capability.server),
         };
-        if !is_ours && gateway.policy.visible(caller, &entry.capability) {
-            tools.entry(entry.provider()).or_default().push(entry);
+        if !is_ours && gateway.policy.is_visible(caller, &entry.capability) {
+            tools.entry(entry.server_or_provider()).or_default().push(entry);
         }
     }
     tools
@@ -111,7 +111,7 @@ fn tools_by_provider<'a>(
 
 /// Takes the operator's words first, then those of the server, then those of its tools. A lock
 /// covers the tools of a server and not its other words, so of a locked server those are not taken.
-fn of_server(
+fn server_row(
     gateway: &Gateway,
     catalog: &Catalog,
     name: &ServerName,
@@ -119,16 +119,16 @@ fn of_server(
 ) -> GuideRow {
     let server = gateway.upstreams.get(name);
     let declared = server.and_then(|it| it.spec().description.clone());
-    let declared = declared.map(|text| kitbag_domain::text::summary(&text));
+    let declared = declared.map(|text| kitbag_domain::text::first_sentence(&text));
     let is_locked = gateway.lock.requires_approval(name);
     let about = declared
-        .or_else(|| own_words(catalog, name).filter(|_| !is_locked))
-        .or_else(|| words_of_tools(name.as_str(), tools));
-    row(name.as_str(), about, tools.len())
+        .or_else(|| self_description(catalog, name).filter(|_| !is_locked))
+        .or_else(|| describe_tools(name.as_str(), tools));
+    guide_row(name.as_str(), about, tools.len())
 }
 
 /// Returns what a server says of itself in its greeting.
-fn own_words(catalog: &Catalog, name: &ServerName) -> Option<String> {
+fn self_description(catalog: &Catalog, name: &ServerName) -> Option<String> {
     let listing = catalog.listing(name)?;
     let info = listing.server_info.as_ref();
     let info = info.and_then(|info| RawObject::open(info).ok());
@@ -139,18 +139,18 @@ fn own_words(catalog: &Catalog, name: &ServerName) -> Option<String> {
         info.read("title"),
     ];
     let mut said = said.into_iter().flatten();
-    said.find_map(|text: String| gist(&text, name.as_str()))
+    said.find_map(|text: String| summarize_text(&text, name.as_str()))
 }
 
-fn of_names(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
-    row(provider, words_of_tools(provider, tools), tools.len())
+fn tools_row(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
+    guide_row(provider, describe_tools(provider, tools), tools.len())
 }
 
 /// Returns the things that the names of the tools are about. Where the tools are few, or their names
 /// say no more than that of the server, their descriptions say more.
-fn words_of_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
+fn describe_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     let names = tools.iter().map(|it| it.capability.name.as_str());
-    let things = of_tools(names, provider).filter(|things| tells_more(things, provider));
+    let things = summarize_tool_names(names, provider).filter(|things| adds_to_name(things, provider));
     if tools.len() <= FEW_TOOLS || things.is_none() {
         let described = tools.iter().filter_map(|tool| {
             let definition = RawObject::open(&tool.definition).ok()?;
@@ -158,7 +158,7 @@ fn words_of_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
             Some((tool.capability.name.as_str(), text))
         });
         let described: BTreeMap<&str, String> = described.collect();
-        let deeds = of_descriptions(described.values().map(String::as_str), provider);
+        let deeds = summarize_descriptions(described.values().map(String::as_str), provider);
         return deeds.or(things);
     }
     things
@@ -167,7 +167,7 @@ fn words_of_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
 /// Of so few tools, the descriptions are short enough.
 const FEW_TOOLS: usize = 3;
 
-fn row(name: &str, about: Option<String>, tools: usize) -> GuideRow {
+fn guide_row(name: &str, about: Option<String>, tools: usize) -> GuideRow {
     GuideRow {
         name: name.to_owned(),
         about: about.unwrap_or_default(),

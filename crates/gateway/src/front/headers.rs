@@ -6,7 +6,7 @@
 use http::HeaderMap;
 use kitbag_wire::meta::{self, method};
 use kitbag_wire::mirror::header::{METHOD, NAME, PROTOCOL_VERSION};
-use kitbag_wire::mirror::{MARK, decode, marks};
+use kitbag_wire::mirror::{MARK, decode_header_value, find_marks};
 use kitbag_wire::{Era, ProtocolVersion, RawObject};
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::turn::view::View;
 
 /// True if the headers alone say that the request is a modern one.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
-    let version = text(headers, PROTOCOL_VERSION).unwrap_or_default();
+    let version = header_text(headers, PROTOCOL_VERSION).unwrap_or_default();
     match ProtocolVersion::parse(version) {
         Some(version) => version.era() == Era::Modern,
         // The gateway does not know this revision; a legacy client would have a session by now.
@@ -27,13 +27,13 @@ pub(super) fn is_modern(headers: &HeaderMap) -> bool {
 pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
     let declared = params
         .get("_meta")
-        .and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION));
+        .and_then(|meta| RawObject::peek_member(meta, meta::PROTOCOL_VERSION));
     let declared: Option<String> =
         declared.and_then(|version| serde_json::from_str(version.get()).ok());
-    match (text(headers, PROTOCOL_VERSION), declared) {
-        (None, _) => Err(missing("MCP-Protocol-Version")),
+    match (header_text(headers, PROTOCOL_VERSION), declared) {
+        (None, _) => Err(missing_header("MCP-Protocol-Version")),
         (Some(header), Some(body)) if header != body => {
-            Err(mismatch("MCP-Protocol-Version", header, &body))
+            Err(mismatched_header("MCP-Protocol-Version", header, &body))
         }
         _ => Ok(()),
     }
@@ -42,7 +42,7 @@ pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(
 /// Legacy clients before 2025-06-18 send no version header; one that names a revision we do
 /// not know is in error.
 pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
-    match text(headers, PROTOCOL_VERSION) {
+    match header_text(headers, PROTOCOL_VERSION) {
         Some(version) if ProtocolVersion::parse(version).is_none() => {
             Err(Failure::UnsupportedVersion {
                 requested: version.to_owned(),
@@ -53,15 +53,15 @@ pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
 }
 
 /// Checks the headers of a modern request against its body.
-pub(super) fn check(
+pub(super) fn check_headers(
     turn: &Turn,
     headers: &HeaderMap,
     method: &str,
     params: &RawObject,
 ) -> Result<(), Failure> {
-    let header = text(headers, METHOD).ok_or_else(|| missing("Mcp-Method"))?;
+    let header = header_text(headers, METHOD).ok_or_else(|| missing_header("Mcp-Method"))?;
     if header != method {
-        return Err(mismatch("Mcp-Method", header, method));
+        return Err(mismatched_header("Mcp-Method", header, method));
     }
     let subject: Option<String> = match method {
         method::CALL_TOOL | method::GET_PROMPT => params.read("name"),
@@ -69,13 +69,13 @@ pub(super) fn check(
         _ => None,
     };
     if let Some(subject) = subject {
-        let header = text(headers, NAME).ok_or_else(|| missing("Mcp-Name"))?;
-        let name = decode(header).ok_or_else(|| malformed("Mcp-Name"))?;
+        let header = header_text(headers, NAME).ok_or_else(|| missing_header("Mcp-Name"))?;
+        let name = decode_header_value(header).ok_or_else(|| malformed_header("Mcp-Name"))?;
         if name != subject {
-            return Err(mismatch("Mcp-Name", &name, &subject));
+            return Err(mismatched_header("Mcp-Name", &name, &subject));
         }
         if method == method::CALL_TOOL
-            && let Some(schema) = schema(turn, &subject)
+            && let Some(schema) = marked_schema(turn, &subject)
         {
             check_arguments(&schema, headers, params)?;
         }
@@ -86,19 +86,19 @@ pub(super) fn check(
 /// Arguments a tool has marked with `x-mcp-header` must be repeated, and repeated truly.
 fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
-    for mark in marks(schema).unwrap_or_default() {
-        let name = mark.header();
-        match (headers.get(&name), mark.value(&arguments)) {
+    for mark in find_marks(schema).unwrap_or_default() {
+        let name = mark.header_name();
+        match (headers.get(&name), mark.header_value(&arguments)) {
             (None, None) => {}
-            (None, Some(_)) => return Err(missing(&name)),
+            (None, Some(_)) => return Err(missing_header(&name)),
             (Some(header), body) => {
                 let header = header
                     .to_str()
                     .ok()
-                    .and_then(decode)
-                    .ok_or_else(|| malformed(&name))?;
-                if !body.as_ref().is_some_and(|body| same(&header, body)) {
-                    return Err(mismatch(&name, &header, &body.unwrap_or_default()));
+                    .and_then(decode_header_value)
+                    .ok_or_else(|| malformed_header(&name))?;
+                if !body.as_ref().is_some_and(|body| is_same_value(&header, body)) {
+                    return Err(mismatched_header(&name, &header, &body.unwrap_or_default()));
                 }
             }
         }
@@ -108,45 +108,45 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
 
 /// The tool's input schema, if it marks any argument at all. What a tool that is hidden from the
 /// caller wants is not told.
-fn schema(turn: &Turn, tool: &str) -> Option<Value> {
+fn marked_schema(turn: &Turn, tool: &str) -> Option<Value> {
     let catalog = &turn.catalog;
     let entry = match &turn.view {
         View::Merged(_) => catalog.tool(tool),
-        View::One(server) => catalog
+        View::Server(server) => catalog
             .tools
             .iter()
             .map(|it| &**it)
             .find(|it| it.capability.server == *server && it.capability.name == tool),
     }?;
-    if !entry.definition.get().contains(MARK) || !turn.sees(&entry.capability) {
+    if !entry.definition.get().contains(MARK) || !turn.can_see(&entry.capability) {
         return None;
     }
     RawObject::open(&entry.definition).ok()?.read("inputSchema")
 }
 
 /// Numbers may be spelt differently and still be the same.
-fn same(header: &str, body: &str) -> bool {
+fn is_same_value(header: &str, body: &str) -> bool {
     header == body
         || matches!((header.parse::<f64>(), body.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn missing(header: &str) -> Failure {
+fn missing_header(header: &str) -> Failure {
     Failure::HeaderMismatch {
         reason: format!("the header {header} is missing"),
     }
 }
 
-fn malformed(header: &str) -> Failure {
+fn malformed_header(header: &str) -> Failure {
     Failure::HeaderMismatch {
         reason: format!("the header {header} cannot be read"),
     }
 }
 
-fn mismatch(header: &str, value: &str, body: &str) -> Failure {
+fn mismatched_header(header: &str, value: &str, body: &str) -> Failure {
     Failure::HeaderMismatch {
         reason: format!("the header {header} says `{value}`, the body says `{body}`"),
     }

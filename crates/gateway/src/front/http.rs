@@ -11,9 +11,9 @@ use axum::routing::{any, get, post};
 use http::{Method, StatusCode};
 use kitbag_wire::Era;
 
-use super::admitted::AdmittedRequest;
-use super::response::{json, not_admitted, not_allowed, refuse_at_door};
-use super::{access, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
+use super::streamable_http::AdmittedRequest;
+use super::response::{json_response, reject_caller, method_not_allowed, reject_request};
+use super::{access_log, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
 use crate::call::failure::Failure;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
@@ -21,30 +21,30 @@ use crate::turn::view::McpEndpoint;
 
 pub(super) fn router(host: Arc<GatewayHost>) -> Router {
     Router::new()
-        .route("/mcp", any(main))
-        .route("/mcp/{surface}", any(surface))
-        .route("/servers/{name}/mcp", any(one))
-        .route("/v1/retrieve", post(retrieve::answer))
-        .route("/v1/context", post(context::answer))
+        .route("/mcp", any(serve_main))
+        .route("/mcp/{surface}", any(serve_surface))
+        .route("/servers/{name}/mcp", any(serve_single_server))
+        .route("/v1/retrieve", post(retrieve::post_retrieve))
+        .route("/v1/context", post(context::post_context))
         .route("/anthropic", any(models::anthropic))
         .route("/anthropic/", any(models::anthropic))
         .route("/anthropic/{*path}", any(models::anthropic))
         .route("/openai", any(models::openai))
         .route("/openai/", any(models::openai))
         .route("/openai/{*path}", any(models::openai))
-        .route("/v1/tokens", get(tokens::tokens))
-        .route("/v1/audit", get(audit::answer))
-        .route("/admin/feedback", get(feedback::answer))
-        .route("/metrics", get(metrics::metrics))
+        .route("/v1/tokens", get(tokens::get_tokens))
+        .route("/v1/audit", get(audit::get_audit))
+        .route("/admin/feedback", get(feedback::get_feedback))
+        .route("/metrics", get(metrics::get_metrics))
         .route("/health", get(health))
-        .route("/ready", get(ready::ready))
-        .route("/readyz", get(ready::ready))
+        .route("/ready", get(ready::get_ready))
+        .route("/readyz", get(ready::get_ready))
         .route("/openapi.json", get(openapi))
-        .fallback(nowhere)
+        .fallback(not_found)
         .layer(DefaultBodyLimit::disable())
         .layer(middleware::from_fn_with_state(
             HttpState(host.clone()),
-            access::layer,
+            access_log::log_request,
         ))
         .with_state(HttpState(host))
 }
@@ -59,35 +59,35 @@ impl FromRef<HttpState> for Arc<Gateway> {
     }
 }
 
-async fn main(
+async fn serve_main(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    enter(gateway, peer, request, McpEndpoint::Main).await
+    serve_mcp(gateway, peer, request, McpEndpoint::Main).await
 }
 
-async fn surface(
+async fn serve_surface(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Path(name): Path<String>,
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(surface) => enter(gateway, peer, request, McpEndpoint::Surface(surface)).await,
-        Err(_) => nowhere().await,
+        Ok(surface) => serve_mcp(gateway, peer, request, McpEndpoint::Surface(surface)).await,
+        Err(_) => not_found().await,
     }
 }
 
-async fn one(
+async fn serve_single_server(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     Path(name): Path<String>,
     request: HttpRequest,
 ) -> HttpResponse {
     match name.parse() {
-        Ok(server) => enter(gateway, peer, request, McpEndpoint::Server(server)).await,
-        Err(_) => refuse_at_door(None, Era::Legacy, &Failure::UnknownServer { server: name }),
+        Ok(server) => serve_mcp(gateway, peer, request, McpEndpoint::Server(server)).await,
+        Err(_) => reject_request(None, Era::Legacy, &Failure::UnknownServer { server: name }),
     }
 }
 
@@ -100,10 +100,10 @@ async fn health() -> &'static str {
 /// Returns the description of everything there is beside MCP, for programs that write clients.
 async fn openapi() -> HttpResponse {
     const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
-    json(StatusCode::OK, DESCRIPTION)
+    json_response(StatusCode::OK, DESCRIPTION)
 }
 
-async fn nowhere() -> HttpResponse {
+async fn not_found() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
                 tools for an intent are at /v1/retrieve, words of a person go to /v1/context, \
                 models are behind /anthropic/ and /openai/, \
@@ -113,38 +113,38 @@ async fn nowhere() -> HttpResponse {
     (StatusCode::NOT_FOUND, text).into_response()
 }
 
-async fn enter(
+async fn serve_mcp(
     gateway: Arc<Gateway>,
     peer: SocketAddr,
     request: HttpRequest,
-    door: McpEndpoint,
+    endpoint: McpEndpoint,
 ) -> HttpResponse {
-    let caller = match auth::admit(&gateway, peer, request.headers()).await {
+    let caller = match auth::admit_user(&gateway, peer, request.headers()).await {
         Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
+        Err(refused) => return reject_caller(&refused),
     };
     let catalog = gateway.catalog();
-    if let McpEndpoint::Server(server) = &door
+    if let McpEndpoint::Server(server) = &endpoint
         && (gateway.upstreams.get(server).is_none()
             || !gateway.is_server_visible(&catalog, &caller, server))
     {
         let failure = Failure::UnknownServer {
             server: server.to_string(),
         };
-        return refuse_at_door(None, Era::Legacy, &failure);
+        return reject_request(None, Era::Legacy, &failure);
     }
-    let origin = access::origin(peer, request.headers());
-    let visit = AdmittedRequest {
+    let origin = access_log::request_origin(peer, request.headers());
+    let mcp_request = AdmittedRequest {
         gateway,
         catalog,
         caller,
-        door,
+        endpoint,
         origin,
     };
     match *request.method() {
-        Method::POST => visit.post(request).await,
-        Method::GET => visit.get(request.headers()),
-        Method::DELETE => visit.delete(request.headers()).await,
-        _ => not_allowed(),
+        Method::POST => mcp_request.handle_post(request).await,
+        Method::GET => mcp_request.handle_get(request.headers()),
+        Method::DELETE => mcp_request.handle_delete(request.headers()).await,
+        _ => method_not_allowed(),
     }
 }

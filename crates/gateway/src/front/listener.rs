@@ -20,72 +20,72 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use super::connections::{Admitted, Connections};
-use super::guard;
+use super::connections::{ConnectionGuard, Connections};
+use super::browser_guard;
 use super::http::router;
-use super::outgoing::Outgoing;
-use super::patient::{ConnectionPatience, Patient};
+use super::chunked_body::ChunkedBody;
+use super::timeout_stream::{ConnectionTimeouts, TimeoutStream};
 use crate::state::file_limit;
 use crate::state::host::GatewayHost;
 
 /// The time for which a connection may rest between requests. Clients keep their connections for
 /// later, so this time must not be short; once a request has begun, a shorter clock runs.
-const RESTING_PATIENCE: Duration = Duration::from_secs(90);
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// The time for which requests may still run after the gateway was asked to end. Service managers
 /// give a process at least ten seconds, and servers need some of them to stop.
-pub const LAST_CALLS: Duration = Duration::from_secs(5);
+pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time for which the listener waits when the system has no more connections to give.
-const EXHAUSTED: Duration = Duration::from_millis(100);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
 /// Serves until `ended`. From then on new connections are refused, and requests under way have
-/// [`LAST_CALLS`] to finish.
+/// [`DRAIN_TIMEOUT`] to finish.
 pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
     let router = router(host);
     let connections = GracefulShutdown::new();
-    let open = Connections::within(file_limit::open_file_limit());
+    let open = Connections::with_file_limit(file_limit::open_file_limit());
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => match open.admit(peer.ip().to_canonical()) {
-                    Some(admitted) => converse(stream, peer, admitted, router.clone(), &connections),
+                Ok((stream, peer)) => match open.admit_connection(peer.ip().to_canonical()) {
+                    Some(admitted) => serve_connection(stream, peer, admitted, router.clone(), &connections),
                     None => tracing::debug!(%peer, "turned away: there are too many connections"),
                 },
-                Err(error) => pause(&error).await,
+                Err(error) => pause_accepting(&error).await,
             },
             () = ended.cancelled() => break,
         }
     }
     // New clients would wait in the queue of an open listener until this process ends.
     drop(listener);
-    let _ = tokio::time::timeout(LAST_CALLS, connections.shutdown()).await;
+    let _ = tokio::time::timeout(DRAIN_TIMEOUT, connections.shutdown()).await;
 }
 
-fn converse(
+fn serve_connection(
     stream: TcpStream,
     peer: SocketAddr,
-    admitted: Arc<Admitted>,
+    admitted: Arc<ConnectionGuard>,
     router: Router,
     connections: &GracefulShutdown,
 ) {
     let _ = stream.set_nodelay(true);
     let ended = admitted.ended.clone();
-    let stream = Patient::new(stream, admitted.clone(), ConnectionPatience::USUAL);
+    let stream = TimeoutStream::new(stream, admitted.clone(), ConnectionTimeouts::USUAL);
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        let serving = admitted.serve();
+        let serving = admitted.begin_request();
         request.extensions_mut().insert(ConnectInfo(peer));
-        let one_host = guard::names_one_host(request.uri(), request.headers());
+        let one_host = browser_guard::has_one_host(request.uri(), request.headers());
         let answering = one_host.then(|| router.clone().call(request.map(Body::new)));
         async move {
             let answer = match answering {
                 Some(answering) => answering.await?,
-                None => two_hosts(),
+                None => conflicting_hosts(),
             };
-            Ok::<_, Infallible>(Outgoing::of(answer, serving))
+            Ok::<_, Infallible>(ChunkedBody::wrap(answer, serving))
         }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(RESTING_PATIENCE)
+        .header_read_timeout(IDLE_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let connection = connections.watch(connection);
     tokio::spawn(async move {
@@ -98,7 +98,7 @@ fn converse(
     });
 }
 
-fn two_hosts() -> HttpResponse {
+fn conflicting_hosts() -> HttpResponse {
     (
         StatusCode::BAD_REQUEST,
         "the target of the request and its Host header name different hosts\n",
@@ -108,7 +108,7 @@ fn two_hosts() -> HttpResponse {
 
 /// An accept fails when the system is out of something; trying again at once would only
 /// burn what is left.
-async fn pause(error: &io::Error) {
+async fn pause_accepting(error: &io::Error) {
     tracing::warn!(%error, "a connection could not be taken");
-    tokio::time::sleep(EXHAUSTED).await;
+    tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
 }

@@ -20,9 +20,9 @@ use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::catalog::overrides;
 use crate::catalog::skills;
-use crate::surface::authored;
-use crate::surface::kept;
-use crate::surface::listed::{always_on_tools, surface_tools};
+use crate::surface::sanitize;
+use crate::surface::remainder_resource;
+use crate::surface::tool_list::{always_on_tools, surface_tools};
 use crate::telemetry::meter::ShownList;
 use crate::turn::Turn;
 use crate::turn::view::View;
@@ -41,28 +41,28 @@ pub(super) enum ListMethod {
 }
 
 /// Answers `tools/list`.
-pub(crate) async fn tools(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
-    list(turn, ListMethod::Tools, params).await
+pub(crate) async fn list_tools(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
+    answer_list(turn, ListMethod::Tools, params).await
 }
 
-pub(super) async fn list(turn: &Turn, list: ListMethod, params: RawObject) -> Result<Raw, Failure> {
+pub(super) async fn answer_list(turn: &Turn, list: ListMethod, params: RawObject) -> Result<Raw, Failure> {
     let result = match turn.view {
         View::Merged(surface) => match list {
-            ListMethod::Tools if surface.is_frugal() => surface_tools(turn, surface).await,
-            _ => merged(turn, list, &params)?,
+            ListMethod::Tools if surface.truncates_answers() => surface_tools(turn, surface).await,
+            _ => merged_page(turn, list, &params)?,
         },
-        View::One(_) => {
+        View::Server(_) => {
             let call = Call::Mcp(McpCall::for_list(list.method(), params));
-            only_visible(turn, list, pipeline::run(turn, call).await?)?
+            filter_server_list(turn, list, pipeline::run(turn, call).await?)?
         }
     };
     let result = if turn.view.is_frugal() {
-        authored::sanitize_json(result, &Secrets::default())
+        sanitize::sanitize_json(result, &Secrets::default())
     } else {
         result
     };
     if matches!(list, ListMethod::Tools) {
-        turn.gateway.services.meter.listed(&ShownList {
+        turn.gateway.services.meter.record_list(&ShownList {
             client: &turn.client,
             view: &turn.view,
             policy: turn.policy(),
@@ -71,13 +71,13 @@ pub(super) async fn list(turn: &Turn, list: ListMethod, params: RawObject) -> Re
         });
     }
     Ok(if turn.client.era == Era::Modern {
-        cacheable(result)
+        add_cache_hints(result)
     } else {
         result
     })
 }
 
-fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Failure> {
+fn merged_page(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Failure> {
     let catalog = &turn.catalog;
     let entries = match list {
         ListMethod::Tools => &catalog.tools,
@@ -89,13 +89,13 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
     let visible: Vec<&CatalogEntry> = entries
         .iter()
         .map(|entry| &**entry)
-        .filter(|entry| turn.sees(&entry.capability))
+        .filter(|entry| turn.can_see(&entry.capability))
         .collect();
-    let from = start(&visible, params)?;
+    let from = page_start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
-    let mut definitions: Vec<Raw> = page.iter().map(|it| shown(turn, list, it)).collect();
+    let mut definitions: Vec<Raw> = page.iter().map(|it| visible_definition(turn, list, it)).collect();
     if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
-        definitions.push(kept::remainder_template().clone());
+        definitions.push(remainder_resource::remainder_template().clone());
     }
     if from == 0 && matches!(list, ListMethod::Tools) {
         definitions.extend(always_on_tools(turn));
@@ -110,24 +110,24 @@ fn merged(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw, Fail
 }
 
 /// The definition of an entry, under the name by which this caller reaches the thing.
-fn shown(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Raw {
+fn visible_definition(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Raw {
     let is_template = match list {
         ListMethod::Tools | ListMethod::Prompts => return entry.definition.clone(),
         ListMethod::Resources => false,
         ListMethod::Templates => true,
-        ListMethod::Skills => return skills::shown(entry),
+        ListMethod::Skills => return skills::skill_for_client(entry),
     };
     turn.catalog
-        .resource_definition(entry, is_template, &|it| turn.sees(it))
+        .resource_definition(entry, is_template, &|it| turn.can_see(it))
 }
 
 /// A cursor names the last entry of the page before, so that it stays good while the
 /// catalog changes around it.
-fn start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure> {
+fn page_start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(0);
     };
-    let last = last_entry(cursor);
+    let last = decode_cursor(cursor);
     visible
         .iter()
         .position(|entry| Some(&entry.exposed) == last.as_ref())
@@ -140,7 +140,7 @@ fn start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure
 }
 
 /// The name that a cursor of ours stands for.
-fn last_entry(cursor: &RawValue) -> Option<String> {
+fn decode_cursor(cursor: &RawValue) -> Option<String> {
     let cursor: String = serde_json::from_str(cursor.get()).ok()?;
     let name = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     String::from_utf8(name).ok()
@@ -148,12 +148,12 @@ fn last_entry(cursor: &RawValue) -> Option<String> {
 
 /// Takes out of one server's list what the caller may not see. A list where nothing is
 /// hidden stays the very text the server sent.
-fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failure> {
-    let View::One(server) = &turn.view else {
+fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failure> {
+    let View::Server(server) = &turn.view else {
         return Ok(result);
     };
     let secrets = turn.gateway.upstreams.get(server).map(|it| it.secrets());
-    let masked = |json: &Raw| concealed(json, secrets.as_ref()?);
+    let masked = |json: &Raw| mask_json(json, secrets.as_ref()?);
     let items = RawObject::open(&result).ok();
     let items = items.and_then(|it| it.read::<Vec<Raw>>(list.field()));
     let hidden = masked(&result);
@@ -170,14 +170,14 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
     let shown: Vec<_> = items
         .iter()
         .zip(&clean)
-        .map(|(item, clean)| overrides::presented(turn, &list.capability(server, item), clean))
+        .map(|(item, clean)| overrides::override_definition(turn, &list.capability(server, item), clean))
         .collect();
     let is_changed = has_secret || shown.iter().any(|it| matches!(it, Cow::Owned(_)));
     let mut visible: Vec<(&Raw, &Raw)> = items.iter().zip(shown.iter().map(|it| &**it)).collect();
     visible.retain(|(item, shown)| {
         let capability = list.capability(server, item);
         let names_a_secret = has_secret && list.capability(server, shown) != capability;
-        turn.sees(&capability)
+        turn.can_see(&capability)
             && !names_a_secret
             && !overrides::is_hidden(turn, &capability)
             && !unapproved::is_unapproved_entry(turn, &capability, item)
@@ -199,7 +199,7 @@ fn only_visible(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failu
 }
 
 /// Adds the cache hints modern results must have, where the server gave none.
-pub(super) fn cacheable(result: Raw) -> Raw {
+pub(super) fn add_cache_hints(result: Raw) -> Raw {
     let result = mark_complete(result);
     let Ok(mut object) = RawObject::open(&result) else {
         return result;

@@ -1,6 +1,6 @@
-//! `GET /metrics`: what the meter counted and how the gateway does, for Prometheus.
+//! `GET /metrics`: counters and gauges of the gateway, for Prometheus.
 //!
-//! A tenant's key is shown what concerns its tenant and what it may know of; the figures of the
+//! A key of a tenant gets the figures of its tenant and of the servers visible to it. Figures of the
 //! gateway itself are for operators.
 
 use std::net::SocketAddr;
@@ -9,29 +9,32 @@ use std::sync::Arc;
 use axum::extract::{ConnectInfo, State};
 use axum::response::{IntoResponse, Response as HttpResponse};
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue, VARY};
-use kitbag_domain::Caller;
+use kitbag_domain::{Caller, ServerName};
 use kitbag_upstream::ServerFigures;
 
 use super::auth;
-use super::response::not_admitted;
+use super::response::reject_caller;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
 use kitbag_telemetry::exposition::{Histogram, Labels, MetricsFormat, MetricsPage};
 use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, UsageFigures};
 use kitbag_telemetry::model_requests::ModelFigures;
-use kitbag_telemetry::process::Process;
+use kitbag_telemetry::process::ProcessFigures;
 
-pub(super) async fn metrics(
+/// The name and help of a metric, and the figure it publishes.
+type Metric<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+pub(super) async fn get_metrics(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
+        Err(rejection) => return reject_caller(&rejection),
     };
-    let format = MetricsFormat::accepted(&headers);
-    let body = page(&gateway, &caller, format);
+    let format = MetricsFormat::from_accept(&headers);
+    let body = write_page(&gateway, &caller, format);
     let head = [
         (CONTENT_TYPE, format.content_type()),
         (VARY, HeaderValue::from_static("accept")),
@@ -39,162 +42,136 @@ pub(super) async fn metrics(
     (head, body).into_response()
 }
 
-/// Returns the figures that one caller may see, at one moment.
-fn page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
+/// Writes the figures that the caller may see.
+fn write_page(gateway: &Gateway, caller: &Caller, format: MetricsFormat) -> String {
     let (mut page, catalog) = (MetricsPage::new(format), gateway.catalog());
-    let tables = gateway.visible_figures(&catalog, caller);
-    lists(&mut page, &tables);
-    calls(&mut page, &tables.published(gateway.metrics_per_tool));
-    operations(&mut page, &tables);
-    templates(&mut page, &tables);
-    model_requests(&mut page, gateway, caller);
-    servers(&mut page, gateway, &catalog, caller);
+    let usage = gateway.visible_figures(&catalog, caller);
+    write_lists(&mut page, &usage);
+    write_calls(&mut page, &usage.tool_series(gateway.metrics_per_tool));
+    write_operations(&mut page, &usage);
+    write_templates(&mut page, &usage);
+    write_model_requests(&mut page, gateway, caller);
+    write_visible_servers(&mut page, gateway, &catalog, caller);
     let (indexed, embedded) = gateway.index_counts(&catalog, caller);
-    page.gauge("kitbag_index_tools", "Tools in the index", indexed);
-    page.gauge(
+    page.write_gauge("kitbag_index_tools", "Tools in the index", indexed);
+    page.write_gauge(
         "kitbag_index_vectors",
-        "Tools in the index that have their vector",
+        "Tools in the index that have a vector",
         embedded,
     );
     if caller.sees_all_tenants() {
-        whole_gateway(&mut page, gateway);
-        process(&mut page, &Process::now());
+        write_gateway(&mut page, gateway);
+        write_process(&mut page, &ProcessFigures::read_current());
     }
     page.finish()
 }
 
-fn lists(page: &mut MetricsPage, tables: &UsageFigures) {
-    type Figure = fn(&ListFigures) -> u64;
-    let families: [(&str, &str, Figure); 3] = [
+fn write_lists(page: &mut MetricsPage, usage: &UsageFigures) {
+    const METRICS: [Metric<ListFigures>; 3] = [
         (
             "kitbag_tokens_catalog",
-            "Estimated tokens the visible catalog would have cost in the lists that were asked for",
-            |listed| listed.catalog,
+            "Estimated tokens of the whole visible catalog, for each list requested",
+            |lists| lists.catalog,
         ),
         (
             "kitbag_tokens_shown",
-            "Estimated tokens of the tool lists that were shown",
-            |listed| listed.shown,
+            "Estimated tokens of the tool lists returned",
+            |lists| lists.shown,
         ),
         (
             "kitbag_tokens_saved",
-            "Estimated tokens that were not shown",
-            |listed| listed.saved,
+            "Estimated tokens of the catalog that lists left out",
+            |lists| lists.saved,
         ),
     ];
-    for (name, help, figure) in families {
-        let rows = tables.surfaces.iter().map(|((tenant, surface), listed)| {
-            (
-                vec![("tenant", tenant.as_str()), ("surface", *surface)],
-                figure(listed),
-            )
+    for (name, help, figure) in METRICS {
+        let rows = usage.surfaces.iter().map(|((tenant, surface), lists)| {
+            let labels = vec![("tenant", tenant.as_str()), ("surface", *surface)];
+            (labels, figure(lists))
         });
-        page.counters(name, help, rows);
+        page.write_counters(name, help, rows);
     }
 }
 
-fn calls(page: &mut MetricsPage, published: &[ToolSeries]) {
-    let help = "Estimated tokens of what calls and searches returned";
-    let returned = published.iter().map(|it| (labels(it), it.figures.returned));
-    page.counters("kitbag_tokens_returned", help, returned);
-    let ended = published.iter().flat_map(|it| {
-        let outcomes = it.figures.called.outcomes();
-        outcomes.map(move |(outcome, count)| (with(labels(it), "outcome", outcome.as_str()), count))
-    });
-    page.counters("kitbag_calls", "Calls, by how they ended", ended);
-    let took = published
-        .iter()
-        .filter(|it| it.figures.called.count() > 0)
-        .map(|it| (labels(it), histogram(&it.figures.called)));
-    page.histograms("kitbag_call_duration_seconds", "How long calls took", took);
+fn write_calls(page: &mut MetricsPage, series: &[ToolSeries]) {
+    page.write_counters(
+        "kitbag_tokens_returned",
+        "Estimated tokens of the results of calls and searches",
+        series.iter().map(|it| (labels(it), it.figures.returned)),
+    );
+    let calls = || series.iter().map(|it| (labels(it), &it.figures.calls));
+    page.write_counters("kitbag_calls", "Calls, by outcome", by_outcome(calls()));
+    page.write_histograms(
+        "kitbag_call_duration_seconds",
+        "Duration of calls",
+        histograms(calls().filter(|(_, calls)| calls.count() > 0)),
+    );
 }
 
-/// Writes the figures of programs and of requests in words.
-fn operations(page: &mut MetricsPage, tables: &UsageFigures) {
+/// Writes the figures of programs and intents.
+fn write_operations(page: &mut MetricsPage, usage: &UsageFigures) {
     let rows = || {
-        tables.operations.iter().map(|((tenant, path), it)| {
-            (
-                vec![("tenant", tenant.as_str()), ("path", path.as_str())],
-                it,
-            )
+        usage.operations.iter().map(|((tenant, path), it)| {
+            let labels = vec![("tenant", tenant.as_str()), ("path", path.as_str())];
+            (labels, it)
         })
     };
-    let ended = rows().flat_map(|(labels, it)| {
-        let outcomes = it.ended.outcomes();
-        outcomes
-            .map(move |(outcome, count)| (with(labels.clone(), "outcome", outcome.as_str()), count))
-    });
-    page.counters(
+    let calls = || rows().map(|(labels, it)| (labels, &it.calls));
+    page.write_counters(
         "kitbag_operations",
-        "Programs and requests in words, by their way and end",
-        ended,
+        "Programs and intents, by path and outcome",
+        by_outcome(calls()),
     );
-    let took = rows().map(|(labels, it)| (labels, histogram(&it.ended)));
-    page.histograms(
+    page.write_histograms(
         "kitbag_operation_duration_seconds",
-        "How long operations took",
-        took,
+        "Duration of programs and intents",
+        histograms(calls()),
     );
-    let asked = rows().map(|(labels, it)| (labels, it.asked));
-    page.counters(
+    page.write_counters(
         "kitbag_operation_tokens_asked",
-        "Estimated tokens of programs and requests",
-        asked,
+        "Estimated tokens of programs and intents",
+        rows().map(|(labels, it)| (labels, it.request_tokens)),
     );
-    let answered = rows().map(|(labels, it)| (labels, it.answered));
-    page.counters(
+    page.write_counters(
         "kitbag_operation_tokens_answered",
-        "Estimated tokens of their answers",
-        answered,
+        "Estimated tokens of the answers to programs and intents",
+        rows().map(|(labels, it)| (labels, it.answer_tokens)),
     );
-    let events = tables.events.iter().map(|((tenant, event), count)| {
-        (
-            vec![("tenant", tenant.as_str()), ("event", event.as_str())],
-            *count,
-        )
+    let events = usage.events.iter().map(|((tenant, event), count)| {
+        let labels = vec![("tenant", tenant.as_str()), ("event", event.as_str())];
+        (labels, *count)
     });
-    page.counters(
+    page.write_counters(
         "kitbag_operation_events",
-        "Fallbacks, and what became of templates",
+        "Fallbacks, and promotions and demotions of templates",
         events,
     );
 }
 
-/// Writes how often each template was used, and how well it did.
-fn templates(page: &mut MetricsPage, tables: &UsageFigures) {
+fn write_templates(page: &mut MetricsPage, usage: &UsageFigures) {
     let rows = || {
-        tables.templates.iter().map(|((tenant, template), it)| {
-            (
-                vec![("tenant", tenant.as_str()), ("template", &**template)],
-                it,
-            )
+        usage.templates.iter().map(|((tenant, template), it)| {
+            let labels = vec![("tenant", tenant.as_str()), ("template", &**template)];
+            (labels, it)
         })
     };
-    let ended = rows().flat_map(|(labels, it)| {
-        let outcomes = it.ended.outcomes();
-        outcomes
-            .map(move |(outcome, count)| (with(labels.clone(), "outcome", outcome.as_str()), count))
-    });
-    page.counters(
+    page.write_counters(
         "kitbag_template_runs",
-        "Runs of templates, by how they ended",
-        ended,
+        "Runs of templates, by outcome",
+        by_outcome(rows().map(|(labels, it)| (labels, &it.calls))),
     );
-    let answered = rows().map(|(labels, it)| (labels, it.answered));
-    page.counters(
+    page.write_counters(
         "kitbag_template_tokens_answered",
-        "Estimated tokens of what templates answered",
-        answered,
+        "Estimated tokens of the answers of templates",
+        rows().map(|(labels, it)| (labels, it.answer_tokens)),
     );
 }
 
-/// Writes the figures of requests to models.
-fn model_requests(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
-    type Figure = fn(&ModelFigures) -> u64;
-    let families: [(&str, &str, Figure); 7] = [
+fn write_model_requests(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
+    const METRICS: [Metric<ModelFigures>; 7] = [
         (
             "kitbag_model_requests",
-            "Requests to models that were passed on",
+            "Requests to models, forwarded to their vendors",
             |it| it.requests,
         ),
         (
@@ -204,198 +181,205 @@ fn model_requests(page: &mut MetricsPage, gateway: &Gateway, caller: &Caller) {
         ),
         (
             "kitbag_model_tools_offered",
-            "Our tools that clients put into requests",
+            "Kitbag's tools that clients put into requests",
             |it| it.offered,
         ),
         (
             "kitbag_model_tools_kept",
-            "Our tools that were passed on",
+            "Kitbag's tools that were forwarded",
             |it| it.kept,
         ),
         (
             "kitbag_model_tokens_saved",
-            "Estimated tokens of tools that were not passed on",
+            "Estimated tokens of tools that were not forwarded",
             |it| it.tokens_saved,
         ),
         (
             "kitbag_model_unguided",
-            "Requests for which no fitting tools were found in time",
+            "Requests for which the search for tools did not finish in time",
             |it| it.unguided,
         ),
         (
             "kitbag_model_tools_used",
-            "Calls of our tools that requests told of",
+            "Calls of Kitbag's tools that requests reported",
             |it| it.used,
         ),
     ];
     let figures = gateway.services.meter.model_requests();
     let tenant = (!caller.sees_all_tenants()).then_some(&caller.tenant);
-    for (name, help, figure) in families {
-        let rows = figures.of(tenant).map(|(tenant, route, it)| {
-            (
-                vec![("tenant", tenant.as_str()), ("route", route)],
-                figure(it),
-            )
+    for (name, help, figure) in METRICS {
+        let rows = figures.rows(tenant).map(|(tenant, route, it)| {
+            let labels = vec![("tenant", tenant.as_str()), ("route", route)];
+            (labels, figure(it))
         });
-        page.counters(name, help, rows);
+        page.write_counters(name, help, rows);
     }
 }
 
-fn histogram(called: &CallFigures) -> Histogram<'_> {
-    Histogram {
-        ends: &BUCKETS,
-        counts: &called.latencies,
-        sum: called.seconds,
-    }
+/// Splits each row of calls by outcome.
+fn by_outcome<'a>(
+    rows: impl Iterator<Item = (Labels<'a>, &'a CallFigures)>,
+) -> impl Iterator<Item = (Labels<'a>, u64)> {
+    rows.flat_map(|(labels, calls)| {
+        calls.outcomes().map(move |(outcome, count)| {
+            let outcome = ("outcome", outcome.as_str());
+            (labels.iter().copied().chain([outcome]).collect(), count)
+        })
+    })
 }
 
-fn labels(published: &ToolSeries) -> Labels<'_> {
+fn histograms<'a>(
+    rows: impl Iterator<Item = (Labels<'a>, &'a CallFigures)>,
+) -> impl Iterator<Item = (Labels<'a>, Histogram<'a>)> {
+    rows.map(|(labels, calls)| {
+        let histogram = Histogram {
+            ends: &BUCKETS,
+            counts: &calls.latencies,
+            sum: calls.seconds,
+        };
+        (labels, histogram)
+    })
+}
+
+fn labels(series: &ToolSeries) -> Labels<'_> {
     let mut labels = vec![
-        ("tenant", published.tenant.as_str()),
-        ("server", published.server.as_str()),
+        ("tenant", series.tenant.as_str()),
+        ("server", series.server.as_str()),
     ];
-    labels.extend(published.tool.as_deref().map(|tool| ("tool", tool)));
+    labels.extend(series.tool.as_deref().map(|tool| ("tool", tool)));
     labels
 }
 
-fn with<'a>(mut labels: Labels<'a>, key: &'static str, value: &'a str) -> Labels<'a> {
-    labels.push((key, value));
-    labels
-}
-
-fn servers(page: &mut MetricsPage, gateway: &Gateway, catalog: &Catalog, caller: &Caller) {
-    let visible = gateway
-        .upstreams
-        .iter()
-        .filter(|it| gateway.is_server_visible(catalog, caller, it.name()));
-    let up = visible.map(|it| {
-        (
-            vec![("server", it.name().as_str())],
-            u8::from(it.trouble().is_none()),
-        )
-    });
-    page.gauges(
+fn write_visible_servers(
+    page: &mut MetricsPage,
+    gateway: &Gateway,
+    catalog: &Catalog,
+    caller: &Caller,
+) {
+    let is_visible = |name: &ServerName| gateway.is_server_visible(catalog, caller, name);
+    let servers = gateway.upstreams.iter();
+    let up = servers
+        .filter(|it| is_visible(it.name()))
+        .map(|it| (by_server(it.name()), u8::from(it.trouble().is_none())));
+    page.write_gauges(
         "kitbag_upstream_up",
-        "Whether a server could be started when that was tried last",
+        "Whether the last attempt to start a server succeeded",
         up,
     );
-    let changed = gateway.services.definitions.changes();
-    let visible = changed
-        .iter()
-        .filter(|(server, _)| gateway.is_server_visible(catalog, caller, server));
-    let help = "Definitions of tools and prompts that a server replaced by others";
-    let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
-    page.counters("kitbag_definitions_changed", help, rows);
-    let held = catalog.held.counts();
-    let visible = held
-        .iter()
-        .filter(|(server, _)| gateway.is_server_visible(catalog, caller, server));
-    let help = "Tools and prompts that are held back, because they are not as they were approved";
-    let rows = visible.map(|(server, count)| (vec![("server", server.as_str())], *count));
-    page.gauges("kitbag_definitions_held", help, rows);
+    let changed = gateway.services.definitions.count_changes();
+    let changed = changed.iter().filter(|(server, _)| is_visible(server));
+    page.write_counters(
+        "kitbag_definitions_changed",
+        "Definitions of tools and prompts that a server changed",
+        changed.map(|(server, count)| (by_server(server), *count)),
+    );
+    let unapproved = catalog.held.counts();
+    let unapproved = unapproved.iter().filter(|(server, _)| is_visible(server));
+    page.write_gauges(
+        "kitbag_definitions_held",
+        "Tools and prompts held back because they differ from their approved definitions",
+        unapproved.map(|(server, count)| (by_server(server), *count)),
+    );
 }
 
-/// Writes the figures of the gateway itself.
-fn whole_gateway(page: &mut MetricsPage, gateway: &Gateway) {
-    running_servers(page, gateway);
-    let refused = gateway
-        .services
-        .meter
-        .keys_refused()
-        .map(|(why, count)| (vec![("reason", why.as_str())], count));
-    page.counters(
+fn by_server(server: &ServerName) -> Labels<'_> {
+    vec![("server", server.as_str())]
+}
+
+fn write_gateway(page: &mut MetricsPage, gateway: &Gateway) {
+    let services = &gateway.services;
+    write_running_servers(page, gateway);
+    let rejections = services.meter.key_rejections();
+    page.write_counters(
         "kitbag_keys_refused",
-        "Requests that were not let in for want of a good key",
-        refused,
+        "Requests rejected for a missing or invalid key",
+        rejections.map(|(reason, count)| (vec![("reason", reason.as_str())], count)),
     );
-    page.gauge(
+    page.write_gauge(
         "kitbag_sessions",
         "Sessions of legacy clients",
-        gateway.services.sessions.count(),
+        services.sessions.count(),
     );
-    let help = "Calls that could not be written into the audit";
-    page.counters(
+    page.write_counter(
         "kitbag_audit_lost",
-        help,
-        [(Vec::new(), gateway.services.audit.lost())],
+        "Calls that could not be written to the audit",
+        services.audit.lost(),
     );
-    page.counters(
+    page.write_counter(
         "kitbag_learning_lost",
-        "Events that could not be learned from, because too many came at once",
-        [(Vec::new(), gateway.services.learner.lost())],
+        "Events dropped by the learner because its queue was full",
+        services.learner.lost_events(),
     );
-    page.gauge(
+    page.write_gauge(
         "kitbag_audit_waiting",
-        "Calls that wait to be written into the audit",
-        gateway.services.audit.queued(),
+        "Calls waiting to be written to the audit",
+        services.audit.queued(),
     );
-    page.info(
+    page.write_info(
         "kitbag_build",
-        "Which Kitbag this is",
+        "Version of Kitbag",
         &vec![("version", env!("CARGO_PKG_VERSION"))],
     );
 }
 
-/// Writes the figures of the servers that the operator runs.
-fn running_servers(page: &mut MetricsPage, gateway: &Gateway) {
+fn write_running_servers(page: &mut MetricsPage, gateway: &Gateway) {
+    const GAUGES: [Metric<ServerFigures>; 3] = [
+        (
+            "kitbag_upstream_running",
+            "Whether a server is running or connected",
+            |it| u64::from(it.is_running),
+        ),
+        (
+            "kitbag_upstream_calls_in_flight",
+            "Calls that a server has not answered yet",
+            |it| it.in_flight as u64,
+        ),
+        (
+            "kitbag_upstream_calls_waiting",
+            "Calls queued for a server",
+            |it| it.waiting as u64,
+        ),
+    ];
+    const COUNTERS: [Metric<ServerFigures>; 2] = [
+        ("kitbag_upstream_starts", "Starts of a server", |it| {
+            it.starts
+        }),
+        (
+            "kitbag_upstream_restarts",
+            "Starts of a server after it had exited by itself",
+            |it| it.restarts,
+        ),
+    ];
     let servers = gateway.upstreams.iter();
     let figures: Vec<_> = servers
-        .map(|it| (it.name().as_str(), it.figures()))
+        .map(|it| (by_server(it.name()), it.figures()))
         .collect();
-    page.gauges(
-        "kitbag_upstream_running",
-        "Whether a server runs, or is connected to, now",
-        by_server(&figures, |it| u64::from(it.is_running)),
-    );
-    page.gauges(
-        "kitbag_upstream_calls_in_flight",
-        "Calls a server has not answered yet",
-        by_server(&figures, |it| it.in_flight as u64),
-    );
-    page.gauges(
-        "kitbag_upstream_calls_waiting",
-        "Calls that wait for a place at a server",
-        by_server(&figures, |it| it.waiting as u64),
-    );
-    page.counters(
-        "kitbag_upstream_starts",
-        "How often a server was started",
-        by_server(&figures, |it| it.starts),
-    );
-    page.counters(
-        "kitbag_upstream_restarts",
-        "How often a server was started after it had ended by itself",
-        by_server(&figures, |it| it.restarts),
-    );
+    let rows = |figure: fn(&ServerFigures) -> u64| {
+        let rows = figures.iter();
+        rows.map(move |(labels, it)| (labels.clone(), figure(it)))
+    };
+    for (name, help, figure) in GAUGES {
+        page.write_gauges(name, help, rows(figure));
+    }
+    for (name, help, figure) in COUNTERS {
+        page.write_counters(name, help, rows(figure));
+    }
 }
 
-fn by_server<'a>(
-    figures: &[(&'a str, ServerFigures)],
-    figure: fn(&ServerFigures) -> u64,
-) -> impl Iterator<Item = (Labels<'a>, u64)> {
-    figures
-        .iter()
-        .map(move |(name, it)| (vec![("server", *name)], figure(it)))
-}
-
-/// Under the names every exporter uses.
-fn process(page: &mut MetricsPage, process: &Process) {
-    page.gauge(
+/// Writes the figures of the process under the standard names of Prometheus exporters.
+fn write_process(page: &mut MetricsPage, process: &ProcessFigures) {
+    page.write_gauge(
         "process_start_time_seconds",
-        "When the process began, since the Unix epoch",
+        "Start time of the process, in seconds since the Unix epoch",
         process.started,
     );
     if let Some(seconds) = process.cpu_seconds {
-        page.counters(
-            "process_cpu_seconds",
-            "Time spent on processors",
-            [(Vec::new(), seconds)],
-        );
+        page.write_counter("process_cpu_seconds", "CPU time used", seconds);
     }
     let gauges = [
         (
             "process_resident_memory_bytes",
-            "Memory that is in use",
+            "Resident memory",
             process.resident_bytes,
         ),
         (
@@ -405,13 +389,13 @@ fn process(page: &mut MetricsPage, process: &Process) {
         ),
         (
             "process_max_fds",
-            "The most file descriptors that may be open",
-            process.most_files,
+            "Limit of open file descriptors",
+            process.max_open_files,
         ),
     ];
     for (name, help, value) in gauges {
-        value
-            .into_iter()
-            .for_each(|value| page.gauge(name, help, value));
+        if let Some(value) = value {
+            page.write_gauge(name, help, value);
+        }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::Caller;
-use kitbag_upstream::{LogLevel, LogWish};
+use kitbag_upstream::{LogLevel, RequestedLogs};
 use kitbag_wire::{Era, ProtocolVersion, Raw, RawObject, meta};
 use serde_json::value::RawValue;
 
@@ -14,19 +14,19 @@ use crate::turn::client::{ClientCapabilities, McpClient};
 pub(super) fn is_modern(params: &RawObject) -> bool {
     params
         .get("_meta")
-        .and_then(|meta| RawObject::peek(meta, meta::PROTOCOL_VERSION))
+        .and_then(|meta| RawObject::peek_member(meta, meta::PROTOCOL_VERSION))
         .is_some()
 }
 
 /// Reads who is asking, and takes out of `params` what concerned only this hop.
 pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpClient, Failure> {
     let mut meta = params
-        .object("_meta")
-        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+        .get_object("_meta")
+        .ok_or_else(|| missing_key(meta::PROTOCOL_VERSION))?;
     check_version(&meta)?;
     let capabilities = take_capabilities(&mut meta)?;
     let logs = take_log_wish(&mut meta)?;
-    let name = McpClient::name_in(meta.object(meta::CLIENT_INFO).as_ref());
+    let name = McpClient::read_name(meta.get_object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
     if meta.is_empty() {
@@ -35,7 +35,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpC
         params.put("_meta", &meta);
     }
     Ok(McpClient {
-        id: identity(info.as_deref()),
+        id: client_id(info.as_deref()),
         caller,
         era: Era::Modern,
         name,
@@ -47,7 +47,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpC
 fn check_version(meta: &RawObject) -> Result<(), Failure> {
     let version: String = meta
         .read(meta::PROTOCOL_VERSION)
-        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+        .ok_or_else(|| missing_key(meta::PROTOCOL_VERSION))?;
     match ProtocolVersion::parse(&version) {
         Some(known) if known.era() == Era::Modern => Ok(()),
         _ => Err(Failure::UnsupportedVersion { requested: version }),
@@ -56,25 +56,25 @@ fn check_version(meta: &RawObject) -> Result<(), Failure> {
 
 fn take_capabilities(meta: &mut RawObject) -> Result<Raw, Failure> {
     const KEY: &str = meta::CLIENT_CAPABILITIES;
-    let capabilities = meta.remove(KEY).ok_or_else(|| missing(KEY))?;
+    let capabilities = meta.remove(KEY).ok_or_else(|| missing_key(KEY))?;
     if !capabilities.get().starts_with('{') {
         return Err(Failure::bad_params(format!("`{KEY}` must be an object")));
     }
     Ok(capabilities)
 }
 
-fn take_log_wish(meta: &mut RawObject) -> Result<LogWish, Failure> {
+fn take_log_wish(meta: &mut RawObject) -> Result<RequestedLogs, Failure> {
     let Some(written) = meta.remove(meta::LOG_LEVEL) else {
-        return Ok(LogWish::None);
+        return Ok(RequestedLogs::None);
     };
     let level: Option<String> = serde_json::from_str(written.get()).ok();
     let level = level.and_then(|level| LogLevel::parse(&level));
     level
-        .map(LogWish::From)
+        .map(RequestedLogs::From)
         .ok_or_else(|| Failure::bad_params(format!("{written} is not a log level")))
 }
 
-fn missing(key: &str) -> Failure {
+fn missing_key(key: &str) -> Failure {
     Failure::bad_params(format!(
         "`_meta` lacks `{key}`, which every request must carry"
     ))
@@ -82,7 +82,7 @@ fn missing(key: &str) -> Failure {
 
 /// There is no session; the same program in the same hands counts as one client. It is remembered
 /// by a hash, because what a program says of itself may be long.
-fn identity(info: Option<&RawValue>) -> Arc<str> {
+fn client_id(info: Option<&RawValue>) -> Arc<str> {
     info.map_or("".into(), |info| {
         blake3::hash(info.get().as_bytes()).to_hex().as_str().into()
     })

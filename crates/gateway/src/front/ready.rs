@@ -9,17 +9,17 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response as HttpResponse};
 use http::StatusCode;
 
-use crate::learning::priors::overdue::{overdue, stale};
+use crate::learning::priors::overdue::{overdue_age, stale_message};
 use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 
-pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
+pub(super) async fn get_ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
     let store = gateway
         .services
         .readiness
         .can_write(&gateway.services.store)
         .await;
-    let wanting = wanting([
+    let wanting = describe_missing([
         (store, "the store cannot be written"),
         (
             gateway.services.index.has_begun(),
@@ -27,21 +27,21 @@ pub(super) async fn ready(State(gateway): State<Arc<Gateway>>) -> HttpResponse {
         ),
     ]);
     match wanting {
-        None => format!("ready\n{}", degraded(&gateway)).into_response(),
+        None => format!("ready\n{}", degraded_line(&gateway)).into_response(),
         Some(text) => (StatusCode::SERVICE_UNAVAILABLE, text).into_response(),
     }
 }
 
 /// Something that an operator should look at, and that keeps no client from its tools.
-fn degraded(gateway: &Gateway) -> String {
+fn degraded_line(gateway: &Gateway) -> String {
     let (last, created) = gateway.services.index.priors_age();
-    let overdue = overdue(gateway.priors.schedule.as_ref(), last, created, now());
+    let overdue = overdue_age(gateway.priors.schedule.as_ref(), last, created, now());
     overdue
-        .map(|age| format!("degraded: {}\n", stale(age)))
+        .map(|age| format!("degraded: {}\n", stale_message(age)))
         .unwrap_or_default()
 }
 
-fn wanting(checks: [(bool, &str); 2]) -> Option<String> {
+fn describe_missing(checks: [(bool, &str); 2]) -> Option<String> {
     let reasons: Vec<_> = checks
         .into_iter()
         .filter(|(is_well, _)| !is_well)
@@ -56,13 +56,13 @@ mod tests {
 
     #[test]
     fn everything_that_is_wanting_is_said() {
-        assert_eq!(wanting([(true, "a"), (true, "b")]), None);
+        assert_eq!(describe_missing([(true, "a"), (true, "b")]), None);
         assert_eq!(
-            wanting([(true, "a"), (false, "b")]).as_deref(),
+            describe_missing([(true, "a"), (false, "b")]).as_deref(),
             Some("not ready: b\n")
         );
         assert_eq!(
-            wanting([(false, "a"), (false, "b")]).as_deref(),
+            describe_missing([(false, "a"), (false, "b")]).as_deref(),
             Some("not ready: a; b\n")
         );
     }

@@ -17,47 +17,47 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
-use super::outgoing::until_out;
-use super::work::Work;
+use super::chunked_body::reserve_until_sent;
+use super::request_task::RequestTask;
 use crate::call::failure::Failure;
 use crate::call::reply;
-use crate::front::flights::HeldMessage;
+use crate::front::in_flight::OutgoingMessage;
 use crate::front::session::Session;
 use crate::front::session::mailbox::Mailbox;
 use crate::front::session::streams::EventId;
-use crate::telemetry::refusals::Refused;
+use crate::telemetry::rejections::Rejection;
 
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
 /// The interval at which a silent stream says that it is still open.
-const KEEP_ALIVE_EVERY: Duration = Duration::from_secs(15);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The time for which the rest of a long answer is kept for a client whose connection broke.
-const PICKED_UP_WITHIN: Duration = Duration::from_secs(60);
+const RESUME_WINDOW: Duration = Duration::from_secs(60);
 
 /// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
-pub(super) async fn to_modern(
-    work: Work,
-    mut messages: mpsc::Receiver<HeldMessage>,
+pub(super) async fn respond_modern(
+    work: RequestTask,
+    mut messages: mpsc::Receiver<OutgoingMessage>,
     gone: DropGuard,
 ) -> HttpResponse {
-    let Some(first) = work.until_first(&mut messages).await else {
+    let Some(first) = work.first_message(&mut messages).await else {
         return StatusCode::NO_CONTENT.into_response();
     };
     if let Message::Response(response) = &first.message {
         gone.disarm();
-        return whole(reply::http_status(Era::Modern, response), first);
+        return single_message(reply::http_status(Era::Modern, response), first);
     }
     // The bytes of a message count for the caller until the next message is asked for.
     let state = (Some(first), messages, gone, None);
-    events(futures::stream::unfold(
+    event_stream(futures::stream::unfold(
         state,
         |(first, mut messages, gone, _out)| async move {
-            let HeldMessage { message, held } = match first {
+            let OutgoingMessage { message, held } = match first {
                 Some(first) => first,
                 None => messages.recv().await?,
             };
             Some((
-                Bytes::from(sse::event(&message)),
+                Bytes::from(sse::encode_event(&message)),
                 (None, messages, gone, held),
             ))
         },
@@ -66,18 +66,18 @@ pub(super) async fn to_modern(
 
 /// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
 /// the rest if its connection breaks.
-pub(super) async fn to_legacy(
-    work: Work,
+pub(super) async fn respond_legacy(
+    work: RequestTask,
     session: Arc<Session>,
-    mut messages: mpsc::Receiver<HeldMessage>,
+    mut messages: mpsc::Receiver<OutgoingMessage>,
 ) -> HttpResponse {
-    let Some(first) = work.until_first(&mut messages).await else {
+    let Some(first) = work.first_message(&mut messages).await else {
         return StatusCode::NO_CONTENT.into_response();
     };
     if let Message::Response(response) = &first.message {
-        return whole(reply::http_status(Era::Legacy, response), first);
+        return single_message(reply::http_status(Era::Legacy, response), first);
     }
-    let (stream, mailbox) = session.streams.begin();
+    let (stream, mailbox) = session.streams.open_stream();
     mailbox.put(first);
     let (sink, kept_by) = (mailbox.clone(), session.clone());
     tokio::spawn(async move {
@@ -85,29 +85,29 @@ pub(super) async fn to_legacy(
             sink.put(message);
         }
         sink.close();
-        tokio::time::sleep(PICKED_UP_WITHIN).await;
-        kept_by.streams.let_go_if_long(stream);
+        tokio::time::sleep(RESUME_WINDOW).await;
+        kept_by.streams.drop_if_long(stream);
     });
-    rest_of(session, mailbox, stream, 0)
+    resume_stream(session, mailbox, stream, 0)
 }
 
 /// The stream of one answer, from one of its messages on.
-pub(super) fn rest_of(
+pub(super) fn resume_stream(
     session: Arc<Session>,
     mailbox: Arc<Mailbox>,
     stream: u64,
     from: u64,
 ) -> HttpResponse {
-    events(futures::stream::unfold(
+    event_stream(futures::stream::unfold(
         (session, mailbox, from),
         move |(session, mailbox, from)| async move {
             let Some((number, message)) = mailbox.next(from).await else {
-                session.streams.let_go_if_long(stream);
+                session.streams.drop_if_long(stream);
                 return None;
             };
             let id = EventId::Answer { stream, number };
             Some((
-                Bytes::from(sse::event_with_id(&message, &id.to_string())),
+                Bytes::from(sse::encode_event_with_id(&message, &id.to_string())),
                 (session, mailbox, number + 1),
             ))
         },
@@ -117,13 +117,13 @@ pub(super) fn rest_of(
 /// A stream on which a legacy session is told of changes. First come the messages that were sent
 /// `since` that number and that the client may not have received, then those that were not sent
 /// yet.
-pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpResponse {
+pub(super) fn announcement_stream(session: &Session, since: Option<u64>) -> HttpResponse {
     let subscriber = session.subscriber.clone();
-    let reader = subscriber.read();
-    events(futures::stream::unfold(
+    let reader = subscriber.new_reader();
+    event_stream(futures::stream::unfold(
         (subscriber, reader, since),
         |(subscriber, reader, since)| async move {
-            let again = since.and_then(|since| subscriber.mailbox.taken(since.saturating_add(1)));
+            let again = since.and_then(|since| subscriber.mailbox.taken_since(since.saturating_add(1)));
             let since = again.as_ref().map(|(number, _)| *number);
             let (number, message) = match again {
                 Some(again) => again,
@@ -131,7 +131,7 @@ pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpRespon
             };
             let id = EventId::Announcement(number);
             Some((
-                Bytes::from(sse::event_with_id(&message, &id.to_string())),
+                Bytes::from(sse::encode_event_with_id(&message, &id.to_string())),
                 (subscriber, reader, since),
             ))
         },
@@ -139,16 +139,16 @@ pub(super) fn announcements(session: &Session, since: Option<u64>) -> HttpRespon
 }
 
 /// An answer in one message.
-fn whole(status: StatusCode, answer: HeldMessage) -> HttpResponse {
-    let response = json(status, answer.message.to_bytes());
+fn single_message(status: StatusCode, answer: OutgoingMessage) -> HttpResponse {
+    let response = json_response(status, answer.message.to_bytes());
     match answer.held {
-        Some(held) => until_out(response, held),
+        Some(held) => reserve_until_sent(response, held),
         None => response,
     }
 }
 
 /// Answers with a text that is JSON already.
-pub(super) fn json(status: StatusCode, text: impl Into<Body>) -> HttpResponse {
+pub(super) fn json_response(status: StatusCode, text: impl Into<Body>) -> HttpResponse {
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status, kind, text.into()).into_response()
 }
@@ -156,26 +156,26 @@ pub(super) fn json(status: StatusCode, text: impl Into<Body>) -> HttpResponse {
 /// Answers with figures or records that no cache may keep.
 pub(super) fn uncached_json(status: StatusCode, body: &Value) -> HttpResponse {
     let fresh = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
-    (fresh, json(status, body.to_string())).into_response()
+    (fresh, json_response(status, body.to_string())).into_response()
 }
 
-pub(super) fn refuse_at_door(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
-    let response = Response::error(id, reply::to_error_object(failure, era));
-    json(
+pub(super) fn reject_request(id: Option<RequestId>, era: Era, failure: &Failure) -> HttpResponse {
+    let response = Response::from_error(id, reply::to_error_object(failure, era));
+    json_response(
         reply::rejection_status(failure),
         Message::from(response).to_bytes(),
     )
 }
 
-pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
+pub(super) fn reject_caller(refused: &Rejection) -> HttpResponse {
     let status = match refused {
-        Refused::TooManyRequests => {
-            return refuse_at_door(None, Era::Legacy, &Failure::TooManyRequests);
+        Rejection::TooManyRequests => {
+            return reject_request(None, Era::Legacy, &Failure::TooManyRequests);
         }
-        Refused::Foreign { .. } | Refused::CallsNothing => {
+        Rejection::Foreign { .. } | Rejection::OperatorKey => {
             return (StatusCode::FORBIDDEN, format!("{refused}\n")).into_response();
         }
-        Refused::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
+        Rejection::Store(_) => StatusCode::SERVICE_UNAVAILABLE,
         _ => StatusCode::UNAUTHORIZED,
     };
     let mut response = (status, format!("{refused}\n")).into_response();
@@ -185,7 +185,7 @@ pub(super) fn not_admitted(refused: &Refused) -> HttpResponse {
     response
 }
 
-pub(super) fn not_allowed() -> HttpResponse {
+pub(super) fn method_not_allowed() -> HttpResponse {
     (
         StatusCode::METHOD_NOT_ALLOWED,
         [(ALLOW, HeaderValue::from_static("POST"))],
@@ -198,9 +198,9 @@ pub(super) fn accepts_events(headers: &HeaderMap) -> bool {
     accept.is_none_or(|value| value.contains("text/event-stream") || value.contains("*/*"))
 }
 
-fn events(events: impl Stream<Item = Bytes> + Send + 'static) -> HttpResponse {
+fn event_stream(events: impl Stream<Item = Bytes> + Send + 'static) -> HttpResponse {
     let alive = futures::stream::unfold(Box::pin(events), |mut events| async move {
-        let next = match tokio::time::timeout(KEEP_ALIVE_EVERY, events.next()).await {
+        let next = match tokio::time::timeout(KEEP_ALIVE_INTERVAL, events.next()).await {
             Ok(Some(event)) => event,
             Ok(None) => return None,
             Err(_) => Bytes::from_static(sse::KEEP_ALIVE),

@@ -8,26 +8,26 @@ use std::time::Duration;
 use kitbag_domain::{Caller, Origin, ShortText};
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, Malformed, Message, Notification, RawObject, Request, RequestId, Response};
+use kitbag_wire::{Era, MalformedMessage, Message, Notification, RawObject, Request, RequestId, Response};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{hello, mcp, modern};
+use super::{dispatch, handshake, modern};
 use crate::call::failure::Failure;
 use crate::call::reply;
 use crate::catalog::Catalog;
-use crate::front::flights::HeldMessage;
+use crate::front::in_flight::OutgoingMessage;
 use crate::front::session::Session;
-use crate::front::session::registry::Opened;
+use crate::front::session::registry::OpenedSession;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 use crate::state::random_ids::{random_request_id, random_token};
 use crate::turn::client::McpClient;
 use crate::turn::trace::TraceContext;
-use crate::turn::view::McpEndpoint as Entrance;
+use crate::turn::view::McpEndpoint;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 use kitbag_domain::sync::lock;
 
@@ -35,30 +35,30 @@ use kitbag_domain::sync::lock;
 /// comes first, they are finished, and nothing more is read.
 pub async fn serve(
     host: Arc<GatewayHost>,
-    entrance: Entrance,
+    endpoint: McpEndpoint,
     input: &mut (impl AsyncBufRead + Unpin),
     output: impl AsyncWrite + Unpin + Send + 'static,
     ended: &CancellationToken,
 ) -> std::io::Result<()> {
     let (outbox, messages) = mpsc::channel(BACKLOG);
-    let writer = tokio::spawn(write(output, messages));
-    let door = Arc::new(StdioConnection::new(host, entrance, outbox));
+    let writer = tokio::spawn(write_lines(output, messages));
+    let connection = Arc::new(StdioConnection::new(host, endpoint, outbox));
     let mut requests = JoinSet::new();
-    door.read_all(input, &mut requests, ended).await?;
+    connection.read_all(input, &mut requests, ended).await?;
     if !ended.is_cancelled() {
-        door.cancel_all();
+        connection.cancel_all();
     }
     while requests.join_next().await.is_some() {}
-    door.close().await;
-    drop(door);
+    connection.close().await;
+    drop(connection);
     let _ = writer.await;
     Ok(())
 }
 
 struct StdioConnection {
     host: Arc<GatewayHost>,
-    entrance: Entrance,
-    outbox: mpsc::Sender<HeldMessage>,
+    endpoint: McpEndpoint,
+    outbox: mpsc::Sender<OutgoingMessage>,
     /// Tells this client from others that call themselves the same.
     id: String,
     /// The legacy session, once the client has sent `initialize`.
@@ -75,10 +75,10 @@ struct StdioRequest {
 }
 
 impl StdioConnection {
-    fn new(host: Arc<GatewayHost>, entrance: Entrance, outbox: mpsc::Sender<HeldMessage>) -> Self {
+    fn new(host: Arc<GatewayHost>, endpoint: McpEndpoint, outbox: mpsc::Sender<OutgoingMessage>) -> Self {
         Self {
             host,
-            entrance,
+            endpoint,
             outbox,
             id: random_token(),
             session: Mutex::default(),
@@ -97,7 +97,7 @@ impl StdioConnection {
         loop {
             let gateway = self.host.gateway();
             // A client that does not read what it asked for is not asked what else it wants.
-            gateway.services.flights.room(&Caller::local()).await;
+            gateway.services.in_flight.wait_for_room(&Caller::local()).await;
             let max = gateway.serve.max_body_bytes;
             let read = tokio::select! {
                 read = read_line(input, &mut line, max) => read?,
@@ -106,44 +106,44 @@ impl StdioConnection {
             match read {
                 Line::End => return Ok(()),
                 Line::Whole if line.iter().all(u8::is_ascii_whitespace) => {}
-                Line::Whole => self.message(&line, requests).await,
-                Line::Cut => self.refuse(&Failure::TooLarge { max }).await,
+                Line::Whole => self.handle_line(&line, requests).await,
+                Line::Truncated => self.reject(&Failure::TooLarge { max }).await,
             }
         }
     }
 
-    async fn message(self: &Arc<Self>, line: &[u8], requests: &mut JoinSet<()>) {
+    async fn handle_line(self: &Arc<Self>, line: &[u8], requests: &mut JoinSet<()>) {
         while requests.try_join_next().is_some() {}
         match Message::parse_shallow(line) {
-            Ok(Message::Request(request)) => self.clone().request(request, requests).await,
-            Ok(Message::Notification(notification)) => self.notification(&notification),
-            Ok(Message::Response(response)) => self.answered(response),
-            Err(malformed) => self.say(refusal(malformed).into()).await,
+            Ok(Message::Request(request)) => self.clone().handle_request(request, requests).await,
+            Ok(Message::Notification(notification)) => self.handle_notification(&notification),
+            Ok(Message::Response(response)) => self.handle_response(response),
+            Err(malformed) => self.send_to_client(malformed_response(malformed).into()).await,
         }
     }
 
-    async fn refuse(&self, failure: &Failure) {
-        let response = Response::error(None, reply::to_error_object(failure, Era::Legacy));
-        self.say(response.into()).await;
+    async fn reject(&self, failure: &Failure) {
+        let response = Response::from_error(None, reply::to_error_object(failure, Era::Legacy));
+        self.send_to_client(response.into()).await;
     }
 
-    async fn request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
+    async fn handle_request(self: Arc<Self>, request: Request, requests: &mut JoinSet<()>) {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
         if request.method == method::INITIALIZE
             && !request
-                .object()
+                .open_params()
                 .is_ok_and(|params| modern::is_modern(&params))
         {
-            let response = self.initialize(&gateway, &catalog, request).await;
-            return self.say(response.into()).await;
+            let response = self.open_session(&gateway, &catalog, request).await;
+            return self.send_to_client(response.into()).await;
         }
         let cancelled = CancellationToken::new();
         let id = request.id.clone();
         lock(&self.running).insert(id.clone(), cancelled.clone());
         requests.spawn(async move {
             let answer = self
-                .serve(gateway, catalog, request, cancelled.clone())
+                .answer_request(gateway, catalog, request, cancelled.clone())
                 .await;
             lock(&self.running).remove(&id);
             // The client that cancelled does not want to hear any more of it.
@@ -153,19 +153,19 @@ impl StdioConnection {
         });
     }
 
-    async fn serve(
+    async fn answer_request(
         &self,
         gateway: Arc<Gateway>,
         catalog: Arc<Catalog>,
         request: Request,
         cancelled: CancellationToken,
-    ) -> HeldMessage {
+    ) -> OutgoingMessage {
         let method = request.method.clone();
         let StdioRequest {
             params,
             client,
             session,
-        } = match self.read(&request) {
+        } = match self.read_request(&request) {
             Ok(read) => read,
             Err((era, failure)) => {
                 let refusal = reply::failure_response(Some(request.id), &method, era, &failure);
@@ -178,17 +178,17 @@ impl StdioConnection {
                 request: Some(ShortText::cut(&random_request_id())),
                 ..Origin::default()
             },
-            ..self.turn(gateway, catalog, client, session.as_ref())
+            ..self.new_turn(gateway, catalog, client, session.as_ref())
         }
-        .traced(TraceContext::default(), &params);
-        let response = mcp::serve(&turn, session.as_deref(), request, params).await;
+        .with_trace(TraceContext::default(), &params);
+        let response = dispatch::serve_request(&turn, session.as_deref(), request, params).await;
         reply::send_response(&turn, &method, response).await
     }
 
     /// Finds out which client sends a request. A refusal comes with the era in whose form the
     /// client reads it.
-    fn read(&self, request: &Request) -> Result<StdioRequest, (Era, Failure)> {
-        let mut params = request.object().map_err(|error| {
+    fn read_request(&self, request: &Request) -> Result<StdioRequest, (Era, Failure)> {
+        let mut params = request.open_params().map_err(|error| {
             let failure = Failure::bad_params(format!("`params` cannot be read: {error}"));
             (Era::Legacy, failure)
         })?;
@@ -217,7 +217,7 @@ impl StdioConnection {
         })
     }
 
-    fn turn(
+    fn new_turn(
         &self,
         gateway: Arc<Gateway>,
         catalog: Arc<Catalog>,
@@ -227,22 +227,22 @@ impl StdioConnection {
         let (surfaces, name) = (&gateway.surfaces, client.name.as_deref());
         let view = match session {
             Some(session) => session.view.clone(),
-            None => self.entrance.view(surfaces, &client.caller, name),
+            None => self.endpoint.resolve_view(surfaces, &client.caller, name),
         };
-        let (flights, caller) = (gateway.services.flights.clone(), client.caller.clone());
-        let back = BackChannel::new(self.outbox.clone(), flights, caller, session.cloned());
+        let (in_flight, caller) = (gateway.services.in_flight.clone(), client.caller.clone());
+        let back = BackChannel::new(self.outbox.clone(), in_flight, caller, session.cloned());
         Turn::new(gateway, catalog, client, view, back)
     }
 
-    async fn initialize(&self, gateway: &Gateway, catalog: &Catalog, request: Request) -> Response {
-        let params = request.object().unwrap_or_default();
+    async fn open_session(&self, gateway: &Gateway, catalog: &Catalog, request: Request) -> Response {
+        let params = request.open_params().unwrap_or_default();
         let opened = gateway.services.sessions.open(
             &gateway.surfaces,
             Caller::local(),
-            self.entrance.clone(),
+            self.endpoint.clone(),
             &params,
         );
-        let Opened { session, gave_way } = match opened {
+        let OpenedSession { session, evicted } = match opened {
             Ok(opened) => opened,
             Err(failure) => {
                 return reply::failure_response(
@@ -253,16 +253,16 @@ impl StdioConnection {
                 );
             }
         };
-        if let Some(gone) = gave_way {
+        if let Some(gone) = evicted {
             gone.stop_watching().await;
         }
-        match hello::initialize(gateway, catalog, &session).await {
+        match handshake::answer_initialize(gateway, catalog, &session).await {
             Ok(result) => {
                 if let Some(former) = lock(&self.session).replace(session.clone()) {
                     gateway.services.sessions.close(&former);
                 }
-                tokio::spawn(announce(session, self.outbox.clone()));
-                Response::result(request.id, result)
+                tokio::spawn(forward_announcements(session, self.outbox.clone()));
+                Response::from_result(request.id, result)
             }
             Err(failure) => {
                 reply::failure_response(Some(request.id), method::INITIALIZE, Era::Legacy, &failure)
@@ -270,7 +270,7 @@ impl StdioConnection {
         }
     }
 
-    fn notification(&self, notification: &Notification) {
+    fn handle_notification(&self, notification: &Notification) {
         if notification.method == method::ROOTS_CHANGED
             && let Some(session) = lock(&self.session).as_ref()
         {
@@ -284,7 +284,7 @@ impl StdioConnection {
             return;
         }
         let id = notification
-            .object()
+            .open_params()
             .ok()
             .and_then(|params: RawObject| params.read("requestId"));
         if let Some(token) = id.and_then(|id: RequestId| lock(&self.running).remove(&id)) {
@@ -298,19 +298,18 @@ impl StdioConnection {
         }
     }
 
-    fn answered(&self, response: Response) {
+    fn handle_response(&self, response: Response) {
         if let Some(session) = lock(&self.session).as_ref() {
-            session.answered(response);
+            session.deliver_answer(response);
         }
     }
 
-    async fn say(&self, message: Message) {
+    async fn send_to_client(&self, message: Message) {
         let message = self
             .host
             .gateway()
             .services
-            .flights
-            .send_anyway(&Caller::local(), message);
+            .in_flight.reserve_unconditionally(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
     }
 
@@ -325,8 +324,8 @@ impl StdioConnection {
 }
 
 /// Passes announcements on as long as the session lasts.
-async fn announce(session: Arc<Session>, outbox: mpsc::Sender<HeldMessage>) {
-    let reader = session.subscriber.read();
+async fn forward_announcements(session: Arc<Session>, outbox: mpsc::Sender<OutgoingMessage>) {
+    let reader = session.subscriber.new_reader();
     while let Some((_, message)) = reader.next().await {
         if outbox.send(message.into()).await.is_err() {
             return;
@@ -337,10 +336,10 @@ async fn announce(session: Arc<Session>, outbox: mpsc::Sender<HeldMessage>) {
 /// Writes each message as a line. What comes together goes out together, but an answer never goes
 /// out with what was said before it: some clients forget the call as soon as they see the answer,
 /// and with it the progress they have read and not yet handled.
-async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<HeldMessage>) {
+async fn write_lines(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<OutgoingMessage>) {
     let mut output = BufWriter::new(output);
     let mut said: Option<Instant> = None;
-    while let Some(HeldMessage {
+    while let Some(OutgoingMessage {
         message,
         held: _held,
     }) = messages.recv().await
@@ -350,7 +349,7 @@ async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Hel
             if output.flush().await.is_err() {
                 return;
             }
-            tokio::time::sleep_until(said + BEFORE_AN_ANSWER).await;
+            tokio::time::sleep_until(said + PAUSE_BEFORE_ANSWER).await;
         }
         let mut line = message.to_line();
         line.push(b'\n');
@@ -365,9 +364,9 @@ async fn write(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<Hel
 }
 
 /// Enough for a client to read what was said before the answer by itself.
-const BEFORE_AN_ANSWER: Duration = Duration::from_millis(2);
+const PAUSE_BEFORE_ANSWER: Duration = Duration::from_millis(2);
 
-fn refusal(malformed: Malformed) -> Response {
+fn malformed_response(malformed: MalformedMessage) -> Response {
     reply::failure_response(malformed.id().cloned(), "", Era::Legacy, &malformed.into())
 }
 
@@ -414,15 +413,15 @@ mod tests {
         let messages_sent: [Message; 4] = [
             progress(1).into(),
             progress(2).into(),
-            Response::result(RequestId::Number(1), raw(&json!({}))).into(),
-            Response::result(RequestId::Number(2), raw(&json!({}))).into(),
+            Response::from_result(RequestId::Number(1), raw(&json!({}))).into(),
+            Response::from_result(RequestId::Number(2), raw(&json!({}))).into(),
         ];
         for message in messages_sent {
-            outbox.try_send(HeldMessage::from(message)).unwrap();
+            outbox.try_send(OutgoingMessage::from(message)).unwrap();
         }
         drop(outbox);
         let written = Written::default();
-        write(written.clone(), messages).await;
+        write_lines(written.clone(), messages).await;
         let pieces: Vec<_> = lock(&written.0)
             .iter()
             .map(|piece| piece.matches(method::PROGRESS).count())

@@ -12,16 +12,16 @@ use crate::call::policy_check;
 use crate::call::required_string;
 use crate::call::resolve;
 use crate::front::session::Session;
-use crate::front::session::announcements::{Subscriber, SubscriptionFilter};
-use crate::front::session::watching::{WatchedResource, Watching};
+use crate::front::session::subscriber::{Subscriber, SubscriptionFilter};
+use crate::front::session::watched_resources::{WatchedResource, WatchedResources};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
 /// The most resources that one client may watch. The gateway and the server keep each of them for
 /// as long as the client listens.
-const MOST_WATCHED: usize = 1_000;
+const MAX_WATCHED: usize = 1_000;
 /// The most bytes of a URI to be watched; programs accept no longer addresses.
-const LONGEST_WATCHED: usize = 2_048;
+const MAX_URI_BYTES: usize = 2_048;
 
 pub(super) async fn subscribe(
     turn: &Turn,
@@ -29,28 +29,28 @@ pub(super) async fn subscribe(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required_string(params, "uri")?;
-    check_room(&uri, session.subscriber.filter().uris.len())?;
-    let resource = resource(turn, &uri)?;
+    check_watch_limits(&uri, session.subscriber.filter().uris.len())?;
+    let resource = resolve_watched(turn, &uri)?;
     if session.subscriber.filter().uris.insert(uri.clone()) {
-        if let Err(error) = resource.begin().await {
+        if let Err(error) = resource.start_watching().await {
             session.subscriber.filter().uris.remove(&uri);
             return Err(error.into());
         }
-        session.watching.add(resource);
+        session.watched.add(resource);
     }
     Ok(raw(&RawObject::new()))
 }
 
 /// Refuses a resource whose URI is too long, or that is one more than a client may watch.
-fn check_room(uri: &str, watched: usize) -> Result<(), Failure> {
-    if uri.len() > LONGEST_WATCHED {
+fn check_watch_limits(uri: &str, watched: usize) -> Result<(), Failure> {
+    if uri.len() > MAX_URI_BYTES {
         return Err(Failure::bad_params(format!(
-            "a URI to be watched has at most {LONGEST_WATCHED} bytes"
+            "a URI to be watched has at most {MAX_URI_BYTES} bytes"
         )));
     }
-    if watched >= MOST_WATCHED {
+    if watched >= MAX_WATCHED {
         return Err(Failure::bad_params(format!(
-            "a client watches at most {MOST_WATCHED} resources at once"
+            "a client watches at most {MAX_WATCHED} resources at once"
         )));
     }
     Ok(())
@@ -62,7 +62,7 @@ pub(super) async fn unsubscribe(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let uri: String = required_string(params, "uri")?;
-    let resource = resource(turn, &uri)?;
+    let resource = resolve_watched(turn, &uri)?;
     if session.subscriber.filter().uris.remove(&uri) {
         session
             .watching
@@ -80,21 +80,21 @@ pub(super) async fn listen(
     params: &RawObject,
     id: &RequestId,
 ) -> Result<Raw, Failure> {
-    let filter = wanted(params)?;
-    let watching = watch(turn, &filter).await;
+    let filter = read_filter(params)?;
+    let watching = watch_resources(turn, &filter).await;
     let filter = SubscriptionFilter {
         uris: watching.uris(),
         ..filter
     };
     let subscriber = Subscriber::new(turn.client.caller.clone(), turn.view.clone(), filter);
     let subscriber = Arc::new(subscriber);
-    turn.gateway.services.sessions.subscribe(&subscriber);
+    turn.gateway.services.sessions.add_subscriber(&subscriber);
     turn.back.notify(
         method::SUBSCRIPTION_ACKNOWLEDGED,
         Some(acknowledgement(&subscriber, id)),
     );
     tokio::select! {
-        () = tell(turn, &subscriber, id) => {}
+        () = forward_changes(turn, &subscriber, id) => {}
         () = turn.cancelled.cancelled() => {}
     }
     watching.end().await;
@@ -106,13 +106,13 @@ pub(super) async fn listen(
 }
 
 /// The changes of which the client wants to be told.
-fn wanted(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
+fn read_filter(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
     let wanted = params
-        .object("notifications")
+        .get_object("notifications")
         .ok_or_else(|| Failure::bad_params("`notifications` must be an object"))?;
     let uris: Vec<String> = wanted.read("resourceSubscriptions").unwrap_or_default();
     for (at, uri) in uris.iter().enumerate() {
-        check_room(uri, at)?;
+        check_watch_limits(uri, at)?;
     }
     Ok(SubscriptionFilter {
         tools: wanted.read("toolsListChanged").unwrap_or(false),
@@ -123,8 +123,8 @@ fn wanted(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
 }
 
 /// Tells the client of changes until the gateway closes.
-async fn tell(turn: &Turn, subscriber: &Arc<Subscriber>, id: &RequestId) {
-    let reader = subscriber.read();
+async fn forward_changes(turn: &Turn, subscriber: &Arc<Subscriber>, id: &RequestId) {
+    let reader = subscriber.new_reader();
     while let Some((_, message)) = reader.next().await {
         if let Message::Notification(notification) = message {
             let params = with_subscription(&notification, id);
@@ -134,11 +134,11 @@ async fn tell(turn: &Turn, subscriber: &Arc<Subscriber>, id: &RequestId) {
 }
 
 /// Begins to watch those of the resources that the caller may watch and whose server agrees.
-async fn watch(turn: &Turn, filter: &SubscriptionFilter) -> Watching {
-    let watching = Watching::default();
+async fn watch_resources(turn: &Turn, filter: &SubscriptionFilter) -> WatchedResources {
+    let watching = WatchedResources::default();
     for uri in &filter.uris {
-        if let Ok(resource) = resource(turn, uri)
-            && resource.begin().await.is_ok()
+        if let Ok(resource) = resolve_watched(turn, uri)
+            && resource.start_watching().await.is_ok()
         {
             watching.add(resource);
         }
@@ -146,10 +146,10 @@ async fn watch(turn: &Turn, filter: &SubscriptionFilter) -> Watching {
     watching
 }
 
-fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
+fn resolve_watched(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
     policy_check::check_known_tenant(turn)?;
     let capability = match &turn.view {
-        View::One(server) => Capability {
+        View::Server(server) => Capability {
             server: server.clone(),
             kind: Kind::Resource,
             name: uri.to_owned(),
@@ -157,8 +157,8 @@ fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
         View::Merged(_) => resolve::resolve_resource(turn, uri)?,
     };
     let server = turn.gateway.upstreams.get(&capability.server);
-    let server = server.cloned().ok_or_else(|| unknown(uri))?;
-    policy_check::authorize(turn, &capability, || unknown(uri))?;
+    let server = server.cloned().ok_or_else(|| unknown_resource(uri))?;
+    policy_check::authorize(turn, &capability, || unknown_resource(uri))?;
     Ok(WatchedResource {
         uri: uri.to_owned(),
         server,
@@ -166,7 +166,7 @@ fn resource(turn: &Turn, uri: &str) -> Result<WatchedResource, Failure> {
     })
 }
 
-fn unknown(uri: &str) -> Failure {
+fn unknown_resource(uri: &str) -> Failure {
     Failure::UnknownResource {
         uri: uri.to_owned(),
     }
@@ -195,9 +195,9 @@ fn acknowledgement(subscriber: &Subscriber, id: &RequestId) -> Raw {
 }
 
 fn with_subscription(notification: &Notification, id: &RequestId) -> Raw {
-    let mut params = notification.object().unwrap_or_default();
+    let mut params = notification.open_params().unwrap_or_default();
     let meta = params
-        .object("_meta")
+        .get_object("_meta")
         .unwrap_or_default()
         .with(meta::SUBSCRIPTION_ID, id);
     params.put("_meta", &meta);

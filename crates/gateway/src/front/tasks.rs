@@ -13,15 +13,15 @@ use crate::turn::view::View;
 const MAX_PAGES: usize = 100;
 
 /// A server knows one client, the gateway; which tasks are whose, only we know.
-pub(super) async fn list(turn: &Turn) -> Result<Raw, Failure> {
+pub(super) async fn list_tasks(turn: &Turn) -> Result<Raw, Failure> {
     let mut tasks = Vec::new();
-    for server in servers(turn) {
+    for server in task_servers(turn) {
         let there = Turn {
-            view: View::One(server.clone()),
+            view: View::Server(server.clone()),
             ..turn.clone()
         };
-        match of_server(&there).await {
-            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| shown(turn, &server, task))),
+        match list_server_tasks(&there).await {
+            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| visible_task(turn, &server, task))),
             // One server that fails must not hide the tasks of the others.
             Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
         }
@@ -29,7 +29,7 @@ pub(super) async fn list(turn: &Turn) -> Result<Raw, Failure> {
     Ok(RawObject::new().with("tasks", &tasks).to_raw())
 }
 
-async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
+async fn list_server_tasks(turn: &Turn) -> Result<Vec<Raw>, Failure> {
     let mut tasks = Vec::new();
     let mut params = RawObject::new();
     for _ in 0..MAX_PAGES {
@@ -50,7 +50,7 @@ async fn of_server(turn: &Turn) -> Result<Vec<Raw>, Failure> {
 }
 
 /// The task as this client may see it, if it is one of its tenant's.
-fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
+fn visible_task(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     let id: String = RawObject::open(task).ok()?.read("taskId")?;
     let tenant = &turn.client.caller.tenant;
     let capability = turn
@@ -59,7 +59,7 @@ fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
         .tasks
         .find_by_server_id(tenant, server, &id)?;
     match turn.view {
-        View::One(_) => Some(task.clone()),
+        View::Server(_) => Some(task.clone()),
         View::Merged(_) => turn
             .gateway
             .services
@@ -69,7 +69,7 @@ fn shown(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
 }
 
 /// The servers in view that say they can list tasks.
-fn servers(turn: &Turn) -> Vec<ServerName> {
+fn task_servers(turn: &Turn) -> Vec<ServerName> {
     let listings = turn.catalog.listings();
     listings
         .filter(|(server, listing)| is_in_view(turn, server) && lists_tasks(&listing.capabilities))
@@ -79,13 +79,13 @@ fn servers(turn: &Turn) -> Vec<ServerName> {
 
 fn is_in_view(turn: &Turn, server: &ServerName) -> bool {
     match &turn.view {
-        View::Merged(_) => turn.sees_server(server),
-        View::One(one) => one == server,
+        View::Merged(_) => turn.can_see_server(server),
+        View::Server(one) => one == server,
     }
 }
 
 fn lists_tasks(capabilities: &Raw) -> bool {
     let capabilities = RawObject::open(capabilities).unwrap_or_default();
-    let tasks = capabilities.object("tasks");
+    let tasks = capabilities.get_object("tasks");
     tasks.is_some_and(|tasks| tasks.contains("list"))
 }

@@ -10,25 +10,25 @@ use kitbag_domain::Outcome;
 use serde_json::{Map, Value, json};
 
 use super::auth;
-use super::response::{not_admitted, uncached_json};
+use super::response::{reject_caller, uncached_json};
 use crate::state::gateway::Gateway;
 use kitbag_telemetry::figures::{ListFigures, UsageFigures};
 
-pub(super) async fn tokens(
+pub(super) async fn get_tokens(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
-        Err(refused) => return not_admitted(&refused),
+        Err(refused) => return reject_caller(&refused),
     };
     let figures = gateway.visible_figures(&gateway.catalog(), &caller);
-    uncached_json(StatusCode::OK, &for_people(&figures))
+    uncached_json(StatusCode::OK, &usage_json(&figures))
 }
 
 /// Returns the figures by surface, by tool and by client, those that cost most first.
-pub(crate) fn for_people(tables: &UsageFigures) -> Value {
+pub(crate) fn usage_json(tables: &UsageFigures) -> Value {
     let mut total = ListFigures::default();
     tables
         .surfaces
@@ -38,7 +38,7 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
     let surfaces = tables.surfaces.iter().map(|((tenant, surface), listed)| {
         (
             listed.shown,
-            merged(json!({ "tenant": tenant, "surface": surface }), *listed),
+            with_list_figures(json!({ "tenant": tenant, "surface": surface }), *listed),
         )
     });
     let tools = tables.tools.iter().filter(|(_, tool)| tool.answers > 0).map(|((tenant, name), tool)| {
@@ -51,27 +51,27 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
         let row = json!({
             "tenant": client.tenant,
             "client": client.name,
-            "session": id.alias(),
+            "session": id.session_alias(),
             "answers": client.answers,
             "returned": client.returned,
         });
         (
             client.listed.shown + client.returned,
-            merged(row, client.listed),
+            with_list_figures(row, client.listed),
         )
     });
     let operations = tables.operations.iter().map(|((tenant, path), it)| {
-        let outcomes: Map<String, Value> = it.ended.outcomes().map(counted).collect();
+        let outcomes: Map<String, Value> = it.calls.outcomes().map(outcome_entry).collect();
         let row = json!({
-            "tenant": tenant, "path": path.as_str(), "count": it.ended.count(), "outcomes": outcomes,
-            "seconds": it.ended.seconds, "asked": it.asked, "answered": it.answered,
+            "tenant": tenant, "path": path.as_str(), "count": it.calls.count(), "outcomes": outcomes,
+            "seconds": it.calls.seconds, "asked": it.request_tokens, "answered": it.answer_tokens,
             "efficiency": it.efficiency(),
         });
-        (it.asked + it.answered, row)
+        (it.request_tokens + it.answer_tokens, row)
     });
     let templates = tables.templates.iter().map(|((tenant, template), it)| {
-        let outcomes: Map<String, Value> = it.ended.outcomes().map(counted).collect();
-        let runs = it.ended.count();
+        let outcomes: Map<String, Value> = it.calls.outcomes().map(outcome_entry).collect();
+        let runs = it.calls.count();
         let succeeded = outcomes
             .get("ok")
             .and_then(Value::as_u64)
@@ -79,7 +79,7 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
         let row = json!({
             "tenant": tenant, "template": **template, "runs": runs, "outcomes": outcomes,
             "succeeded": succeeded as f64 / runs.max(1) as f64,
-            "seconds": it.ended.seconds, "answered": it.answered,
+            "seconds": it.calls.seconds, "answered": it.answer_tokens,
         });
         (runs, row)
     });
@@ -88,21 +88,21 @@ pub(crate) fn for_people(tables: &UsageFigures) -> Value {
     });
     json!({
         "estimated": true,
-        "total": merged(json!({ "returned": returned }), total),
-        "surfaces": dearest_first(surfaces),
-        "tools": dearest_first(tools),
-        "clients": dearest_first(clients),
-        "operations": dearest_first(operations),
-        "templates": dearest_first(templates),
+        "total": with_list_figures(json!({ "returned": returned }), total),
+        "surfaces": most_expensive_first(surfaces),
+        "tools": most_expensive_first(tools),
+        "clients": most_expensive_first(clients),
+        "operations": most_expensive_first(operations),
+        "templates": most_expensive_first(templates),
         "events": events.collect::<Vec<_>>(),
     })
 }
 
-fn counted((outcome, count): (Outcome, u64)) -> (String, Value) {
+fn outcome_entry((outcome, count): (Outcome, u64)) -> (String, Value) {
     (outcome.as_str().to_owned(), json!(count))
 }
 
-fn merged(mut row: Value, listed: ListFigures) -> Value {
+fn with_list_figures(mut row: Value, listed: ListFigures) -> Value {
     for (key, figure) in [
         ("lists", listed.lists),
         ("catalog", listed.catalog),
@@ -114,7 +114,7 @@ fn merged(mut row: Value, listed: ListFigures) -> Value {
     row
 }
 
-fn dearest_first(rows: impl Iterator<Item = (u64, Value)>) -> Vec<Value> {
+fn most_expensive_first(rows: impl Iterator<Item = (u64, Value)>) -> Vec<Value> {
     let mut rows: Vec<_> = rows.collect();
     rows.sort_by_key(|(tokens, _)| std::cmp::Reverse(*tokens));
     rows.into_iter().map(|(_, row)| row).collect()

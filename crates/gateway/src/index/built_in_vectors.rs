@@ -24,7 +24,7 @@ const PATH: &str = concat!(
 );
 
 /// Everything built in that is ever embedded.
-fn texts() -> BTreeSet<String> {
+fn built_in_texts() -> BTreeSet<String> {
     let library = Library::built_in();
     let listing = Listing {
         listed_at: Timestamp(0),
@@ -49,17 +49,17 @@ fn texts() -> BTreeSet<String> {
         listings: BTreeMap::from([(server, Arc::new(listing))]),
         tool_files: &FileTools::default(),
         lock: &Lock::default(),
-        declared: &BTreeMap::new(),
+        overrides: &BTreeMap::new(),
         before: &Catalog::default(),
     });
-    let sources = catalog.tools.iter().map(|it| source::ToolSource::of(it));
+    let sources = catalog.tools.iter().map(|it| source::ToolSource::from_entry(it));
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()
 }
 
 #[test]
 fn the_vectors_in_the_binary_are_those_of_the_words_and_the_model_in_the_binary() {
-    let (encoder, texts) = (built_in(), texts());
+    let (encoder, texts) = (built_in(), built_in_texts());
     if std::env::var_os(WRITE).is_some() {
         let table = precomputed::table(&encoder, texts.iter().map(String::as_str));
         std::fs::write(PATH, table).unwrap();

@@ -10,12 +10,12 @@ use kitbag_platform::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbe
 pub fn embed_function(embedder: Arc<TextEmbedder>) -> EmbedFunction {
     Arc::new(move |texts| {
         let embedder = embedder.clone();
-        let embedded = async move { embedded(&embedder, texts).await.map_err(failed) };
+        let embedded = async move { embed_texts(&embedder, texts).await.map_err(to_embedding_failed) };
         embedded.boxed()
     })
 }
 
-async fn embedded(
+async fn embed_texts(
     embedder: &TextEmbedder,
     texts: TextsToEmbed,
 ) -> Result<EmbeddedTexts, EmbedderError> {
@@ -28,7 +28,7 @@ async fn embedded(
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "for `map_err`")]
-fn failed(error: EmbedderError) -> EmbeddingFailed {
+fn to_embedding_failed(error: EmbedderError) -> EmbeddingFailed {
     EmbeddingFailed {
         reason: error.to_string(),
     }

@@ -7,7 +7,7 @@ use kitbag_domain::Lookup;
 use kitbag_embedding::{EmbedderError, TextEmbedder};
 use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 
-use super::intent::EmbeddedIntent;
+use super::embedded_query::EmbeddedQuery;
 use super::source::IndexSource;
 
 /// Texts that are embedded between two reports of progress.
@@ -20,7 +20,7 @@ pub struct DetachedIndex {
 
 impl DetachedIndex {
     /// Embeds the tools with the model in the binary, so that every machine finds the same.
-    pub async fn of(
+    pub async fn build(
         sources: Vec<IndexSource>,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<Self, EmbedderError> {
@@ -45,7 +45,7 @@ impl DetachedIndex {
         intent: &str,
         options: &Options,
     ) -> Result<Vec<Candidate>, EmbedderError> {
-        let intent = EmbeddedIntent::once(intent, &self.embedder).await?;
+        let intent = EmbeddedQuery::embed_uncached(intent, &self.embedder).await?;
         let found = retrieve(&self.index, intent.as_intent(), options, |_| true);
         Ok(found.candidates)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag_embedding::EmbedderError;
-use kitbag_upstream::in_words;
+use kitbag_upstream::format_duration;
 
 use super::missing_texts::MissingTexts;
 use super::source::IndexSource;
@@ -12,7 +12,7 @@ use super::vectors::ComputedVectors;
 use super::{CapabilityIndex, Snapshot};
 
 /// Texts that are embedded before what is there so far is published, unless a search asks for them.
-const PORTION: usize = 256;
+const PUBLISH_BATCH: usize = 256;
 
 impl CapabilityIndex {
     /// Computes the vectors that are not there yet, turn by turn; where the tools are those that are
@@ -24,8 +24,8 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         mut progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let _run = served.as_ref().map(|_| self.asked.begin_run());
-        let mut missing = MissingTexts::new(self.vectors.missing(sources));
+        let _run = served.as_ref().map(|_| self.requested_texts.begin_run());
+        let mut missing = MissingTexts::new(self.vectors.missing_texts(sources));
         let (total, started) = (missing.len(), Instant::now());
         let mut computed = ComputedVectors::new();
         let ended = loop {
@@ -33,12 +33,12 @@ impl CapabilityIndex {
                 break Ok(());
             }
             progress(total - missing.len(), total);
-            let due = self.take_due(&mut computed);
-            let turn = missing.take(&self.asked);
+            let due = self.take_batch(&mut computed);
+            let turn = missing.next_batch(&self.requested_texts);
             // The last portion is kept and published while this turn is computed.
             let (next, taken_in) = tokio::join!(
-                self.vectors.compute(&turn),
-                self.take_in(due, sources, &mut served)
+                self.vectors.embed_texts(&turn),
+                self.store_and_publish(due, sources, &mut served)
             );
             taken_in?;
             match next {
@@ -46,13 +46,13 @@ impl CapabilityIndex {
                 Err(error) => break Err(error),
             }
         };
-        self.take_in(computed, sources, &mut served).await?;
+        self.store_and_publish(computed, sources, &mut served).await?;
         ended?;
         if total > 0 && missing.is_empty() {
             progress(total, total);
             tracing::info!(
                 texts = total,
-                took = in_words(started.elapsed()),
+                took = format_duration(started.elapsed()),
                 "vectors computed"
             );
         }
@@ -60,16 +60,16 @@ impl CapabilityIndex {
     }
 
     /// Takes out the vectors if they are a portion, or if a search asks for one of them.
-    fn take_due(&self, computed: &mut ComputedVectors) -> ComputedVectors {
+    fn take_batch(&self, computed: &mut ComputedVectors) -> ComputedVectors {
         let texts = computed.iter().map(|(text, _)| text);
-        if computed.len() >= PORTION || self.asked.is_asked_for(texts) {
+        if computed.len() >= PUBLISH_BATCH || self.requested_texts.contains_any(texts) {
             return std::mem::take(computed);
         }
         ComputedVectors::new()
     }
 
     /// Keeps the vectors of a portion, and publishes them where their tools are served.
-    async fn take_in(
+    async fn store_and_publish(
         &self,
         computed: ComputedVectors,
         sources: &[Arc<IndexSource>],
@@ -79,10 +79,10 @@ impl CapabilityIndex {
             return Ok(());
         }
         let texts = computed.iter().map(|(text, _)| *text).collect();
-        self.vectors.keep(computed).await?;
+        self.vectors.store(computed).await?;
         if let Some(served) = served {
             self.publish_vectors(sources, served).await;
-            self.asked.are_published(&texts);
+            self.requested_texts.remove_published(&texts);
         }
         Ok(())
     }
@@ -90,7 +90,7 @@ impl CapabilityIndex {
     /// Publishes the vectors that have come since, with the words as they are.
     async fn publish_vectors(&self, sources: &[Arc<IndexSource>], served: &mut Arc<Snapshot>) {
         let index = served.index.clone();
-        let vectors = self.vectors.of(sources);
+        let vectors = self.vectors.known_vectors(sources);
         let building = tokio::task::spawn_blocking(move || index.with_vectors(vectors));
         let Ok(index) = building.await else { return };
         *served = Arc::new(Snapshot {

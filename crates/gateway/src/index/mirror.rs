@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 
 use super::source::IndexSource;
-use crate::catalog::places_before::places_before;
+use crate::catalog::list_diff::previous_positions;
 use crate::state::clock::now;
 
 /// The namespace of the mirror; of a second configuration over the same store, how it begins.
@@ -38,7 +38,7 @@ struct WrittenSources {
 const FEW: usize = 32;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct MirrorEntry<'a> {
     #[serde(flatten)]
     entry: &'a IndexedTool,
     definition: &'a str,
@@ -47,14 +47,14 @@ struct Written<'a> {
 }
 
 #[derive(Deserialize)]
-struct Dated {
+struct StoredEntry {
     provider: String,
     last_updated_at: i64,
     definition: String,
 }
 
 #[derive(Deserialize)]
-struct Embedded {
+struct StoredText {
     text: String,
 }
 
@@ -68,34 +68,34 @@ impl Mirror {
     }
 
     /// Returns the entry of the tool of that name.
-    pub(super) async fn entry(&self, name: &str) -> Result<Option<String>, Error> {
-        self.store.mirror(&self.namespace().await?, name).await
+    pub(super) async fn read_entry(&self, name: &str) -> Result<Option<String>, Error> {
+        self.store.mirror_entry(&self.namespace().await?, name).await
     }
 
     /// Gives each new tool whose definition is the one in the mirror the time of its last change: of the
     /// definition, or of its priors.
-    pub(super) async fn date(
+    pub(super) async fn restore_change_times(
         &self,
         sources: &mut [Arc<IndexSource>],
         new: &[usize],
     ) -> Result<(), Error> {
         let namespace = self.namespace().await?;
         let mirrored = match new.len() > FEW {
-            true => self.store.mirrored(&namespace).await?,
+            true => self.store.mirror_entries(&namespace).await?,
             false => HashMap::new(),
         };
         for at in new {
             let source = &mut sources[*at];
             let name = &source.document.entry.tool_name;
             let known = match new.len() > FEW {
-                true => mirrored.get(name).and_then(|text| read(text)),
+                true => mirrored.get(name).and_then(|text| parse_entry(text)),
                 false => {
-                    let text = self.store.mirror(&namespace, name).await?;
-                    text.and_then(|text| read(&text))
+                    let text = self.store.mirror_entry(&namespace, name).await?;
+                    text.and_then(|text| parse_entry(&text))
                 }
             };
             if let Some(known) = known.filter(|known| known.definition == source.definition) {
-                Arc::make_mut(source).has_changed_at(known.last_updated_at);
+                Arc::make_mut(source).set_changed_at(known.last_updated_at);
             }
         }
         Ok(())
@@ -111,7 +111,7 @@ impl Mirror {
         let namespace = self.namespace().await?;
         let mut written = self.written.lock().await;
         let entries = match written.take() {
-            Some(before) => self.change(&namespace, &before, sources, unlisted).await?,
+            Some(before) => self.write_difference(&namespace, &before, sources, unlisted).await?,
             None => None,
         };
         let entries = match entries {
@@ -127,7 +127,7 @@ impl Mirror {
 
     /// Writes the difference and returns the number of entries; nothing if another process has written into
     /// the mirror meanwhile.
-    async fn change(
+    async fn write_difference(
         &self,
         namespace: &str,
         before: &WrittenSources,
@@ -157,12 +157,12 @@ impl Mirror {
     ) -> Result<u64, Error> {
         let mut entries: HashMap<String, String> = HashMap::new();
         if !unlisted.is_empty() {
-            entries = self.store.mirrored(namespace).await?;
-            entries.retain(|_, text| owner(text).is_some_and(|it| unlisted.contains(&it)));
+            entries = self.store.mirror_entries(namespace).await?;
+            entries.retain(|_, text| entry_server(text).is_some_and(|it| unlisted.contains(&it)));
         }
-        entries.extend(sources.iter().map(|it| written(it)));
+        entries.extend(sources.iter().map(|it| to_mirror_row(it)));
         let entries: Vec<_> = entries.into_iter().collect();
-        let written = self.store.put_mirror(namespace, &entries).await?;
+        let written = self.store.replace_mirror(namespace, &entries).await?;
         tracing::debug!(written, "the mirror of the index is up to date");
         Ok(entries.len() as u64)
     }
@@ -171,7 +171,7 @@ impl Mirror {
     pub(super) async fn texts_elsewhere(&self) -> Result<HashSet<TextHash>, Error> {
         let entries = self
             .store
-            .mirrored_elsewhere(&self.namespace().await?)
+            .other_mirror_entries(&self.namespace().await?)
             .await?;
         Ok(entries.iter().filter_map(|it| embedded_text(it)).collect())
     }
@@ -200,13 +200,13 @@ impl MirrorDifference {
     ) -> Self {
         let mut difference = Self::default();
         let mut stays = vec![false; before.len()];
-        let [names_before, names] = [before, sources].map(names);
-        for (source, place) in sources.iter().zip(places_before(&names_before, &names)) {
+        let [names_before, names] = [before, sources].map(tool_names);
+        for (source, place) in sources.iter().zip(previous_positions(&names_before, &names)) {
             if let Some(at) = place {
                 stays[at] = true;
             }
             if place.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
-                difference.changed.push(written(source));
+                difference.changed.push(to_mirror_row(source));
                 difference.new += u64::from(place.is_none());
             }
         }
@@ -222,7 +222,7 @@ impl MirrorDifference {
     }
 }
 
-fn names(sources: &[Arc<IndexSource>]) -> Vec<&str> {
+fn tool_names(sources: &[Arc<IndexSource>]) -> Vec<&str> {
     let names = sources.iter();
     names
         .map(|it| it.document.entry.tool_name.as_str())
@@ -230,9 +230,9 @@ fn names(sources: &[Arc<IndexSource>]) -> Vec<&str> {
 }
 
 /// The name of a tool, and what is written down under it.
-fn written(source: &IndexSource) -> (String, String) {
+fn to_mirror_row(source: &IndexSource) -> (String, String) {
     let entry = &*source.document.entry;
-    let written = Written {
+    let written = MirrorEntry {
         entry,
         definition: &source.definition,
         text: source.hash.to_string(),
@@ -242,15 +242,15 @@ fn written(source: &IndexSource) -> (String, String) {
 }
 
 /// The server or API that an entry belongs to.
-fn owner(text: &str) -> Option<ServerName> {
-    read(text)?.provider.parse().ok()
+fn entry_server(text: &str) -> Option<ServerName> {
+    parse_entry(text)?.provider.parse().ok()
 }
 
 fn embedded_text(text: &str) -> Option<TextHash> {
-    let embedded: Embedded = serde_json::from_str(text).ok()?;
+    let embedded: StoredText = serde_json::from_str(text).ok()?;
     TextHash::parse(&embedded.text)
 }
 
-fn read(text: &str) -> Option<Dated> {
+fn parse_entry(text: &str) -> Option<StoredEntry> {
     serde_json::from_str(text).ok()
 }

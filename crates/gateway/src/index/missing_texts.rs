@@ -6,11 +6,11 @@ use std::collections::{HashMap, VecDeque};
 use kitbag_embedding::texts_at_once;
 use kitbag_store::TextHash;
 
-use super::asked_texts::AskedTexts;
+use super::requested_texts::RequestedTexts;
 
 /// Texts that are embedded before searches are heard again: a sixth of a second on two cores, and one
 /// request to a service.
-const TURN: usize = 64;
+const BATCH: usize = 64;
 
 pub(super) struct MissingTexts {
     in_catalog_order: VecDeque<TextHash>,
@@ -35,8 +35,8 @@ impl MissingTexts {
     }
 
     /// Takes out the texts of the next turn; none if nothing is missing any more.
-    pub(super) fn take(&mut self, asked: &AskedTexts) -> Vec<(TextHash, String)> {
-        let mut next = asked.next(asked_turn(), |text| self.left.contains_key(text));
+    pub(super) fn next_batch(&mut self, asked: &RequestedTexts) -> Vec<(TextHash, String)> {
+        let mut next = asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
         if next.is_empty() {
             next = self.next_in_catalog();
         }
@@ -51,15 +51,15 @@ impl MissingTexts {
         } = self;
         let next = std::iter::from_fn(|| in_catalog_order.pop_front());
         let next = next.filter(|text| left.contains_key(text));
-        next.take(TURN).collect()
+        next.take(BATCH).collect()
     }
 }
 
 /// Texts that searches ask for are embedded in turns that are as short as the cores allow, because the nearest tools
 /// matter most: the first ten by words have the right one for three quarters of the requests for which
 /// the first sixty-four have it.
-fn asked_turn() -> usize {
-    TURN.min(texts_at_once())
+fn requested_batch_size() -> usize {
+    BATCH.min(texts_at_once())
 }
 
 #[cfg(test)]
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     fn hash(number: usize) -> TextHash {
-        TextHash::of(&number.to_string())
+        TextHash::for_text(&number.to_string())
     }
 
     fn missing(count: usize) -> MissingTexts {
@@ -82,32 +82,32 @@ mod tests {
 
     #[test]
     fn texts_that_a_search_asks_for_are_taken_next_and_the_others_as_the_catalog_has_them() {
-        let (mut missing, asked) = (missing(2 * TURN + 3), AskedTexts::default());
+        let (mut missing, asked) = (missing(2 * BATCH + 3), RequestedTexts::default());
         let _run = asked.begin_run();
-        let first: Vec<usize> = (0..TURN).collect();
-        assert_eq!(numbers(missing.take(&asked)), first);
+        let first: Vec<usize> = (0..BATCH).collect();
+        assert_eq!(numbers(missing.next_batch(&asked)), first);
 
-        let late = [2 * TURN + 1, 5, TURN];
-        let _search = asked.ask(late.map(hash).to_vec());
-        let of_search = [2 * TURN + 1, TURN];
-        assert_eq!(numbers(missing.take(&asked)), of_search, "5 was embedded");
+        let late = [2 * BATCH + 1, 5, BATCH];
+        let _search = asked.request(late.map(hash).to_vec());
+        let of_search = [2 * BATCH + 1, BATCH];
+        assert_eq!(numbers(missing.next_batch(&asked)), of_search, "5 was embedded");
 
-        let others: Vec<usize> = (TURN + 1..2 * TURN + 1).collect();
-        assert_eq!(numbers(missing.take(&asked)), others);
-        assert_eq!(numbers(missing.take(&asked)), [2 * TURN + 2]);
-        assert!(missing.take(&asked).is_empty() && missing.is_empty());
+        let others: Vec<usize> = (BATCH + 1..2 * BATCH + 1).collect();
+        assert_eq!(numbers(missing.next_batch(&asked)), others);
+        assert_eq!(numbers(missing.next_batch(&asked)), [2 * BATCH + 2]);
+        assert!(missing.next_batch(&asked).is_empty() && missing.is_empty());
     }
 
     #[test]
     fn searches_that_ask_for_ever_more_take_no_text_twice_and_leave_none_out() {
-        let (mut missing, asked) = (missing(5 * TURN), AskedTexts::default());
+        let (mut missing, asked) = (missing(5 * BATCH), RequestedTexts::default());
         let _run = asked.begin_run();
         let mut taken = Vec::new();
         while !missing.is_empty() {
-            drop(asked.ask((0..5 * TURN).rev().step_by(7).map(hash).collect()));
-            taken.extend(numbers(missing.take(&asked)));
+            drop(asked.request((0..5 * BATCH).rev().step_by(7).map(hash).collect()));
+            taken.extend(numbers(missing.next_batch(&asked)));
         }
         taken.sort_unstable();
-        assert_eq!(taken, (0..5 * TURN).collect::<Vec<_>>());
+        assert_eq!(taken, (0..5 * BATCH).collect::<Vec<_>>());
     }
 }

@@ -16,17 +16,17 @@
 //! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
-mod asked_first;
-mod asked_texts;
+mod embed_first;
+mod requested_texts;
 #[cfg(test)]
 mod built_in_vectors;
 pub mod context_embedding;
 pub mod detached;
 mod embed_missing;
 #[cfg(test)]
-mod growth;
-pub mod intent;
-mod intents;
+mod growth_tests;
+pub mod embedded_query;
+mod query_cache;
 mod mirror;
 mod missing_texts;
 pub mod priors;
@@ -45,12 +45,12 @@ use kitbag_relevance::Index;
 use kitbag_store::{Error, Store};
 use tokio::sync::watch;
 
-use self::asked_texts::AskedTexts;
-use self::intent::Vectors;
-use self::intents::IntentCache;
+use self::requested_texts::RequestedTexts;
+use self::embedded_query::QueryVectors;
+use self::query_cache::QueryCache;
 use self::mirror::Mirror;
-use self::priors::{Declared, Measured, Priors};
-pub(crate) use self::snapshot::{Snapshot, Subject};
+use self::priors::{ToolOverrides, MeasuredPriors, Priors};
+pub(crate) use self::snapshot::{Snapshot, IndexSubject};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::ToolVectors;
 use crate::catalog::Catalog;
@@ -79,21 +79,21 @@ pub struct CapabilityIndex {
     embedder: Arc<TextEmbedder>,
     store: Store,
     mirror: Mirror,
-    measured: ArcSwap<Measured>,
+    measured: ArcSwap<MeasuredPriors>,
     /// The run over the audit whose priors stand in the index and in the mirror.
-    shown_run: watch::Sender<Option<Timestamp>>,
+    published_run: watch::Sender<Option<Timestamp>>,
     priors_updated_at: Mutex<Option<Timestamp>>,
     created_at: Timestamp,
     vectors: ToolVectors,
-    asked: AskedTexts,
-    intents: Mutex<IntentCache<Arc<Vectors>>>,
+    requested_texts: RequestedTexts,
+    query_cache: Mutex<QueryCache<Arc<QueryVectors>>>,
 }
 
 /// The data from which the index is built.
-pub(crate) struct Contents<'a> {
+pub(crate) struct IndexContents<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) providers: &'a Providers,
-    pub(crate) declared: &'a Declared,
+    pub(crate) overrides: &'a ToolOverrides,
     pub(crate) usd_per_million_tokens: Option<f64>,
     /// Servers of which it is not known yet what they offer.
     pub(crate) unlisted: &'a HashSet<ServerName>,
@@ -103,7 +103,7 @@ pub(crate) struct Contents<'a> {
 struct WordIndex {
     sources: Arc<[Arc<IndexSource>]>,
     /// The run over the audit that found the priors.
-    counted_at: Option<Timestamp>,
+    priors_run: Option<Timestamp>,
     /// `Ok` if the vectors that the store has could be taken from there.
     recalled: Result<(), EmbedderError>,
     words: Option<Arc<Snapshot>>,
@@ -120,11 +120,11 @@ impl CapabilityIndex {
             mirror: Mirror::new(store.clone(), configuration),
             store,
             measured: ArcSwap::default(),
-            shown_run: watch::Sender::default(),
+            published_run: watch::Sender::default(),
             priors_updated_at: Mutex::default(),
             created_at: now(),
-            asked: AskedTexts::default(),
-            intents: Mutex::default(),
+            requested_texts: RequestedTexts::default(),
+            query_cache: Mutex::default(),
         }
     }
 
@@ -134,12 +134,12 @@ impl CapabilityIndex {
     }
 
     /// Returns the entry that the mirror has under a tool's name.
-    pub(crate) async fn mirrored(&self, name: &str) -> Result<Option<String>, Error> {
-        self.mirror.entry(name).await
+    pub(crate) async fn mirror_entry(&self, name: &str) -> Result<Option<String>, Error> {
+        self.mirror.read_entry(name).await
     }
 
     /// Returns what the last run over the audit found.
-    pub(crate) fn measured(&self) -> Arc<Measured> {
+    pub(crate) fn measured(&self) -> Arc<MeasuredPriors> {
         self.measured.load_full()
     }
 
@@ -148,13 +148,13 @@ impl CapabilityIndex {
     }
 
     /// Comes back when there is something to search, if only by its words.
-    pub(crate) async fn begun(&self) {
+    pub(crate) async fn wait_until_begun(&self) {
         // The sender lives as long as we do.
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
     /// Tells each time when searches see another index.
-    pub(crate) fn published(&self) -> watch::Receiver<bool> {
+    pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
         self.begun.subscribe()
     }
 
@@ -170,7 +170,7 @@ impl CapabilityIndex {
 
     /// Returns an error if the configured embedder cannot work at all. This takes a moment for a
     /// model on disk.
-    pub async fn ready(&self) -> Result<(), EmbedderError> {
+    pub async fn check_embedder(&self) -> Result<(), EmbedderError> {
         self.embedder.check().await
     }
 
@@ -178,40 +178,40 @@ impl CapabilityIndex {
     /// overtaken by a newer one; words are searchable long before.
     pub(crate) async fn rebuild(
         &self,
-        contents: &Contents<'_>,
+        contents: &IndexContents<'_>,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let begun = self.begin(contents).await;
+        let begun = self.publish_words(contents).await;
         if let Err(error) = self.mirror_words(&begun, contents).await {
             tracing::warn!(%error, "the mirror of the index could not be written");
         }
-        self.complete(begun, overtaken, progress).await
+        self.embed_rest(begun, overtaken, progress).await
     }
 
     /// Takes over the priors that a run over the audit left, into the index and its mirror.
-    pub(crate) async fn take_over_priors(&self, contents: &Contents<'_>) -> Result<(), Error> {
-        let begun = self.begin(contents).await;
+    pub(crate) async fn update_priors(&self, contents: &IndexContents<'_>) -> Result<(), Error> {
+        let begun = self.publish_words(contents).await;
         self.mirror_words(&begun, contents).await
     }
 
-    async fn mirror_words(&self, begun: &WordIndex, contents: &Contents<'_>) -> Result<(), Error> {
-        let served = &begun.sources[..contents.served()];
+    async fn mirror_words(&self, begun: &WordIndex, contents: &IndexContents<'_>) -> Result<(), Error> {
+        let served = &begun.sources[..contents.served_count()];
         self.mirror.write(served, contents.unlisted).await?;
-        self.shown_run.send_replace(begun.counted_at);
+        self.published_run.send_replace(begun.priors_run);
         Ok(())
     }
 
     /// Comes back when the priors of this run, or of a later one, stand in the index and in the
     /// mirror.
-    pub(crate) async fn shows_priors_of(&self, run: Timestamp) {
-        let mut shown = self.shown_run.subscribe();
+    pub(crate) async fn wait_for_priors(&self, run: Timestamp) {
+        let mut shown = self.published_run.subscribe();
         // The sender lives as long as we do.
         let _ = shown.wait_for(|shown| *shown >= Some(run)).await;
     }
 
     /// Notes that priors, index and mirror are up to date.
-    pub(crate) async fn priors_are_updated(&self, at: Timestamp) -> Result<(), Error> {
+    pub(crate) async fn set_priors_updated_at(&self, at: Timestamp) -> Result<(), Error> {
         let namespace = self.namespace().await?;
         self.store.set_priors_updated_at(&namespace, at).await?;
         *lock(&self.priors_updated_at) = Some(at);
@@ -239,30 +239,30 @@ impl CapabilityIndex {
 
     /// Does the same for a process that knows only some of the servers: the mirror, which tells
     /// other runs of all of them, stays as it is.
-    pub(crate) async fn build_in_part(&self, contents: &Contents<'_>) -> Result<(), EmbedderError> {
-        let begun = self.begin(contents).await;
-        self.complete(begun, || false, |_, _| {}).await
+    pub(crate) async fn build_unmirrored(&self, contents: &IndexContents<'_>) -> Result<(), EmbedderError> {
+        let begun = self.publish_words(contents).await;
+        self.embed_rest(begun, || false, |_, _| {}).await
     }
 
     /// Makes a catalog searchable by its words, and by the vectors that are there already. What is the
     /// same as in the snapshot before is taken over from it.
-    async fn begin(&self, contents: &Contents<'_>) -> WordIndex {
-        self.measure().await;
+    async fn publish_words(&self, contents: &IndexContents<'_>) -> WordIndex {
+        self.reload_measured().await;
         let before = self.snapshot();
         let subjects = contents.subjects();
-        let places = before.places_of(&subjects);
-        let sources = self.sources(contents, &subjects, &before, &places).await;
-        let recalled = self.vectors.recall(&sources).await;
-        let words = self.publish(&sources, subjects, &before, &places).await;
+        let places = before.find_positions(&subjects);
+        let sources = self.collect_sources(contents, &subjects, &before, &places).await;
+        let recalled = self.vectors.load_from_store(&sources).await;
+        let words = self.publish_snapshot(&sources, subjects, &before, &places).await;
         WordIndex {
             sources,
-            counted_at: self.measured.load().counted_at,
+            priors_run: self.measured.load().counted_at,
             recalled,
             words,
         }
     }
 
-    async fn complete(
+    async fn embed_rest(
         &self,
         begun: WordIndex,
         overtaken: impl Fn() -> bool,
@@ -280,7 +280,7 @@ impl CapabilityIndex {
     }
 
     /// An index over these tools alone, apart from the one that serves.
-    pub async fn index_of(
+    pub async fn build_detached(
         &self,
         sources: &[IndexSource],
         with_vectors: bool,
@@ -288,22 +288,22 @@ impl CapabilityIndex {
     ) -> Result<Index, EmbedderError> {
         let sources: Vec<_> = sources.iter().cloned().map(Arc::new).collect();
         if with_vectors {
-            self.vectors.recall(&sources).await?;
+            self.vectors.load_from_store(&sources).await?;
             self.embed_missing(&sources, None, || false, progress)
                 .await?;
         }
         let nothing = Snapshot::default();
         let documents = self
             .vectors
-            .documents(&sources, &nothing, &vec![None; sources.len()]);
-        Ok(nothing.index.succeeded_by(documents))
+            .build_documents(&sources, &nothing, &vec![None; sources.len()]);
+        Ok(nothing.index.with_documents(documents))
     }
 
     /// Says whether the index should be built anew: because a run over the audit found other priors,
     /// or because vectors are missing.
     pub(crate) async fn is_outdated(&self) -> bool {
         let snapshot = self.snapshot();
-        self.measure().await || !snapshot.index.is_complete()
+        self.reload_measured().await || !snapshot.index.is_complete()
     }
 
     /// Forgets vectors in the store that no tool has any more, once there are many of them.
@@ -313,7 +313,7 @@ impl CapabilityIndex {
 
     /// Reads what the last run over the audit found. Returns true if that is something else than
     /// before.
-    async fn measure(&self) -> bool {
+    async fn reload_measured(&self) -> bool {
         match self.read_measured().await {
             Ok(measured) => {
                 let changed = measured != **self.measured.load();
@@ -327,16 +327,16 @@ impl CapabilityIndex {
         }
     }
 
-    async fn read_measured(&self) -> Result<Measured, Error> {
+    async fn read_measured(&self) -> Result<MeasuredPriors, Error> {
         self.read_priors_updated_at().await?;
-        Measured::of(&self.store, &self.namespace().await?).await
+        MeasuredPriors::load(&self.store, &self.namespace().await?).await
     }
 
     /// Returns the source of each subject.
-    async fn sources(
+    async fn collect_sources(
         &self,
-        contents: &Contents<'_>,
-        subjects: &[Subject],
+        contents: &IndexContents<'_>,
+        subjects: &[IndexSubject],
         before: &Snapshot,
         places: &[Option<usize>],
     ) -> Arc<[Arc<IndexSource>]> {
@@ -351,26 +351,26 @@ impl CapabilityIndex {
             if known.is_none() {
                 new.push(at);
             }
-            sources.push(contents.source(subject, known, &measured, now));
+            sources.push(contents.reuse_or_build_source(subject, known, &measured, now));
         }
-        if let Err(error) = self.mirror.date(&mut sources, &new).await {
+        if let Err(error) = self.mirror.restore_change_times(&mut sources, &new).await {
             tracing::warn!(%error, "since when tools are as they are is not known");
         }
         sources.into()
     }
 
     /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
-    async fn publish(
+    async fn publish_snapshot(
         &self,
         sources: &Arc<[Arc<IndexSource>]>,
-        subjects: Arc<[Subject]>,
+        subjects: Arc<[IndexSubject]>,
         before: &Snapshot,
         places: &[Option<usize>],
     ) -> Option<Arc<Snapshot>> {
-        let documents = self.vectors.documents(sources, before, places);
+        let documents = self.vectors.build_documents(sources, before, places);
         let index = before.index.clone();
         // The first time it is seconds of work for a hundred thousand tools; requests go on meanwhile.
-        let index = tokio::task::spawn_blocking(move || index.succeeded_by(documents))
+        let index = tokio::task::spawn_blocking(move || index.with_documents(documents))
             .await
             .ok()?;
         let snapshot = Arc::new(Snapshot {
@@ -384,68 +384,68 @@ impl CapabilityIndex {
     }
 }
 
-impl Contents<'_> {
+impl IndexContents<'_> {
     /// Returns the source of a subject, the known one if nothing about it is different.
-    fn source(
+    fn reuse_or_build_source(
         &self,
-        subject: &Subject,
-        known: Option<(&Subject, &Arc<IndexSource>)>,
-        measured: &Measured,
+        subject: &IndexSubject,
+        known: Option<(&IndexSubject, &Arc<IndexSource>)>,
+        measured: &MeasuredPriors,
         now: Timestamp,
     ) -> Arc<IndexSource> {
-        let priors = self.priors(subject, measured);
+        let priors = self.priors_of(subject, measured);
         let same = known.filter(|(known, _)| subject.is_same(known));
         let made = match same {
             Some((_, source)) if source.priors == priors => return source.clone(),
-            Some((_, source)) => return Arc::new(source.with(priors)),
+            Some((_, source)) => return Arc::new(source.with_priors(priors)),
             None => self.tool_source(subject).into_source(priors, now),
         };
         let known = known.map(|(_, source)| source);
         match known.filter(|it| it.definition == made.definition) {
             Some(known) if known.priors == priors => known.clone(),
-            Some(known) => Arc::new(known.with(priors)),
+            Some(known) => Arc::new(known.with_priors(priors)),
             None => Arc::new(made),
         }
     }
 
-    fn priors(&self, subject: &Subject, measured: &Measured) -> Priors {
+    fn priors_of(&self, subject: &IndexSubject, measured: &MeasuredPriors) -> Priors {
         let Some(entry) = subject.entry() else {
             return Priors::default();
         };
-        let of_file = entry.declared.as_ref().map(|tool| tool.facts());
-        let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
-        measured.with(declared, &entry.capability, self.usd_per_million_tokens)
+        let of_file = entry.tool_file.as_ref().map(|tool| tool.index_facts());
+        let declared = self.overrides.get(&entry.plain_name).or(of_file.as_ref());
+        measured.priors_of(declared, &entry.capability, self.usd_per_million_tokens)
     }
 
-    fn tool_source(&self, subject: &Subject) -> ToolSource {
+    fn tool_source(&self, subject: &IndexSubject) -> ToolSource {
         match subject {
-            Subject::Provider(name) => {
+            IndexSubject::Provider(name) => {
                 let provider = self.providers.get(name);
-                let provider = provider.map(|it| ToolSource::of_provider(it.spec()));
+                let provider = provider.map(|it| ToolSource::from_provider(it.spec()));
                 provider.unwrap_or_default()
             }
-            Subject::Tool(entry) | Subject::Held(entry) => {
-                let of_file = entry.declared.as_ref().map(|tool| tool.facts());
-                let declared = self.declared.get(&entry.plain_name).or(of_file.as_ref());
+            IndexSubject::Tool(entry) | IndexSubject::Unapproved(entry) => {
+                let of_file = entry.tool_file.as_ref().map(|tool| tool.index_facts());
+                let declared = self.overrides.get(&entry.plain_name).or(of_file.as_ref());
                 match declared {
-                    Some(declared) => ToolSource::of(entry).declared(declared),
-                    None => ToolSource::of(entry),
+                    Some(declared) => ToolSource::from_entry(entry).with_override(declared),
+                    None => ToolSource::from_entry(entry),
                 }
             }
         }
     }
 
-    fn subjects(&self) -> Arc<[Subject]> {
-        let tools = self.catalog.tools.iter().cloned().map(Subject::Tool);
-        let held = self.catalog.held_tools.iter().cloned().map(Subject::Held);
+    fn subjects(&self) -> Arc<[IndexSubject]> {
+        let tools = self.catalog.tools.iter().cloned().map(IndexSubject::Tool);
+        let held = self.catalog.unapproved_tools.iter().cloned().map(IndexSubject::Unapproved);
         tools
-            .chain(self.providers.names().cloned().map(Subject::Provider))
+            .chain(self.providers.names().cloned().map(IndexSubject::Provider))
             .chain(held)
             .collect()
     }
 
     /// The number of sources that callers may find. They stand before the held ones.
-    fn served(&self) -> usize {
+    fn served_count(&self) -> usize {
         self.catalog.tools.len() + self.providers.names().count()
     }
 }

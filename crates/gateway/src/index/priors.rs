@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
-use kitbag_config::DeclaredTool;
+use kitbag_config::ToolOverride;
 use kitbag_domain::{Capability, Timestamp};
 use kitbag_store::{Error, Store};
 
 use crate::learning::priors::track::ToolTrack;
-use crate::learning::priors::{KeptTrack, tracks};
+use crate::learning::priors::{StoredTrack, load_tracks};
 
 /// The values by which the index filters.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -24,7 +24,7 @@ pub struct Priors {
 
 /// The priors that calls show.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Measured {
+pub(crate) struct MeasuredPriors {
     tools: HashMap<Capability, MeasuredTool>,
     /// The run that found them, if there was one.
     pub(super) counted_at: Option<Timestamp>,
@@ -38,22 +38,22 @@ struct MeasuredTool {
 }
 
 /// The declared values of tools, by the name that clients call a tool.
-pub(crate) type Declared = BTreeMap<String, DeclaredTool>;
+pub(crate) type ToolOverrides = BTreeMap<String, ToolOverride>;
 
-impl Measured {
-    pub(crate) async fn of(store: &Store, namespace: &str) -> Result<Self, Error> {
+impl MeasuredPriors {
+    pub(crate) async fn load(store: &Store, namespace: &str) -> Result<Self, Error> {
         let run = store.priors_run(namespace).await?;
-        let tracks = tracks(store, namespace).await?.into_iter();
+        let tracks = load_tracks(store, namespace).await?.into_iter();
         Ok(Self {
             tools: tracks
-                .map(|(tool, kept)| (tool, MeasuredTool::of(&kept)))
+                .map(|(tool, kept)| (tool, MeasuredTool::from_track(&kept)))
                 .collect(),
             counted_at: run.map(|run| run.counted_at),
         })
     }
 
     /// Returns the success rate, and the tokens of an answer on average.
-    pub(crate) fn of_model(&self, model: &Capability) -> (Option<f64>, Option<f64>) {
+    pub(crate) fn model_record(&self, model: &Capability) -> (Option<f64>, Option<f64>) {
         let measured = self.tools.get(model);
         let rate = measured.and_then(|it| it.priors.success_rate);
         (rate, measured.and_then(|it| it.tokens_per_answer))
@@ -61,9 +61,9 @@ impl Measured {
 
     /// A declared value replaces the measured one: the operator who declares it knows something
     /// that the calls do not show.
-    pub(crate) fn with(
+    pub(crate) fn priors_of(
         &self,
-        declared: Option<&DeclaredTool>,
+        declared: Option<&ToolOverride>,
         capability: &Capability,
         usd_per_million_tokens: Option<f64>,
     ) -> Priors {
@@ -86,9 +86,9 @@ impl Measured {
 }
 
 impl MeasuredTool {
-    fn of(kept: &KeptTrack) -> Self {
+    fn from_track(kept: &StoredTrack) -> Self {
         Self {
-            priors: shown_by(&kept.track, kept.updated_at),
+            priors: track_priors(&kept.track, kept.updated_at),
             tokens_per_answer: kept.track.tokens_per_answer(),
             usd_per_call: kept.track.usd_per_call(),
         }
@@ -103,22 +103,22 @@ impl MeasuredTool {
     }
 }
 
-fn shown_by(track: &ToolTrack, updated_at: Timestamp) -> Priors {
+fn track_priors(track: &ToolTrack, updated_at: Timestamp) -> Priors {
     Priors {
         cost_usd: None,
-        p95_latency_ms: track.latency(0.95).map(milliseconds),
-        p99_latency_ms: track.latency(0.99).map(milliseconds),
+        p95_latency_ms: track.latency(0.95).map(round_to_milliseconds),
+        p99_latency_ms: track.latency(0.99).map(round_to_milliseconds),
         success_rate: Some((track.success_rate() * 100.0).round() / 100.0),
         updated_at: Some(updated_at),
     }
 }
 
-pub(crate) fn milliseconds(latency: Duration) -> f64 {
-    two_digits(latency.as_secs_f64() * 1e3)
+pub(crate) fn round_to_milliseconds(latency: Duration) -> f64 {
+    round_up_to_two_digits(latency.as_secs_f64() * 1e3)
 }
 
 /// The first two digits that count, upwards: 1234 becomes 1300.
-fn two_digits(number: f64) -> f64 {
+fn round_up_to_two_digits(number: f64) -> f64 {
     if number <= 0.0 {
         return 0.0;
     }
@@ -143,7 +143,7 @@ mod tests {
             (99_100.0, 100_000.0),
         ];
         for (number, expected) in cases {
-            assert_eq!(two_digits(number), expected);
+            assert_eq!(round_up_to_two_digits(number), expected);
         }
     }
 }

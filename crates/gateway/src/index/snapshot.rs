@@ -5,19 +5,19 @@ use std::sync::Arc;
 use kitbag_domain::ServerName;
 use kitbag_relevance::{Index, Options, Retrieved, retrieve};
 
-use super::intent::EmbeddedIntent;
+use super::embedded_query::EmbeddedQuery;
 use super::source::IndexSource;
 use crate::catalog::CatalogEntry;
-use crate::catalog::places_before::places_before;
+use crate::catalog::list_diff::previous_positions;
 
 /// The thing that a document of the index stands for.
 #[derive(Debug, Clone)]
-pub(crate) enum Subject {
+pub(crate) enum IndexSubject {
     Tool(Arc<CatalogEntry>),
     /// An HTTP API.
     Provider(ServerName),
     /// A tool that waits for approval: it is counted and never found.
-    Held(Arc<CatalogEntry>),
+    Unapproved(Arc<CatalogEntry>),
 }
 
 /// The index together with what policy and the embedder want to know of its documents, in the same
@@ -25,7 +25,7 @@ pub(crate) enum Subject {
 #[derive(Default)]
 pub(crate) struct Snapshot {
     pub(crate) index: Arc<Index>,
-    pub(super) subjects: Arc<[Subject]>,
+    pub(super) subjects: Arc<[IndexSubject]>,
     pub(super) sources: Arc<[Arc<IndexSource>]>,
 }
 
@@ -33,9 +33,9 @@ impl Snapshot {
     /// The best for an intent among what `allowed` lets through.
     pub(crate) fn search(
         &self,
-        intent: &EmbeddedIntent,
+        intent: &EmbeddedQuery,
         options: &Options,
-        allowed: impl Fn(&Subject) -> bool,
+        allowed: impl Fn(&IndexSubject) -> bool,
     ) -> Retrieved {
         retrieve(&self.index, intent.as_intent(), options, |at| {
             allowed(&self.subjects[at])
@@ -43,16 +43,16 @@ impl Snapshot {
     }
 
     /// Returns the place that each of these has here, by its name.
-    pub(super) fn places_of(&self, subjects: &[Subject]) -> Vec<Option<usize>> {
+    pub(super) fn find_positions(&self, subjects: &[IndexSubject]) -> Vec<Option<usize>> {
         let [before, now] =
-            [&self.subjects, subjects].map(|it| it.iter().map(Subject::name).collect::<Vec<_>>());
-        places_before(&before, &now)
+            [&self.subjects, subjects].map(|it| it.iter().map(IndexSubject::name).collect::<Vec<_>>());
+        previous_positions(&before, &now)
     }
 
     /// Returns the number of tools and APIs that callers may find, and how many of them have a vector.
-    pub(crate) fn served(&self) -> (usize, usize) {
+    pub(crate) fn count_served(&self) -> (usize, usize) {
         let served = self.subjects.iter().enumerate();
-        let served = served.filter(|(_, subject)| !subject.is_held());
+        let served = served.filter(|(_, subject)| !subject.is_unapproved());
         served.fold((0, 0), |(tools, embedded), (position, _)| {
             let is_embedded = self.index.is_embedded(position);
             (tools + 1, embedded + usize::from(is_embedded))
@@ -60,18 +60,18 @@ impl Snapshot {
     }
 }
 
-impl Subject {
+impl IndexSubject {
     /// The server or API it belongs to.
     pub(crate) fn owner(&self) -> &ServerName {
         match self {
-            Self::Tool(entry) | Self::Held(entry) => &entry.capability.server,
+            Self::Tool(entry) | Self::Unapproved(entry) => &entry.capability.server,
             Self::Provider(name) => name,
         }
     }
 
     pub(super) fn entry(&self) -> Option<&Arc<CatalogEntry>> {
         match self {
-            Self::Tool(entry) | Self::Held(entry) => Some(entry),
+            Self::Tool(entry) | Self::Unapproved(entry) => Some(entry),
             Self::Provider(_) => None,
         }
     }
@@ -79,7 +79,7 @@ impl Subject {
     /// The name under which the index has it.
     pub(super) fn name(&self) -> &str {
         match self {
-            Self::Tool(entry) | Self::Held(entry) => &entry.exposed,
+            Self::Tool(entry) | Self::Unapproved(entry) => &entry.exposed,
             Self::Provider(name) => name.as_str(),
         }
     }
@@ -87,14 +87,14 @@ impl Subject {
     /// True if nothing about the tool can be different, as far as its definition goes.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Tool(one) | Self::Held(one), Self::Tool(other) | Self::Held(other)) => {
+            (Self::Tool(one) | Self::Unapproved(one), Self::Tool(other) | Self::Unapproved(other)) => {
                 Arc::ptr_eq(one, other)
             }
             _ => false,
         }
     }
 
-    pub(crate) fn is_held(&self) -> bool {
-        matches!(self, Self::Held(_))
+    pub(crate) fn is_unapproved(&self) -> bool {
+        matches!(self, Self::Unapproved(_))
     }
 }

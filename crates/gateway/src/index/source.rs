@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use http::Method;
 use kitbag_apis::ProviderSpec;
-use kitbag_config::DeclaredTool;
-use kitbag_domain::text::{visible, visible_line};
+use kitbag_config::ToolOverride;
+use kitbag_domain::text::{strip_invisible, strip_to_one_line};
 use kitbag_domain::{Timestamp, WriteClass};
-use kitbag_relevance::light::{CategorySource, ToolCategory, ToolComplexity};
-use kitbag_relevance::text::ToolText;
+use kitbag_relevance::tool_kind::{CategorySource, ToolCategory, ToolComplexity};
+use kitbag_relevance::tool_text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 use kitbag_store::TextHash;
 use kitbag_tool_files::{ToolFile, definition};
@@ -33,7 +33,7 @@ pub struct IndexSource {
 
 impl IndexSource {
     /// The same tool with other priors.
-    pub(super) fn with(&self, priors: Priors) -> Self {
+    pub(super) fn with_priors(&self, priors: Priors) -> Self {
         let mut source = self.clone();
         let entry = Arc::make_mut(&mut source.document.entry);
         entry.estimated_cost_usd = priors.cost_usd;
@@ -41,12 +41,12 @@ impl IndexSource {
         entry.p99_latency_ms = priors.p99_latency_ms;
         entry.success_rate = priors.success_rate;
         source.priors = priors;
-        source.has_changed_at(self.document.entry.last_updated_at);
+        source.set_changed_at(self.document.entry.last_updated_at);
         source
     }
 
     /// Takes over the time of the last change of the definition, unless the priors are younger.
-    pub(super) fn has_changed_at(&mut self, definition: i64) {
+    pub(super) fn set_changed_at(&mut self, definition: i64) {
         let priors = self.priors.updated_at.map(|at| at.0 / 1_000);
         let since = definition.max(priors.unwrap_or(i64::MIN));
         Arc::make_mut(&mut self.document.entry).last_updated_at = since;
@@ -60,7 +60,7 @@ pub struct ToolSource {
     /// The name by which a client calls the tool.
     pub exposed: String,
     pub name: String,
-    pub provider: String,
+    pub server: String,
     pub description: String,
     pub schema: Value,
     /// As declared; derived where there are none.
@@ -72,16 +72,16 @@ pub struct ToolSource {
 }
 
 impl ToolSource {
-    pub(crate) fn of(entry: &catalog::CatalogEntry) -> Self {
+    pub(crate) fn from_entry(entry: &catalog::CatalogEntry) -> Self {
         let definition = RawObject::open(&entry.definition).unwrap_or_default();
         Self {
             exposed: entry.exposed.clone(),
-            name: visible_line(&entry.capability.name),
-            provider: entry.provider().to_owned(),
-            description: visible(&definition.read::<String>("description").unwrap_or_default())
+            name: strip_to_one_line(&entry.capability.name),
+            server: entry.server_or_provider().to_owned(),
+            description: strip_invisible(&definition.read::<String>("description").unwrap_or_default())
                 .into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),
-            tags: entry.tags.iter().map(|tag| visible_line(tag)).collect(),
+            tags: entry.tags.iter().map(|tag| strip_to_one_line(tag)).collect(),
             scopes: Vec::new(),
             group: None,
             write_class: Some(entry.write_class),
@@ -89,15 +89,15 @@ impl ToolSource {
     }
 
     /// A tool as its file declares it.
-    pub fn of_file(file: &ToolFile) -> Self {
+    pub fn from_tool_file(file: &ToolFile) -> Self {
         let mut definition = definition(file);
         Self {
             exposed: file.name.to_string(),
             name: file.name.to_string(),
-            provider: visible_line(&file.provider),
-            description: visible(&file.description).into_owned(),
+            server: strip_to_one_line(&file.provider),
+            description: strip_invisible(&file.description).into_owned(),
             schema: definition["inputSchema"].take(),
-            tags: file.tags.iter().map(|tag| visible_line(tag)).collect(),
+            tags: file.tags.iter().map(|tag| strip_to_one_line(tag)).collect(),
             scopes: file.scopes.clone(),
             group: Some(file.provider.clone()),
             write_class: Some(file.write_class()),
@@ -105,7 +105,7 @@ impl ToolSource {
     }
 
     /// An HTTP API, found by its name, what people say of it, and where it is.
-    pub(crate) fn of_provider(spec: &ProviderSpec) -> Self {
+    pub(crate) fn from_provider(spec: &ProviderSpec) -> Self {
         let host = spec.url.host_str().unwrap_or_default();
         let description = match &spec.description {
             Some(description) => format!("{} ({host})", description.trim_end_matches('.')),
@@ -115,7 +115,7 @@ impl ToolSource {
         Self {
             exposed: spec.name.to_string(),
             name: spec.name.to_string(),
-            provider: spec.name.to_string(),
+            server: spec.name.to_string(),
             description,
             schema: json!(["path", "query"]),
             write_class: reads.then_some(WriteClass::Read),
@@ -124,7 +124,7 @@ impl ToolSource {
     }
 
     /// Puts what the operator declares of the tool in place of what its server says.
-    pub(crate) fn declared(mut self, declared: &DeclaredTool) -> Self {
+    pub(crate) fn with_override(mut self, declared: &ToolOverride) -> Self {
         if !declared.tags.is_empty() {
             self.tags.clone_from(&declared.tags);
         }
@@ -136,20 +136,20 @@ impl ToolSource {
 
     pub fn into_source(self, priors: Priors, now: Timestamp) -> IndexSource {
         let (definition, twin) = (self.fingerprint(), self.twin());
-        let parameters: Vec<String> = parameters(&self.schema)
+        let parameters: Vec<String> = parameter_names(&self.schema)
             .iter()
-            .map(|it| visible_line(it))
+            .map(|it| strip_to_one_line(it))
             .collect();
         let text = ToolText {
             name: &self.name,
             description: &self.description,
-            provider: &self.provider,
+            provider: &self.server,
             group: self.group.as_deref().unwrap_or_default(),
             parameters: &parameters,
             scopes: &self.scopes,
             tags: &self.tags,
         };
-        let (scopes, tags, text) = (text.scopes(), text.tags(), text.document());
+        let (scopes, tags, text) = (text.scopes(), text.tags(), text.to_embedded_text());
         let document = Document {
             name: self.name.clone(),
             entry: Arc::new(IndexedTool {
@@ -163,7 +163,7 @@ impl ToolSource {
         };
         IndexSource {
             priors,
-            hash: TextHash::of(&text),
+            hash: TextHash::for_text(&text),
             text,
             document,
             definition,
@@ -174,7 +174,7 @@ impl ToolSource {
     fn into_entry(self, priors: Priors, now: Timestamp) -> IndexedTool {
         IndexedTool {
             category: self.category(),
-            complexity: ToolComplexity::of(&self.schema),
+            complexity: ToolComplexity::from_schema(&self.schema),
             tool_name: self.exposed,
             description: self.description,
             scopes: self.scopes,
@@ -185,14 +185,14 @@ impl ToolSource {
             success_rate: priors.success_rate,
             last_updated_at: now.0 / 1_000,
             write_class: self.write_class.unwrap_or_default(),
-            group: Some(self.group.unwrap_or_else(|| self.provider.clone())),
-            provider: self.provider,
+            group: Some(self.group.unwrap_or_else(|| self.server.clone())),
+            provider: self.server,
             tenants: Vec::new(),
         }
     }
 
     fn category(&self) -> ToolCategory {
-        ToolCategory::of(CategorySource {
+        ToolCategory::from_definition(CategorySource {
             name: &self.name,
             description: &self.description,
             write_class: self.write_class.unwrap_or_default(),
@@ -215,7 +215,7 @@ impl ToolSource {
         let Self {
             exposed: _,
             name,
-            provider,
+            server: provider,
             description,
             schema,
             tags,
@@ -238,16 +238,16 @@ impl ToolSource {
 }
 
 /// Parameter names, required ones first. JSON Schema, and the shapes evaluation sets use.
-fn parameters(schema: &Value) -> Vec<String> {
+fn parameter_names(schema: &Value) -> Vec<String> {
     match schema {
-        Value::Array(_) => names(Some(schema)),
+        Value::Array(_) => read_names(Some(schema)),
         Value::Object(members) => match members.get("properties") {
             Some(Value::Object(properties)) => {
-                required_first(properties, names(members.get("required")))
+                required_first(properties, read_names(members.get("required")))
             }
             _ if members.get("required").is_some_and(Value::is_array) => [
-                names(members.get("required")),
-                names(members.get("optional")),
+                read_names(members.get("required")),
+                read_names(members.get("optional")),
             ]
             .concat(),
             _ => members
@@ -270,7 +270,7 @@ fn required_first(properties: &Map<String, Value>, required: Vec<String>) -> Vec
 }
 
 /// Returns the names in a list of names, or of objects that have one.
-fn names(list: Option<&Value>) -> Vec<String> {
+fn read_names(list: Option<&Value>) -> Vec<String> {
     let items = list.and_then(Value::as_array).into_iter().flatten();
     items
         .filter_map(|it| it.as_str().or_else(|| it.get("name")?.as_str()))

@@ -35,7 +35,7 @@ impl ToolVectors {
     }
 
     /// Returns the vectors that are known by now, in the order of the tools.
-    pub(super) fn of(&self, sources: &[Arc<IndexSource>]) -> Vec<Option<Arc<[f32]>>> {
+    pub(super) fn known_vectors(&self, sources: &[Arc<IndexSource>]) -> Vec<Option<Arc<[f32]>>> {
         let vectors = lock(&self.in_memory);
         sources
             .iter()
@@ -45,14 +45,14 @@ impl ToolVectors {
 
     /// Returns the documents with the vectors that are known by now. Those that are the same in a snapshot
     /// are taken over from it; each source comes with its place there.
-    pub(super) fn documents(
+    pub(super) fn build_documents(
         &self,
         sources: &[Arc<IndexSource>],
         before: &Snapshot,
         places: &[Option<usize>],
     ) -> Vec<Arc<Document>> {
         let known = before.index.documents();
-        let documents = sources.iter().zip(self.of(sources)).zip(places);
+        let documents = sources.iter().zip(self.known_vectors(sources)).zip(places);
         documents
             .map(|((source, vector), place)| {
                 let is_same = |at: &usize| {
@@ -73,8 +73,8 @@ impl ToolVectors {
 
     /// Takes from the store the vectors that are not in memory yet, and drops from memory those
     /// that are not needed any more.
-    pub(super) async fn recall(&self, sources: &[Arc<IndexSource>]) -> Result<(), EmbedderError> {
-        let wanted = self.keep_only(sources);
+    pub(super) async fn load_from_store(&self, sources: &[Arc<IndexSource>]) -> Result<(), EmbedderError> {
+        let wanted = self.drop_unused(sources);
         if wanted.is_empty() {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl ToolVectors {
                 if let Some(vector) = known.values().next() {
                     self.embedder.remembers(vector.len());
                 }
-                self.learn(known);
+                self.add_to_memory(known);
             }
             Err(error) => {
                 tracing::warn!(%error, "stored vectors cannot be read and are computed again");
@@ -95,7 +95,7 @@ impl ToolVectors {
 
     /// Drops the vectors of other tools from memory. Returns the texts of these tools that have no
     /// vector there.
-    fn keep_only(&self, sources: &[Arc<IndexSource>]) -> Vec<TextHash> {
+    fn drop_unused(&self, sources: &[Arc<IndexSource>]) -> Vec<TextHash> {
         let mut vectors = lock(&self.in_memory);
         let mut used: HashSet<TextHash> = sources.iter().map(|it| it.hash).collect();
         vectors.retain(|hash, _| used.contains(hash));
@@ -104,7 +104,7 @@ impl ToolVectors {
     }
 
     /// Returns the texts that have no vector in memory.
-    pub(super) fn missing(&self, sources: &[Arc<IndexSource>]) -> Vec<(TextHash, String)> {
+    pub(super) fn missing_texts(&self, sources: &[Arc<IndexSource>]) -> Vec<(TextHash, String)> {
         let vectors = lock(&self.in_memory);
         let mut seen = HashSet::new();
         sources
@@ -115,7 +115,7 @@ impl ToolVectors {
     }
 
     /// Computes the vectors of a portion.
-    pub(super) async fn compute(
+    pub(super) async fn embed_texts(
         &self,
         portion: &[(TextHash, String)],
     ) -> Result<ComputedVectors, EmbedderError> {
@@ -126,16 +126,16 @@ impl ToolVectors {
     }
 
     /// Keeps vectors in memory and in the store.
-    pub(super) async fn keep(&self, computed: ComputedVectors) -> Result<(), EmbedderError> {
+    pub(super) async fn store(&self, computed: ComputedVectors) -> Result<(), EmbedderError> {
         let model = self.embedder.id().await?;
         if let Err(error) = self.store.put_vectors(&model, &computed).await {
             tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
         }
-        self.learn(computed);
+        self.add_to_memory(computed);
         Ok(())
     }
 
-    fn learn(&self, vectors: impl IntoIterator<Item = (TextHash, Vec<f32>)>) {
+    fn add_to_memory(&self, vectors: impl IntoIterator<Item = (TextHash, Vec<f32>)>) {
         let vectors = vectors.into_iter();
         lock(&self.in_memory).extend(vectors.map(|(hash, vector)| (hash, vector.into())));
     }
@@ -146,7 +146,7 @@ impl ToolVectors {
         let Ok(model) = self.embedder.id().await else {
             return;
         };
-        match self.forget_of(&model, mirror).await {
+        match self.forget_unused_of_model(&model, mirror).await {
             Ok(0) => {}
             Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
             Err(error) => {
@@ -155,21 +155,21 @@ impl ToolVectors {
         }
     }
 
-    async fn forget_of(&self, model: &str, mirror: &Mirror) -> Result<u64, kitbag_store::Error> {
+    async fn forget_unused_of_model(&self, model: &str, mirror: &Mirror) -> Result<u64, kitbag_store::Error> {
         let used: HashSet<TextHash> = lock(&self.in_memory).keys().copied().collect();
         let kept = self.store.vector_count(model).await?;
-        if !are_many(kept, &used) {
+        if !has_many_unused(kept, &used) {
             return Ok(0);
         }
         let elsewhere = mirror.texts_elsewhere().await?;
         let needed: HashSet<TextHash> = used.union(&elsewhere).copied().collect();
-        if !are_many(kept, &needed) {
+        if !has_many_unused(kept, &needed) {
             return Ok(0);
         }
-        self.store.forget_vectors(model, &needed).await
+        self.store.retain_vectors(model, &needed).await
     }
 }
 
-fn are_many(kept: u64, needed: &HashSet<TextHash>) -> bool {
+fn has_many_unused(kept: u64, needed: &HashSet<TextHash>) -> bool {
     kept > 2 * needed.len() as u64 + SPARE_VECTORS
 }

@@ -2,7 +2,7 @@
 //! looks like a secret.
 
 use kitbag_clients::{MASK, without_secrets};
-use kitbag_relevance::learned::event::CallArguments;
+use kitbag_relevance::learning::event::CallArguments;
 use kitbag_upstream::mask::masked;
 use serde_json::Value;
 
@@ -12,23 +12,23 @@ const LONGEST_VALUE: usize = 120;
 const LONGEST_TEXT: usize = 600;
 
 /// Reads the arguments of a call, which are JSON. There is no text if they say nothing.
-pub fn read(arguments: &str) -> CallArguments {
+pub fn to_call_arguments(arguments: &str) -> CallArguments {
     let Ok(arguments) = serde_json::from_str(arguments) else {
         return CallArguments::default();
     };
     let mut parts = Vec::new();
-    add(&mut parts, "", &without_secrets(arguments));
+    collect_parts(&mut parts, "", &without_secrets(arguments));
     let values = parts.iter().filter_map(|part| part.value.as_deref());
-    let values = bounded(&values.collect::<Vec<_>>().join(", "));
+    let values = mask_and_truncate(&values.collect::<Vec<_>>().join(", "));
     let named: Vec<String> = parts.iter().map(ArgumentPart::with_name).collect();
-    let text = bounded(&named.join(", "));
+    let text = mask_and_truncate(&named.join(", "));
     CallArguments {
         values,
         text: (!text.is_empty()).then_some(text),
     }
 }
 
-fn bounded(text: &str) -> String {
+fn mask_and_truncate(text: &str) -> String {
     let mut text = masked(text);
     text.truncate(text.floor_char_boundary(LONGEST_TEXT));
     text
@@ -49,14 +49,14 @@ impl ArgumentPart {
     }
 }
 
-fn add(parts: &mut Vec<ArgumentPart>, name: &str, value: &Value) {
+fn collect_parts(parts: &mut Vec<ArgumentPart>, name: &str, value: &Value) {
     let mut push = |value: Option<String>| {
         let name = name.to_owned();
         parts.push(ArgumentPart { name, value });
     };
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(name, it)| add(parts, name, it)),
-        Value::Array(items) => items.iter().for_each(|it| add(parts, name, it)),
+        Value::Object(fields) => fields.iter().for_each(|(name, it)| collect_parts(parts, name, it)),
+        Value::Array(items) => items.iter().for_each(|it| collect_parts(parts, name, it)),
         Value::String(text) if !text.trim().is_empty() && text != MASK => {
             let end = text.floor_char_boundary(LONGEST_VALUE);
             push(Some(text[..end].to_owned()));
@@ -93,7 +93,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                read(&arguments.to_string()).text.as_deref(),
+                to_call_arguments(&arguments.to_string()).text.as_deref(),
                 expected,
                 "{arguments}"
             );
@@ -104,15 +104,15 @@ mod tests {
     fn values_come_without_their_names() {
         let arguments =
             json!({ "from": "USD", "amount": 12, "round": true, "password": "hunter2" });
-        assert_eq!(read(&arguments.to_string()).values, "USD, 12");
-        assert_eq!(read("no JSON").values, "");
+        assert_eq!(to_call_arguments(&arguments.to_string()).values, "USD, 12");
+        assert_eq!(to_call_arguments("no JSON").values, "");
     }
 
     #[test]
     fn contents_are_cut() {
         let long = "word ".repeat(1_000);
         let all = json!({ "a": long, "b": [long, long, long, long, long, long] });
-        let read = read(&all.to_string());
+        let read = to_call_arguments(&all.to_string());
         assert!(read.text.is_some_and(|it| it.len() <= LONGEST_TEXT));
         assert!(read.values.len() <= LONGEST_TEXT);
     }

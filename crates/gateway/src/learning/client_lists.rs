@@ -9,7 +9,7 @@ use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 use kitbag_relevance::MAX_TOP_K;
 
-use kitbag_domain::fairness::entry_to_drop;
+use kitbag_domain::fairness::entry_to_evict;
 
 /// The time for which favourites stay as they are, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
@@ -67,7 +67,7 @@ impl ClientLists {
         fresh
     }
 
-    pub(crate) fn of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
+    pub(crate) fn list_of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
         let mut by_holder = lock(&self.by_holder);
         let Some(context) = by_holder.get_mut(holder) else {
             return Default::default();
@@ -77,7 +77,7 @@ impl ClientLists {
     }
 
     /// Changes the memory; true if that moved anything.
-    pub(crate) fn change(
+    pub(crate) fn change_list(
         &self,
         holder: &ListHolder,
         caller: &Caller,
@@ -86,7 +86,7 @@ impl ClientLists {
         let mut by_holder = lock(&self.by_holder);
         if by_holder.len() >= MOST_LISTS && !by_holder.contains_key(holder) {
             let entries = by_holder.iter().map(|(id, it)| (id, &it.caller, it.seen));
-            let dropped = entry_to_drop(entries).cloned();
+            let dropped = entry_to_evict(entries).cloned();
             dropped.map(|holder| by_holder.remove(&holder));
         }
         let context = by_holder
@@ -122,7 +122,7 @@ impl ClientList {
     }
 
     /// Puts a tool first; true if it was not among the listed ones before.
-    pub(crate) fn bring_up(&mut self, name: &str) -> bool {
+    pub(crate) fn move_to_front(&mut self, name: &str) -> bool {
         let before = self.recent.len();
         self.recent.retain(|it| it != name);
         let new = self.recent.len() == before;

@@ -21,15 +21,15 @@ use crate::learning::template_folder::TemplateFolder;
 
 /// The part that the process keeps.
 pub(crate) struct Intents {
-    pub(crate) results: Mutex<ResultCache<KeptAnswer>>,
-    learned: Mutex<HashMap<Tenant, LearnedOfTenant>>,
-    heard: Mutex<HashMap<Arc<str>, HeardWords>>,
+    pub(crate) results: Mutex<ResultCache<CachedAnswer>>,
+    learned: Mutex<HashMap<Tenant, CachedTemplates>>,
+    heard: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
     /// The requests that are being carried out. A receiver ends with its request.
     under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
 }
 
 /// A request that is being carried out; further ones of the same words wait for its end.
-pub(crate) struct UnderWay {
+pub(crate) struct RunningIntent {
     intents: Arc<Intents>,
     key: CacheKey,
     _ends: watch::Sender<()>,
@@ -37,19 +37,19 @@ pub(crate) struct UnderWay {
 
 /// A result that answers the same request again.
 #[derive(Debug, Clone)]
-pub(crate) struct KeptAnswer {
+pub(crate) struct CachedAnswer {
     pub(crate) answer: Raw,
     pub(crate) since: Instant,
 }
 
 #[derive(Clone)]
-struct LearnedOfTenant {
+struct CachedTemplates {
     templates: Arc<[LearnedTemplate]>,
     read: Instant,
 }
 
 /// The request in words that a client made last and that led to no answer.
-struct HeardWords {
+struct UnansweredIntent {
     words: String,
     /// The tools that the client got for them.
     tools: Vec<String>,
@@ -76,7 +76,7 @@ impl Default for Intents {
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for RunningIntent {
     fn drop(&mut self) {
         lock(&self.intents.under_way).remove(&self.key);
     }
@@ -85,13 +85,13 @@ impl Drop for UnderWay {
 impl Intents {
     /// Waits for the same request of another client to end, if there is one: its result may answer
     /// this one. Returns the mark of a request that is the first.
-    pub(crate) async fn first_or_waited(self: &Arc<Self>, key: &CacheKey) -> Option<UnderWay> {
+    pub(crate) async fn begin_or_wait(self: &Arc<Self>, key: &CacheKey) -> Option<RunningIntent> {
         let (ends, ended) = watch::channel(());
         let mut earlier = match lock(&self.under_way).entry(key.clone()) {
             Entry::Occupied(earlier) => earlier.get().clone(),
             Entry::Vacant(place) => {
                 place.insert(ended);
-                return Some(UnderWay {
+                return Some(RunningIntent {
                     intents: self.clone(),
                     key: key.clone(),
                     _ends: ends,
@@ -103,7 +103,7 @@ impl Intents {
     }
 
     /// Forgets results that came from a server, because something may have changed there.
-    pub(crate) fn server_changed(&self, server: &ServerName) {
+    pub(crate) fn forget_results_of(&self, server: &ServerName) {
         lock(&self.results).server_changed(server);
     }
 
@@ -113,19 +113,19 @@ impl Intents {
     }
 
     /// Returns the templates that a tenant's programs taught, as they were some seconds ago.
-    pub(crate) async fn learned(&self, store: &Store, tenant: &Tenant) -> Arc<[LearnedTemplate]> {
+    pub(crate) async fn learned_templates(&self, store: &Store, tenant: &Tenant) -> Arc<[LearnedTemplate]> {
         let known = lock(&self.learned).get(tenant).cloned();
         if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_FOR) {
             return known.templates;
         }
-        let templates = match read_learned(store, tenant).await {
+        let templates = match read_learned_templates(store, tenant).await {
             Ok(templates) => templates,
             Err(error) => {
                 tracing::warn!(%error, "learned templates cannot be read");
                 Arc::default()
             }
         };
-        let read = LearnedOfTenant {
+        let read = CachedTemplates {
             templates: templates.clone(),
             read: Instant::now(),
         };
@@ -134,12 +134,12 @@ impl Intents {
     }
 
     /// Makes the next request read what was learned.
-    pub(crate) fn learned_anew(&self, tenant: &Tenant) {
+    pub(crate) fn forget_learned(&self, tenant: &Tenant) {
         lock(&self.learned).remove(tenant);
     }
 
     /// Remembers words for which a client got these tools to choose from.
-    pub(crate) fn heard(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
+    pub(crate) fn record_unanswered(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
         let mut heard = lock(&self.heard);
         if heard.len() >= MOST_HEARD {
             heard.retain(|_, it| it.since.elapsed() < HEARD_FOR);
@@ -151,7 +151,7 @@ impl Intents {
         let since = Instant::now();
         heard.insert(
             client.clone(),
-            HeardWords {
+            UnansweredIntent {
                 words,
                 tools,
                 since,
@@ -161,7 +161,7 @@ impl Intents {
 
     /// Returns the words that a program of this client carries out: it uses one of the tools that the client
     /// got for them.
-    pub(crate) fn words_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
+    pub(crate) fn intent_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
         let heard = lock(&self.heard);
         let heard = heard.get(client)?;
         let is_recent = heard.since.elapsed() < HEARD_FOR;
@@ -170,7 +170,7 @@ impl Intents {
     }
 }
 
-async fn read_learned(
+async fn read_learned_templates(
     store: &Store,
     tenant: &Tenant,
 ) -> Result<Arc<[LearnedTemplate]>, LearnedError> {
@@ -183,7 +183,7 @@ async fn read_learned(
 
 /// Reads the templates of the binary and those of the operator. What is wrong with one is told in
 /// the log, and the others work.
-pub(crate) fn declared_templates(code: &Code) -> TemplateSet {
+pub(crate) fn read_templates(code: &Code) -> TemplateSet {
     let folder = TemplateFolder::read(&code.templates);
     for (path, error) in &folder.unreadable {
         tracing::warn!(path = %path.display(), %error, "a template cannot be read");

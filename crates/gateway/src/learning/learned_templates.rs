@@ -34,8 +34,8 @@ pub async fn read_all(
     tenant: Option<&Tenant>,
 ) -> Result<(Vec<LearnedRow>, Vec<LearnedError>), LearnedError> {
     let (mut rows, mut errors) = (Vec::new(), Vec::new());
-    for stored in store.all_learned(tenant).await? {
-        match read(&stored) {
+    for stored in store.learned_templates(tenant).await? {
+        match parse_template(&stored) {
             Ok(learned) => rows.push(LearnedRow {
                 tenant: stored.tenant,
                 learned,
@@ -48,7 +48,7 @@ pub async fn read_all(
 
 /// Changes one learned template: `change` gets what is known, if anything is, and returns what is to
 /// be kept, if anything is. It is asked again if another gateway was faster. Returns what was kept.
-pub async fn change(
+pub async fn change_template(
     store: &Store,
     tenant: &Tenant,
     id: &str,
@@ -56,9 +56,9 @@ pub async fn change(
     mut change: impl FnMut(Option<LearnedTemplate>) -> Option<LearnedTemplate>,
 ) -> Result<Option<LearnedTemplate>, LearnedError> {
     loop {
-        let stored = store.learned(tenant, id).await?;
+        let stored = store.learned_template(tenant, id).await?;
         let revision = stored.as_ref().map_or(0, |it| it.revision);
-        let known = stored.as_ref().map(read).transpose()?;
+        let known = stored.as_ref().map(parse_template).transpose()?;
         let Some(changed) = change(known) else {
             return Ok(None);
         };
@@ -66,16 +66,16 @@ pub async fn change(
             tenant: tenant.clone(),
             id: id.to_owned(),
             revision,
-            body: body(&changed)?,
+            body: to_body(&changed)?,
             updated_at: now,
         };
-        if store.put_learned(&row).await? {
+        if store.put_learned_template(&row).await? {
             return Ok(Some(changed));
         }
     }
 }
 
-fn read(stored: &StoredTemplate) -> Result<LearnedTemplate, LearnedError> {
+fn parse_template(stored: &StoredTemplate) -> Result<LearnedTemplate, LearnedError> {
     serde_json::from_str(&stored.body).map_err(|source| LearnedError::Unreadable {
         tenant: stored.tenant.clone(),
         id: stored.id.clone(),
@@ -83,7 +83,7 @@ fn read(stored: &StoredTemplate) -> Result<LearnedTemplate, LearnedError> {
     })
 }
 
-fn body(learned: &LearnedTemplate) -> Result<String, LearnedError> {
+fn to_body(learned: &LearnedTemplate) -> Result<String, LearnedError> {
     serde_json::to_string(learned).map_err(|source| LearnedError::Unwritable {
         id: learned.id().to_owned(),
         source,

@@ -18,9 +18,9 @@
 pub mod arguments;
 pub(crate) mod client_lists;
 pub(crate) mod intents;
-mod learned;
+mod lessons;
 pub mod learned_templates;
-mod memory;
+mod lesson_memory;
 pub mod priors;
 pub mod priors_schedule;
 pub mod template_check;
@@ -33,16 +33,16 @@ use std::time::Duration;
 
 use kitbag_config::LearningSettings;
 use kitbag_domain::{Caller, Timestamp};
-use kitbag_relevance::Intent;
-use kitbag_relevance::learned::Votes;
-use kitbag_relevance::learned::event::UseEvent;
+use kitbag_relevance::Query;
+use kitbag_relevance::learning::Votes;
+use kitbag_relevance::learning::event::UseEvent;
 use kitbag_store::Store;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::index::CapabilityIndex;
 use crate::state::clock::now;
-pub(crate) use learned::Learned;
-use memory::{LearnedMemory, LessonScope};
+pub(crate) use lessons::LearnedLessons;
+use lesson_memory::{LearnedMemory, LessonScope};
 use writer::{FlushRequest, LessonWriter};
 
 /// Events that may wait to be written. Further ones are lost and counted: requests never wait.
@@ -81,39 +81,39 @@ impl Learner {
     }
 
     /// Returns what was learned from a caller's tenant.
-    pub(crate) async fn learned(&self, caller: &Caller) -> Option<Arc<Learned>> {
+    pub(crate) async fn lessons_of(&self, caller: &Caller) -> Option<Arc<LearnedLessons>> {
         let scope = LessonScope::Tenant(caller.tenant.clone());
-        self.memory.of(&scope).await
+        self.memory.lessons_of(&scope).await
     }
 
     /// Returns the votes of past uses on a request. With nothing learned there are none.
-    pub(crate) async fn votes(
+    pub(crate) async fn votes_on_query(
         &self,
         settings: &LearningSettings,
         caller: &Caller,
-        request: &Intent<'_>,
+        request: &Query<'_>,
     ) -> Option<Votes> {
         if !settings.enabled {
             return None;
         }
-        let own = self.learned(caller).await?;
-        let own = own.experience.votes_on_intent(request, now());
+        let own = self.lessons_of(caller).await?;
+        let own = own.experience.votes_for_query(request, now());
         if !settings.shared {
             return Some(own);
         }
-        let everyone = self.memory.of(&LessonScope::Everyone).await?;
-        let shared = everyone.experience.votes_on_intent(request, now());
-        Some(Votes::mixed(own, shared))
+        let everyone = self.memory.lessons_of(&LessonScope::Everyone).await?;
+        let shared = everyone.experience.votes_for_query(request, now());
+        Some(Votes::combine(own, shared))
     }
 
     /// Takes over what another gateway has learned, or a command has forgotten.
-    pub(crate) async fn read_on(&self) {
-        self.memory.read_on().await;
+    pub(crate) async fn load_new_lessons(&self) {
+        self.memory.load_new().await;
     }
 
     /// Computes the vectors of kept words anew, where another model had made them.
-    pub(crate) async fn renew(&self) {
-        match self.memory.renew().await {
+    pub(crate) async fn recompute_stale_lessons(&self) {
+        match self.memory.recompute_stale().await {
             Ok(0) => {}
             Ok(lessons) => tracing::info!(lessons, "lessons have vectors of the model in use"),
             Err(error) => tracing::warn!(%error, "lessons of another model could not be renewed"),
@@ -132,7 +132,7 @@ impl Learner {
     }
 
     /// The number of events that were lost because too many came at once.
-    pub(crate) fn lost(&self) -> u64 {
+    pub(crate) fn lost_events(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 

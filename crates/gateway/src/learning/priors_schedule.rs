@@ -10,7 +10,7 @@ use kitbag_domain::{Capability, Timestamp};
 use kitbag_store::Error;
 
 use crate::catalog::tool_files::is_model;
-use crate::learning::priors::{PriorsSummary, count};
+use crate::learning::priors::{PriorsSummary, count_new_calls};
 use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
@@ -31,7 +31,7 @@ enum RunError {
 }
 
 /// Runs when it is time, until the gateway closes.
-pub async fn follow(host: Arc<GatewayHost>) {
+pub async fn follow_schedule(host: Arc<GatewayHost>) {
     let started = now();
     let mut at_start = true;
     loop {
@@ -67,19 +67,19 @@ async fn run_if_due(
     if !is_due(&gateway, schedule, started, at_start).await? {
         return Ok(());
     }
-    let summary = run(&gateway, &namespace).await?;
+    let summary = update_priors(&gateway, &namespace).await?;
     host.catalog_changed.notify_one();
-    let indexed = index.shows_priors_of(summary.counted_at);
+    let indexed = index.wait_for_priors(summary.counted_at);
     let indexed = tokio::time::timeout(INDEXED_WITHIN, indexed).await;
     indexed.map_err(|_| RunError::NotIndexed)?;
     let PriorsSummary { tools, calls, .. } = summary;
-    index.priors_are_updated(summary.counted_at).await?;
+    index.set_priors_updated_at(summary.counted_at).await?;
     tracing::info!(tools, calls, "the priors of tools are up to date");
     Ok(())
 }
 
 /// Counts the calls that no run has counted yet. The caller holds the lock of the priors.
-pub(crate) async fn run(gateway: &Gateway, namespace: &str) -> Result<PriorsSummary, Error> {
+pub(crate) async fn update_priors(gateway: &Gateway, namespace: &str) -> Result<PriorsSummary, Error> {
     let (store, catalog) = (&gateway.services.store, gateway.catalog());
     gateway.services.audit.flush().await;
     let unlisted = gateway.unlisted_servers();
@@ -87,7 +87,7 @@ pub(crate) async fn run(gateway: &Gateway, namespace: &str) -> Result<PriorsSumm
     let known = |tool: &Capability| {
         listed.contains(tool) || unlisted.contains(&tool.server) || is_model(tool)
     };
-    count(store, namespace, known, now()).await
+    count_new_calls(store, namespace, known, now()).await
 }
 
 async fn is_due(
@@ -99,7 +99,7 @@ async fn is_due(
     let last = gateway.services.index.read_priors_updated_at().await?;
     if last.is_none() && at_start {
         // Calls of an earlier start have never been counted.
-        let first = gateway.services.store.first_audit_row(Timestamp(0)).await?;
+        let first = gateway.services.store.first_audit_row_id(Timestamp(0)).await?;
         return Ok(first.is_some());
     }
     let next = schedule.next_after(last.unwrap_or(started));

@@ -20,7 +20,7 @@ impl TemplateFolder {
     /// Reads all files, in the order of their names. A folder that does not exist is empty.
     pub fn read(path: &Path) -> Self {
         let mut folder = Self::default();
-        match paths(path) {
+        match list_toml_files(path) {
             Ok(paths) => paths.into_iter().for_each(|path| folder.add(path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => folder.unreadable.push((path.to_owned(), error)),
@@ -28,8 +28,8 @@ impl TemplateFolder {
         folder
     }
 
-    fn add(&mut self, path: PathBuf) {
-        match text(&path) {
+    fn add_file(&mut self, path: PathBuf) {
+        match read_template_text(&path) {
             Ok(text) => self.files.push(TemplateFile {
                 path,
                 text,
@@ -40,7 +40,7 @@ impl TemplateFolder {
     }
 }
 
-fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -54,7 +54,7 @@ fn paths(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Reads one byte more than a template may have, so that a larger file is refused as too large.
-fn text(path: &Path) -> io::Result<String> {
+fn read_template_text(path: &Path) -> io::Result<String> {
     let most = IntentTemplate::LARGEST_FILE as u64 + 1;
     let mut text = String::new();
     File::open(path)?.take(most).read_to_string(&mut text)?;

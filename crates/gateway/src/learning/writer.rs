@@ -13,9 +13,9 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::ObservedUse;
 use super::arguments;
-use super::memory::LearnedMemory;
-use kitbag_relevance::learned::event::{CallArguments, UseEvent, UseKind};
-use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
+use super::lesson_memory::LearnedMemory;
+use kitbag_relevance::learning::event::{CallArguments, UseEvent, UseKind};
+use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, CallLinker};
 
 /// Events that come within this time are written together.
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -37,7 +37,7 @@ pub(super) type FlushRequest = oneshot::Sender<()>;
 
 pub(super) struct LessonWriter {
     memory: Arc<LearnedMemory>,
-    linker: UseLinker,
+    linker: CallLinker,
     /// Hashes of calls whose arguments have taught something.
     known_calls: HashSet<u64>,
 }
@@ -46,7 +46,7 @@ impl LessonWriter {
     pub(super) fn new(memory: Arc<LearnedMemory>) -> Self {
         Self {
             memory,
-            linker: UseLinker::default(),
+            linker: CallLinker::default(),
             known_calls: HashSet::new(),
         }
     }
@@ -60,7 +60,7 @@ impl LessonWriter {
         loop {
             let (first, flush) = tokio::select! {
                 first = uses.recv() => match first {
-                    Some(first) => (Some(first), pause(&mut flushes).await),
+                    Some(first) => (Some(first), wait_for_batch(&mut flushes).await),
                     None => return,
                 },
                 Some(flush) = flushes.recv() => (None, Some(flush)),
@@ -85,11 +85,11 @@ impl LessonWriter {
             if taken.is_empty() {
                 return;
             }
-            self.write(std::mem::take(&mut taken)).await;
+            self.write_lessons(std::mem::take(&mut taken)).await;
         }
     }
 
-    async fn write(&mut self, uses: Vec<ObservedUse>) {
+    async fn write_lessons(&mut self, uses: Vec<ObservedUse>) {
         let Some(model) = self.memory.model().await else {
             return;
         };
@@ -101,11 +101,11 @@ impl LessonWriter {
         };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {
-                Some(words) => self.memory.vector(words).await,
+                Some(words) => self.memory.embed_text(words).await,
                 None => None,
             };
             let mut arguments = match settings.arguments {
-                true => self.arguments_of(event),
+                true => self.new_arguments(event),
                 false => CallArguments::default(),
             };
             arguments.text = arguments.text.filter(|_| left > 0);
@@ -115,15 +115,15 @@ impl LessonWriter {
             for draft in self.linker.take(event, vector, arguments) {
                 *of_tenant += 1;
                 if *of_tenant <= MOST_LESSONS_TOGETHER {
-                    lessons.push(self.lesson(event, draft, &model, settings.keep_words).await);
+                    lessons.push(self.to_lesson(event, draft, &model, settings.keep_words).await);
                 }
             }
         }
-        self.memory.keep(&lessons).await;
+        self.memory.store_lessons(&lessons).await;
     }
 
     /// The arguments of a call. The same call as before has no text to learn from.
-    fn arguments_of(&mut self, event: &UseEvent) -> CallArguments {
+    fn new_arguments(&mut self, event: &UseEvent) -> CallArguments {
         let UseKind::Called {
             tool,
             arguments: Some(given),
@@ -138,12 +138,12 @@ impl LessonWriter {
             self.known_calls.clear();
         }
         let is_new = self.known_calls.insert(hasher.finish());
-        let mut read = arguments::read(given);
+        let mut read = arguments::to_call_arguments(given);
         read.text = read.text.filter(|_| is_new);
         read
     }
 
-    async fn lesson(
+    async fn to_lesson(
         &self,
         event: &UseEvent,
         draft: LessonDraft,
@@ -154,7 +154,7 @@ impl LessonWriter {
             DraftContext::Words { words, vector } => (Some(words.to_string()), Some(vector)),
             DraftContext::Arguments(None) => (None, None),
             DraftContext::Arguments(Some(text)) => {
-                let vector = self.memory.vector(&text).await;
+                let vector = self.memory.embed_text(&text).await;
                 (Some(text), vector)
             }
         };
@@ -178,7 +178,7 @@ impl LessonWriter {
 
 /// Lets events gather, unless they are to be written at once. A task that is woken for each event
 /// would cost more than the events themselves.
-async fn pause(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
+async fn wait_for_batch(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
     let waited = tokio::time::timeout(TOGETHER, flushes.recv()).await;
     waited.ok().flatten()
 }

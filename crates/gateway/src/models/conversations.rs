@@ -1,4 +1,4 @@
-//! Remembers which tools each conversation has, as many conversations as there is room for.
+//! Stores the tools of each conversation, for a limited number of conversations.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -8,18 +8,18 @@ use kitbag_domain::Caller;
 use kitbag_domain::sync::lock;
 use kitbag_llm::trim::ConversationMemory;
 
-use kitbag_domain::fairness::entry_to_drop;
+use kitbag_domain::fairness::entry_to_evict;
 
-/// Each takes one or two kilobytes. Beyond this many, the longest unseen conversation of the caller
-/// who has most is forgotten; if it goes on, its tools are chosen anew.
-const MOST_CONVERSATIONS: usize = 10_000;
+/// Each takes one or two kilobytes. Beyond this many, the least recently seen conversation of the caller
+/// with the most is dropped; if it continues, its tools are chosen again.
+const MAX_CONVERSATIONS: usize = 10_000;
 
 #[derive(Default)]
 pub(crate) struct Conversations {
     known: Mutex<HashMap<ConversationId, KnownConversation>>,
 }
 
-/// Two callers never share a conversation, even if both begin it with the same words.
+/// Callers never share a conversation, even if two begin with the same text.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct ConversationId {
     caller: Caller,
@@ -32,7 +32,7 @@ struct KnownConversation {
 }
 
 impl Conversations {
-    pub(crate) fn change<T>(
+    pub(crate) fn update<T>(
         &self,
         caller: &Caller,
         number: u64,
@@ -43,9 +43,9 @@ impl Conversations {
             number,
         };
         let mut known = lock(&self.known);
-        if known.len() >= MOST_CONVERSATIONS && !known.contains_key(&id) {
+        if known.len() >= MAX_CONVERSATIONS && !known.contains_key(&id) {
             let entries = known.iter().map(|(id, it)| (id, &id.caller, it.seen));
-            let dropped = entry_to_drop(entries).cloned();
+            let dropped = entry_to_evict(entries).cloned();
             dropped.map(|id| known.remove(&id));
         }
         let conversation = known.entry(id).or_insert_with(|| KnownConversation {

@@ -1,20 +1,22 @@
-//! Requests to models that pass through the gateway: which of our tools stay in a request, and what
-//! the request tells of the use of tools.
+//! Requests to models: trims the tools in a request, and reports their use to the learner.
+//!
+//! May touch the catalog, the search and the learner. Does no HTTP, which is in `front::models`, and does not
+//! parse requests, which is in `kitbag-llm`.
 //!
 //! # Layout
-//! - this file: the way of a request from its body to a shorter one
-//! - `sorted`: the tools of a request, ours apart from others; `needs`: the tools it needs
-//! - `relevant`: the tools for the person's words, within a short time
-//! - `heard`: what a request tells of the use of tools
-//!
-//! Reading and writing requests is in `kitbag-llm`; the HTTP part is in `front::models`.
+//! - this file: from a parsed request to a shorter body
+//! - `request_tools`: the tools of a request: Kitbag's, foreign and fixed; `needs`: the tools it needs
+//! - `relevant_tools`: a search for the user's text, with a short timeout
+//! - `conversations`: the tools that each conversation has
+//! - `model_turn`: reports the use of tools
+//! - `model_vendors`: addresses and keys of vendors
 
 pub(crate) mod conversations;
-pub(crate) mod heard;
+pub(crate) mod model_turn;
 pub(crate) mod model_vendors;
 mod needs;
-mod relevant;
-mod sorted;
+mod relevant_tools;
+mod request_tools;
 
 use std::sync::Arc;
 
@@ -23,34 +25,34 @@ use kitbag_domain::Caller;
 use kitbag_llm::trim::{ConversationMemory, ModelRequest, SelectedTools, ToolNeeds};
 use kitbag_telemetry::model_requests::ModelFigures;
 
-use self::heard::ModelTurn;
+use self::model_turn::ModelTurn;
 use self::needs::{foreign_needs, own_needs};
-use self::relevant::{RelevantTools, relevant};
-use self::sorted::{SortedTools, ToolRooms};
+use self::relevant_tools::{RelevantTools, find_relevant};
+use self::request_tools::{RequestTools, ToolLimits};
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
 
-/// A request after its tools were looked at.
+/// A request with the tools it needs.
 pub(crate) struct TrimmedRequest {
-    /// The new body; absent if the request goes on as it came.
+    /// The new body; absent if the request stays unchanged.
     pub(crate) body: Option<String>,
     pub(crate) figures: ModelFigures,
 }
 
-/// Keeps the tools that a request needs, and no more of ours than there is room for.
-pub(crate) async fn trim(
+/// Keeps the tools that a request needs, up to the limits.
+pub(crate) async fn trim_tools(
     gateway: &Arc<Gateway>,
     catalog: &Catalog,
     caller: &Caller,
     request: &ModelRequest<'_>,
 ) -> TrimmedRequest {
-    let tools = SortedTools::of(gateway, catalog, caller, request);
-    let rooms = ToolRooms::of(gateway.models.foreign_tools(), request.api, &tools);
-    let (Some(rooms), Some(conversation)) = (rooms, request.dialogue.conversation) else {
-        return written(request, &tools, &tools.passing());
+    let tools = RequestTools::classify(gateway, catalog, caller, request);
+    let limits = ToolLimits::for_request(gateway.models.foreign_tools(), request.api, &tools);
+    let (Some(limits), Some(conversation)) = (limits, request.dialogue.conversation) else {
+        return rewrite_request(request, &tools, &tools.all_but_unapproved());
     };
     let conversations = &gateway.services.conversations;
-    let (said, before) = conversations.change(caller, conversation, |memory| {
+    let (said, before) = conversations.update(caller, conversation, |memory| {
         (
             memory.record_dialogue(&request.dialogue),
             memory.own.clone(),
@@ -58,32 +60,32 @@ pub(crate) async fn trim(
     });
     let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
     let mut is_unguided = false;
-    if tools.own_count() > rooms.own {
+    if tools.own_count() > limits.own {
         own = own_needs(gateway, catalog, &tools, &said);
         if said.are_words_new {
-            let found = relevant(gateway, caller, &tools).await;
+            let found = find_relevant(gateway, caller, &tools).await;
             is_unguided = found.is_none();
-            own.relevant = found.and_then(|found| found.needed(&before));
+            own.relevant = found.and_then(|found| found.names_needed(&before));
         }
     }
-    if tools.foreign_count() > rooms.foreign {
+    if tools.foreign_count() > limits.foreign {
         foreign = foreign_needs(&tools, &said);
     }
-    let is_kept = conversations.change(caller, conversation, |memory| {
-        chosen(memory, &tools, rooms, (&own, &foreign))
+    let is_kept = conversations.update(caller, conversation, |memory| {
+        choose_kept(memory, &tools, limits, (&own, &foreign))
     });
-    let turn = ModelTurn::of(caller, conversation, &tools, &said, &is_kept);
-    let mut trimmed = written(request, &tools, &is_kept);
+    let turn = ModelTurn::new(caller, conversation, &tools, &said, &is_kept);
+    let mut trimmed = rewrite_request(request, &tools, &is_kept);
     trimmed.figures.unguided = u64::from(is_unguided);
     trimmed.figures.used = turn.used.len() as u64;
-    heard::observed(gateway, &turn);
+    model_turn::report_model_turn(gateway, &turn);
     trimmed
 }
 
 impl<'r> RelevantTools<'r> {
-    /// Words that ask for nothing clearly need no other tools than those that are there already. At the
-    /// beginning of a conversation they need the nearest, unless they ask for none.
-    fn needed(self, before: &SelectedTools) -> Option<Vec<&'r str>> {
+    /// Returns the tools to add for the user's text. An unclear text adds no tools to a running conversation;
+    /// at its beginning it adds the nearest tools, unless it needs none.
+    fn names_needed(self, before: &SelectedTools) -> Option<Vec<&'r str>> {
         let is_beginning = *before == SelectedTools::All;
         match (self.are_clear, is_beginning, self.ask_for_none) {
             (true, ..) | (false, true, false) => Some(self.names),
@@ -93,25 +95,25 @@ impl<'r> RelevantTools<'r> {
     }
 }
 
-/// Says for each tool whether it stays. What is held back never does. A request that would lose all its
-/// tools keeps them where the vendor would refuse it without.
-fn chosen(
+/// Decides for each tool whether it stays. Unapproved tools never do. A request that would lose all its
+/// tools keeps them if its vendor would reject it without.
+fn choose_kept(
     memory: &mut ConversationMemory,
-    tools: &SortedTools<'_>,
-    rooms: ToolRooms,
+    tools: &RequestTools<'_>,
+    limits: ToolLimits,
     (own, foreign): (&ToolNeeds<'_>, &ToolNeeds<'_>),
 ) -> Vec<bool> {
-    let trims_own = tools.own_count() > rooms.own;
-    let trims_foreign = tools.foreign_count() > rooms.foreign;
+    let trims_own = tools.own_count() > limits.own;
+    let trims_foreign = tools.foreign_count() > limits.foreign;
     if trims_own {
         memory
             .own
-            .choose_tools(own, rooms.own, |name| tools.own(name).is_some());
+            .choose_tools(own, limits.own, |name| tools.find_own(name).is_some());
     }
     if trims_foreign {
         memory
             .foreign
-            .choose_tools(foreign, rooms.foreign, |name| tools.foreign(name).is_some());
+            .choose_tools(foreign, limits.foreign, |name| tools.find_foreign(name).is_some());
     }
     let is_kept = tools.decide(
         |name| !trims_own || memory.own.contains(name),
@@ -120,20 +122,20 @@ fn chosen(
     if is_kept.contains(&true) || tools.request.may_lose_all_tools {
         is_kept
     } else {
-        tools.passing()
+        tools.all_but_unapproved()
     }
 }
 
-fn written(
+fn rewrite_request(
     request: &ModelRequest<'_>,
-    tools: &SortedTools<'_>,
+    tools: &RequestTools<'_>,
     is_kept: &[bool],
 ) -> TrimmedRequest {
     let (offered, kept) = tools.count_own(is_kept);
     let body = is_kept
         .contains(&false)
         .then(|| request.with_tools(is_kept));
-    let tokens_saved = tokens(request, is_kept);
+    let tokens_saved = estimate_saved_tokens(request, is_kept);
     TrimmedRequest {
         figures: ModelFigures {
             requests: 1,
@@ -146,9 +148,9 @@ fn written(
     }
 }
 
-/// Estimates the tokens of the tools that do not stay. The price of one tool is that of its share
-/// of the bytes: pricing each would take longer than the estimate is worth.
-fn tokens(request: &ModelRequest<'_>, is_kept: &[bool]) -> u64 {
+/// Estimates the tokens of the removed tools from their share of the bytes. Estimating each tool would take
+/// too long.
+fn estimate_saved_tokens(request: &ModelRequest<'_>, is_kept: &[bool]) -> u64 {
     if !is_kept.contains(&false) {
         return 0;
     }

@@ -1,4 +1,4 @@
-//! The vendors of models behind the gateway: where each is, and with which key it is asked.
+//! The addresses and keys of the vendors of models.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -8,10 +8,9 @@ use kitbag_llm::tool_schema::Vendor;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-/// The header in which Anthropic wants its keys.
+/// The header of Anthropic's API keys.
 pub(crate) const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The vendors of one reading of the configuration.
 pub(crate) struct ModelVendors {
     settings: Models,
     lookup: Lookup,
@@ -19,12 +18,12 @@ pub(crate) struct ModelVendors {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VendorError {
-    #[error("this path leads out of the vendor's address")]
+    #[error("this path is outside of the vendor's address")]
     OutsidePath,
-    #[error("the vendor's key of the configuration cannot be used: {0}")]
+    #[error("the vendor's configured key cannot be used: {0}")]
     NoKey(#[from] MissingVariable),
     #[error(
-        "the vendor's key of the configuration has characters that HTTP does not allow; store it again with \
+        "the vendor's configured key has characters that HTTP does not allow; store it again with \
          `kitbag secret set`"
     )]
     OddKey,
@@ -50,17 +49,17 @@ impl ModelVendors {
         self.settings.max_body_bytes
     }
 
-    /// Returns the address of the vendor, as people know it.
-    pub(crate) fn place(&self, vendor: Vendor) -> String {
-        self.vendor(vendor).url.origin().ascii_serialization()
+    /// Returns the vendor's origin, for messages.
+    pub(crate) fn vendor_origin(&self, vendor: Vendor) -> String {
+        self.settings_for(vendor).url.origin().ascii_serialization()
     }
 
-    /// Returns the address of a path at the vendor. It never lies outside of the address that the
-    /// operator configured, and no spelling of dots can make the vendor see it there.
-    pub(crate) fn url(&self, vendor: Vendor, path_and_query: &str) -> Result<Url, VendorError> {
-        let base = &self.vendor(vendor).url;
+    /// Returns the URL of a path at the vendor. It is always below the configured address, however dots and
+    /// slashes are encoded.
+    pub(crate) fn vendor_url(&self, vendor: Vendor, path_and_query: &str) -> Result<Url, VendorError> {
+        let base = &self.settings_for(vendor).url;
         let root = base.as_str().trim_end_matches('/');
-        if !is_straight(path_and_query) {
+        if !stays_below_root(path_and_query) {
             return Err(VendorError::OutsidePath);
         }
         let url = Url::parse(&format!("{root}{path_and_query}"));
@@ -70,13 +69,13 @@ impl ModelVendors {
             .ok_or(VendorError::OutsidePath)
     }
 
-    /// Puts the operator's key in the place of the client's, if the operator stored one.
+    /// Replaces the client's key with the operator's, if one is configured.
     pub(crate) fn put_key(
         &self,
         vendor: Vendor,
         headers: &mut HeaderMap,
     ) -> Result<(), VendorError> {
-        let Some(key) = &self.vendor(vendor).key else {
+        let Some(key) = &self.settings_for(vendor).key else {
             return Ok(());
         };
         let key = key.resolve(|name| (self.lookup)(name))?;
@@ -92,7 +91,7 @@ impl ModelVendors {
         Ok(())
     }
 
-    fn vendor(&self, vendor: Vendor) -> &ModelVendor {
+    fn settings_for(&self, vendor: Vendor) -> &ModelVendor {
         match vendor {
             Vendor::Anthropic => &self.settings.anthropic,
             Vendor::OpenAi => &self.settings.openai,
@@ -100,22 +99,22 @@ impl ModelVendors {
     }
 }
 
-/// A path that is encoded more often is no path of a vendor.
-const MOST_ENCODINGS: usize = 4;
+/// No path of a vendor is percent-encoded more often than this.
+const MAX_ENCODINGS: usize = 4;
 
-/// False for a path that leads up, however the vendor reads it: programs decode a path once or twice,
-/// take a backslash for a slash, or leave out what stands behind a semicolon.
-fn is_straight(path_and_query: &str) -> bool {
+/// False for a path with a parent segment, however the vendor reads it: servers may decode a path twice,
+/// treat a backslash as a slash, or ignore the text after a semicolon.
+fn stays_below_root(path_and_query: &str) -> bool {
     let path = path_and_query
         .split_once('?')
         .map_or(path_and_query, |(path, _)| path);
     let mut path = path.to_owned();
-    for _ in 0..MOST_ENCODINGS {
-        if path.contains(char::is_control) || path.split(['/', '\\']).any(leads_up) {
+    for _ in 0..MAX_ENCODINGS {
+        if path.contains(char::is_control) || path.split(['/', '\\']).any(is_parent_segment) {
             return false;
         }
         let Ok(decoded) = percent_decode_str(&path).decode_utf8() else {
-            // There are decoders that read dots and slashes in such bytes.
+            // Some decoders read dots and slashes from invalid UTF-8.
             return false;
         };
         if decoded == path {
@@ -126,7 +125,7 @@ fn is_straight(path_and_query: &str) -> bool {
     false
 }
 
-fn leads_up(segment: &str) -> bool {
+fn is_parent_segment(segment: &str) -> bool {
     let name = segment.split(';').next().unwrap_or_default();
     name.trim() == ".."
 }
@@ -154,7 +153,7 @@ mod tests {
 
     #[track_caller]
     fn check(base: &str, path: &str, expect: Option<&str>) {
-        let url = vendors(base).url(Vendor::OpenAi, path).ok();
+        let url = vendors(base).vendor_url(Vendor::OpenAi, path).ok();
         assert_eq!(url.as_ref().map(Url::as_str), expect, "{base} {path}");
     }
 

@@ -10,7 +10,7 @@ use kitbag_store::{Error, Vault};
 use kitbag_tool_files::ToolFile;
 use kitbag_tool_spec::AuthScheme;
 
-use crate::catalog::tool_files::{CarriedOutBy, FileTool};
+use crate::catalog::tool_files::{FileToolExecutor, FileTool};
 use crate::secrets::credentials::Credentials;
 
 /// The outcome of trying a credential out.
@@ -27,18 +27,18 @@ pub enum CredentialTrial {
 }
 
 /// Tries the credential that a tool uses, as a tenant would.
-pub async fn try_out(
+pub async fn try_credential(
     file: &Arc<ToolFile>,
     settings: &CatalogSettings,
     vault: Vault,
     tenant: &Tenant,
 ) -> Result<CredentialTrial, Error> {
-    let tool = FileTool::alone(file, settings);
-    let (CarriedOutBy::Api(api), Some(declared)) = (&tool.carried_out_by, &file.api) else {
+    let tool = FileTool::detached(file, settings);
+    let (FileToolExecutor::Api(api), Some(declared)) = (&tool.executor, &file.api) else {
         return Ok(CredentialTrial::NothingHarmless);
     };
     let credentials = Credentials::open(vault).await?;
-    let credential = credentials.of(tenant, declared.credential.as_ref()).await?;
+    let credential = credentials.credential_of(tenant, declared.credential.as_ref()).await?;
     let tokens = &credentials.tokens;
     if let Some((action, arguments)) = file.test_call()
         && let Some(request) = &action.request

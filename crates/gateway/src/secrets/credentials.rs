@@ -30,7 +30,7 @@ impl Credentials {
             names: ArcSwap::default(),
             tokens: TokenCache::new(Clock::system(), Arc::new(keep)),
         };
-        credentials.look().await?;
+        credentials.reload_names().await?;
         Ok(credentials)
     }
 
@@ -40,24 +40,24 @@ impl Credentials {
     }
 
     /// Reads the names again.
-    pub(crate) async fn look(&self) -> Result<(), Error> {
+    pub(crate) async fn reload_names(&self) -> Result<(), Error> {
         self.names
             .store(Arc::new(credential_names(&self.vault).await?));
         Ok(())
     }
 
     /// Returns the tenant's credential; one without fields if it has none.
-    pub(crate) async fn of(
+    pub(crate) async fn credential_of(
         &self,
         tenant: &Tenant,
         name: Option<&CredentialName>,
     ) -> Result<Credential, Error> {
         let found = match name {
-            Some(name) => self.vault.credential(tenant, name).await?,
+            Some(name) => self.vault.find_credential(tenant, name).await?,
             None => None,
         };
         Ok(match found {
-            Some((key, fields)) => Credential::new(owner(&key), revealed(&fields)),
+            Some((key, fields)) => Credential::new(to_owner(&key), reveal_fields(&fields)),
             None => Credential::new(CredentialOwner::new(tenant.as_str()), BTreeMap::new()),
         })
     }
@@ -65,11 +65,11 @@ impl Credentials {
 
 /// Reads the names under which some tenant has a credential; that needs no key.
 pub(crate) async fn credential_names(vault: &Vault) -> Result<BTreeSet<CredentialName>, Error> {
-    let all = vault.credentials().await?;
+    let all = vault.list_credentials().await?;
     Ok(all.into_iter().map(|it| it.key.name).collect())
 }
 
-fn revealed(fields: &CredentialFields) -> BTreeMap<String, String> {
+fn reveal_fields(fields: &CredentialFields) -> BTreeMap<String, String> {
     let fields = fields.iter();
     fields
         .map(|(name, value)| (name.to_owned(), value.reveal().to_owned()))
@@ -77,11 +77,11 @@ fn revealed(fields: &CredentialFields) -> BTreeMap<String, String> {
 }
 
 /// The owner as text, from which the key can be read again: no tenant and no name has a slash.
-fn owner(key: &CredentialKey) -> CredentialOwner {
+fn to_owner(key: &CredentialKey) -> CredentialOwner {
     CredentialOwner::new(&format!("{}/{}", key.holder, key.name))
 }
 
-fn key(owner: &CredentialOwner) -> Option<CredentialKey> {
+fn parse_owner(owner: &CredentialOwner) -> Option<CredentialKey> {
     let (holder, name) = owner.as_str().split_once('/')?;
     Some(CredentialKey {
         holder: holder.parse::<CredentialHolder>().ok()?,
@@ -90,7 +90,7 @@ fn key(owner: &CredentialOwner) -> Option<CredentialKey> {
 }
 
 async fn keep_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
-    let Some(key) = key(&rotated.owner) else {
+    let Some(key) = parse_owner(&rotated.owner) else {
         return;
     };
     let token = Secret::new(rotated.refresh_token);

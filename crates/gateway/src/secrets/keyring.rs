@@ -44,11 +44,11 @@ impl KeyringError {
 }
 
 impl Keyring {
-    pub(crate) fn of(database: &Path) -> Self {
-        Self::opened_by(native, database)
+    pub(crate) fn for_database(database: &Path) -> Self {
+        Self::with_opener(native, database)
     }
 
-    fn opened_by(open: OpenKeyring, database: &Path) -> Self {
+    fn with_opener(open: OpenKeyring, database: &Path) -> Self {
         Self {
             account: database.display().to_string(),
             open,
@@ -156,11 +156,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kitbag.db");
         let store = Store::open(&path).await.unwrap();
-        let keyring = || Arc::new(Keyring::opened_by(in_memory, &path));
+        let keyring = || Arc::new(Keyring::with_opener(in_memory, &path));
         let name = "token".parse().unwrap();
         store
             .vault_kept_by(keyring())
-            .put(&name, &Secret::new("s3cret"), Timestamp(1))
+            .put_secret(&name, &Secret::new("s3cret"), Timestamp(1))
             .await
             .unwrap();
         assert!(!path.with_file_name("secret.key").exists());
@@ -169,7 +169,7 @@ mod tests {
             "s3cret"
         );
         assert_eq!(
-            Keyring::opened_by(in_memory, Path::new("/other.db"))
+            Keyring::with_opener(in_memory, Path::new("/other.db"))
                 .read()
                 .unwrap(),
             None
@@ -215,7 +215,7 @@ mod tests {
                 reason: "no session bus".to_owned(),
             })
         };
-        let error = Keyring::opened_by(absent, Path::new("/data/kitbag.db"))
+        let error = Keyring::with_opener(absent, Path::new("/data/kitbag.db"))
             .read()
             .unwrap_err();
         let told = format!("{:#}", anyhow::Error::from(error));

@@ -16,9 +16,9 @@ use crate::state::address_guard::address_guard;
 use crate::state::clock::now;
 
 /// Returns what servers need for logging in, kept in this store.
-pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
+pub fn stored_logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     let grants = StoredGrants {
-        vault: vault::vault(config.secret_key, store)?,
+        vault: vault::open_vault(config.secret_key, store)?,
         store: store.clone(),
     };
     Ok(Logins {
@@ -30,12 +30,12 @@ pub fn logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
 /// Returns the rules about the addresses of authorization servers.
 pub fn address_guards() -> AddressGuards {
     AddressGuards {
-        public: guard(false),
-        private: guard(true),
+        public: guard_for(false),
+        private: guard_for(true),
     }
 }
 
-fn guard(private: bool) -> AddressGuard {
+fn guard_for(private: bool) -> AddressGuard {
     address_guard(AddressRules {
         private,
         networks: Vec::new(),
@@ -50,32 +50,32 @@ struct StoredGrants {
 #[async_trait]
 impl GrantStore for StoredGrants {
     async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError> {
-        let Some(kept) = self.vault.login(server).await.map_err(failed)? else {
+        let Some(kept) = self.vault.login(server).await.map_err(store_error)? else {
             return Ok(None);
         };
         serde_json::from_str(kept.reveal())
             .map(Some)
-            .map_err(failed)
+            .map_err(store_error)
     }
 
     async fn write(&self, server: &ServerName, grant: &Grant) -> Result<(), GrantStoreError> {
-        let text = serde_json::to_string(grant).map_err(failed)?;
+        let text = serde_json::to_string(grant).map_err(store_error)?;
         self.vault
             .put_login(server, &Secret::new(text), now())
             .await
-            .map_err(failed)
+            .map_err(store_error)
     }
 
     async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError> {
-        self.vault.remove_login(server).await.map_err(failed)
+        self.vault.remove_login(server).await.map_err(store_error)
     }
 
     async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError> {
-        let lock = self.store.lock_login(server).await.map_err(failed)?;
+        let lock = self.store.lock_login(server).await.map_err(store_error)?;
         Ok(Box::new(lock))
     }
 }
 
-fn failed(error: impl std::error::Error + Send + Sync + 'static) -> GrantStoreError {
+fn store_error(error: impl std::error::Error + Send + Sync + 'static) -> GrantStoreError {
     GrantStoreError(Box::new(error))
 }

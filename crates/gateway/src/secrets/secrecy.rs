@@ -8,11 +8,11 @@ use std::sync::Arc;
 use kitbag_clients::{HiddenText, SensitiveText, secrets_in_address, secrets_in_argument};
 use kitbag_config::{Config, Embedder};
 use kitbag_domain::{Lookup, Reach, Template};
-use kitbag_upstream::mask::hide;
+use kitbag_upstream::mask::add_secret;
 use kitbag_upstream::{INHERITED, ServerKind, ServerSpec};
 
 /// The lookup, with every answer of it kept out of the logs.
-pub(crate) fn hiding(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {
+pub(crate) fn mask_lookups(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {
     Arc::new(move |variable| {
         let value = lookup(variable)?;
         // Masking the home directory would garble every path.
@@ -36,7 +36,7 @@ pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
                 .flat_map(|value| match is_stored {
                     true => vec![value],
                     // Most values are settings that a server may well mention.
-                    false => typed_in(&secrets_in_argument(None, &format!("{name}={value}"))),
+                    false => typed_secrets(&secrets_in_argument(None, &format!("{name}={value}"))),
                 }),
         );
     }
@@ -45,7 +45,7 @@ pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
             let words: Vec<_> = launch.args.iter().filter_map(fill).collect();
             for (index, word) in words.iter().enumerate() {
                 let before = index.checked_sub(1).map(|before| words[before].as_str());
-                found.extend(typed_in(&secrets_in_argument(before, word)));
+                found.extend(typed_secrets(&secrets_in_argument(before, word)));
             }
         }
         ServerKind::External(Reach::Remote(endpoint)) => {
@@ -53,7 +53,7 @@ pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
             found.extend(
                 address
                     .iter()
-                    .flat_map(|it| typed_in(&secrets_in_address(it))),
+                    .flat_map(|it| typed_secrets(&secrets_in_address(it))),
             );
         }
         ServerKind::BuiltIn { .. } => {}
@@ -68,7 +68,7 @@ pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
     found
 }
 
-fn typed_in(text: &SensitiveText) -> Vec<String> {
+fn typed_secrets(text: &SensitiveText) -> Vec<String> {
     let mut found = Vec::new();
     text.template(|hidden| {
         if let HiddenText::Typed(secret) = hidden {
@@ -80,22 +80,22 @@ fn typed_in(text: &SensitiveText) -> Vec<String> {
 }
 
 /// Keeps what was typed into the configuration out of the logs.
-pub(crate) fn hide_typed(config: &Config) {
+pub(crate) fn mask_typed_secrets(config: &Config) {
     for server in config.servers.values() {
         let named = server.named_values().iter().map(|(_, value)| value);
         named
             .chain(&server.oauth.client_secret)
-            .for_each(hide_whole);
+            .for_each(mask_template);
         match &server.kind {
             ServerKind::External(Reach::Command(launch)) => {
                 let words: Vec<_> = launch.args.iter().map(Template::source).collect();
                 for (index, word) in words.iter().enumerate() {
                     let before = index.checked_sub(1).map(|before| words[before]);
-                    hide_parts(&secrets_in_argument(before, word));
+                    mask_typed_parts(&secrets_in_argument(before, word));
                 }
             }
             ServerKind::External(Reach::Remote(endpoint)) => {
-                hide_parts(&secrets_in_address(endpoint.url.source()));
+                mask_typed_parts(&secrets_in_address(endpoint.url.source()));
             }
             ServerKind::BuiltIn { .. } => {}
         }
@@ -104,28 +104,28 @@ pub(crate) fn hide_typed(config: &Config) {
         .providers
         .values()
         .flat_map(|provider| provider.spec.headers.values())
-        .for_each(hide_whole);
+        .for_each(mask_template);
     [&config.models.anthropic, &config.models.openai]
         .into_iter()
         .filter_map(|vendor| vendor.key.as_ref())
-        .for_each(hide_whole);
+        .for_each(mask_template);
     let reader = config.web.reader.iter();
-    reader.flat_map(|it| &it.token).for_each(hide_whole);
+    reader.flat_map(|it| &it.token).for_each(mask_template);
     if let Embedder::Endpoint(endpoint) = &config.embedder {
-        endpoint.api_key.iter().for_each(hide_whole);
+        endpoint.api_key.iter().for_each(mask_template);
     }
 }
 
-fn hide_whole(template: &Template) {
-    hide_text(template.source());
+fn mask_template(template: &Template) {
+    mask_text(template.source());
 }
 
-fn hide_parts(value: &SensitiveText) {
-    typed_in(value).iter().for_each(|secret| hide_text(secret));
+fn mask_typed_parts(value: &SensitiveText) {
+    typed_secrets(value).iter().for_each(|secret| mask_text(secret));
 }
 
 /// A text with variables is hidden when they have their values.
-fn hide_text(text: &str) {
+fn mask_text(text: &str) {
     if !text.contains("${") {
         hide(text);
     }
@@ -195,8 +195,8 @@ mod tests {
             url = "https://c.example"
             bearer = "typed-bearer"
         "#;
-        hide_typed(&parsed(text));
-        let lookup = hiding(|name| Some(format!("looked-up-{name}")));
+        mask_typed_secrets(&parsed(text));
+        let lookup = mask_lookups(|name| Some(format!("looked-up-{name}")));
         assert_eq!(lookup("TOKEN").as_deref(), Some("looked-up-TOKEN"));
         lookup("HOME");
         for secret in [

@@ -33,24 +33,24 @@ pub(crate) struct SecretSnapshot {
 
 /// The secrets of a store, under the key in the environment if there is one, or else under the
 /// one in the place that is configured.
-pub fn vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
-    Ok(match given_key()? {
+pub fn open_vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
+    Ok(match key_from_environment()? {
         Some(given) => store.vault(Some(given)),
-        None => store.vault_kept_by(keeper(place, store)),
+        None => store.vault_kept_by(key_keeper(place, store)),
     })
 }
 
-pub fn keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
+pub fn key_keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
     match place {
         KeyLocation::File => Arc::new(store.key_file()),
-        KeyLocation::Keyring => Arc::new(Keyring::of(Path::new(store.place()))),
-        KeyLocation::Env => Arc::new(Unset),
+        KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.place()))),
+        KeyLocation::Env => Arc::new(UnsetKeyVariable),
     }
 }
 
 /// The key in the environment.
-pub fn given_key() -> anyhow::Result<Option<VaultKey>> {
-    let given = environment(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
+pub fn key_from_environment() -> anyhow::Result<Option<VaultKey>> {
+    let given = environment_variable(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
     let given = given.map(|key| key.parse()).transpose();
     given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))
 }
@@ -58,9 +58,9 @@ pub fn given_key() -> anyhow::Result<Option<VaultKey>> {
 /// The environment, where it was to hold the key and does not.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not set")]
-struct Unset;
+struct UnsetKeyVariable;
 
-impl KeyKeeper for Unset {
+impl KeyKeeper for UnsetKeyVariable {
     fn read(&self) -> Result<Option<VaultKey>, kitbag_store::Error> {
         Err(kitbag_store::Error::Keeper {
             place: self.place(),
@@ -82,42 +82,42 @@ impl KeyKeeper for Unset {
 }
 
 /// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
-pub async fn lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
-    secrecy::hide_typed(config);
+pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
+    secrecy::mask_typed_secrets(config);
     if !wants_secrets(config) {
-        return Ok(secrecy::hiding(environment));
+        return Ok(secrecy::mask_lookups(environment));
     }
-    let vault = vault(config.secret_key, store)?;
+    let vault = open_vault(config.secret_key, store)?;
     // Subscribed to before the first look, so that no change falls between the two.
-    let changes = store.changes();
+    let changes = store.watch_changes();
     let secrets = Arc::new(SecretSnapshot {
         vault,
         known: ArcSwap::default(),
     });
     secrets
-        .look()
+        .reload()
         .await
         .context("the configuration needs secrets from the store")?;
-    tokio::spawn(follow(Arc::downgrade(&secrets), changes));
-    Ok(secrecy::hiding(move |variable: &str| {
+    tokio::spawn(follow_changes(Arc::downgrade(&secrets), changes));
+    Ok(secrecy::mask_lookups(move |variable: &str| {
         match variable.strip_prefix(Template::SECRET) {
             Some(name) => secrets.known.load().get(name).cloned(),
-            None => environment(variable),
+            None => environment_variable(variable),
         }
     }))
 }
 
 /// Does the same for a command that has no store open: the store is opened only if the
 /// configuration needs secrets.
-pub async fn lookup_anywhere(config: &Config) -> anyhow::Result<Lookup> {
+pub async fn open_lookup_without_store(config: &Config) -> anyhow::Result<Lookup> {
     if !wants_secrets(config) {
-        return Ok(secrecy::hiding(environment));
+        return Ok(secrecy::mask_lookups(environment));
     }
-    lookup(config, &Store::open(store_address(config)?).await?).await
+    open_lookup(config, &Store::open(store_address(config)?).await?).await
 }
 
 impl SecretSnapshot {
-    async fn look(&self) -> Result<(), kitbag_store::Error> {
+    async fn reload(&self) -> Result<(), kitbag_store::Error> {
         let opened = self.vault.open_all().await?;
         let revealed = |(name, secret): (SecretName, kitbag_store::Secret)| {
             (name.as_str().to_owned(), secret.reveal().to_owned())
@@ -129,7 +129,7 @@ impl SecretSnapshot {
 }
 
 /// Reads the secrets again when they change, until no lookup uses them any more.
-async fn follow(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
+async fn follow_changes(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
     let mut known = changes.borrow().secrets;
     loop {
         let waited = tokio::time::timeout(LOOK_EVERY, changes.changed()).await;
@@ -141,28 +141,28 @@ async fn follow(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<Chan
         if counts.secrets == known {
             continue;
         }
-        match secrets.look().await {
+        match secrets.reload().await {
             Ok(()) => known = counts.secrets,
             Err(error) => tracing::debug!(%error, "the secrets could not be read again"),
         }
     }
 }
 
-fn environment(variable: &str) -> Option<String> {
+fn environment_variable(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
 fn wants_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
-    templates(config)
+    config_templates(config)
         .iter()
         .any(|template| template.source().contains(&marker))
 }
 
 /// The variables of the environment that the configuration refers to, and the one that may hold
 /// the key to its secrets.
-pub fn variables(config: &Config) -> BTreeSet<String> {
-    let templates = templates(config);
+pub fn referenced_variables(config: &Config) -> BTreeSet<String> {
+    let templates = config_templates(config);
     let names = templates.iter().flat_map(|template| template.variables());
     let of_the_environment = names.filter(|name| !name.starts_with(Template::SECRET));
     of_the_environment
@@ -172,7 +172,7 @@ pub fn variables(config: &Config) -> BTreeSet<String> {
 }
 
 /// Every text of the configuration in which a variable may stand.
-fn templates(config: &Config) -> Vec<&Template> {
+fn config_templates(config: &Config) -> Vec<&Template> {
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
         Embedder::BuiltIn | Embedder::Directory(_) => None,
@@ -223,24 +223,24 @@ mod tests {
         let name = "token".parse().unwrap();
         store
             .vault(None)
-            .put(&name, &Secret::new("s3cret"), Timestamp(1))
+            .put_secret(&name, &Secret::new("s3cret"), Timestamp(1))
             .await
             .unwrap();
 
         let wants = "[providers.a]\nurl = 'https://a.example'\nbearer = '${secret:token}'";
-        let found = lookup(&config(wants), &store).await.unwrap();
+        let found = open_lookup(&config(wants), &store).await.unwrap();
         assert_eq!(found("secret:token").as_deref(), Some("s3cret"));
         assert_eq!(found("secret:other"), None);
         assert_eq!(found("PATH"), std::env::var("PATH").ok());
 
         std::fs::remove_file(folder.path().join("secret.key")).unwrap();
-        let error = lookup(&config(wants), &store).await.err().unwrap();
+        let error = open_lookup(&config(wants), &store).await.err().unwrap();
         assert!(
             format!("{error:#}").contains("secret.key` is missing"),
             "{error:#}"
         );
         let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
-        lookup(&config(without), &store)
+        open_lookup(&config(without), &store)
             .await
             .expect("nobody needs the lost key");
     }
@@ -250,7 +250,7 @@ mod tests {
         let text = "[servers.a]\ncommand = '${A}'\nenv = { K = '${B:-x}${secret:s}${C}' }\n\
                     [servers.b]\nurl = 'https://b/${D}'\n[providers.c]\nurl = 'https://c'\nbearer = '${E}'";
         let expected = ["A", "B", "C", "D", "E", KEY_VARIABLE].map(str::to_owned);
-        assert_eq!(variables(&config(text)), BTreeSet::from(expected));
+        assert_eq!(referenced_variables(&config(text)), BTreeSet::from(expected));
     }
 
     #[test]

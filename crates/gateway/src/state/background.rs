@@ -8,9 +8,9 @@ use kitbag_domain::Remedy as _;
 use kitbag_domain::{ExposedName, KeyId, ServerName, Timestamp};
 use tokio::task::JoinHandle;
 
-use crate::catalog::list_servers::{mention_failure, refresh};
+use crate::catalog::list_servers::{log_listing_failure, refresh_listing};
 use crate::catalog::overrides;
-use crate::front::announce::Changes;
+use crate::front::announce::ListChanges;
 use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
@@ -74,7 +74,7 @@ async fn update_index(host: &GatewayHost) -> bool {
         return true;
     }
     let snapshot = gateway.services.index.snapshot();
-    let (tools, embedded) = snapshot.served();
+    let (tools, embedded) = snapshot.count_served();
     tracing::info!(tools, embedded, "the index is up to date");
     if gateway.unlisted_servers().is_empty() {
         gateway.services.index.forget_unused().await;
@@ -94,7 +94,7 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
         let pause = match gateway
             .services
             .store
-            .forget_audit(before, DELETE_BATCH_ROWS)
+            .delete_audit_rows(before, DELETE_BATCH_ROWS)
             .await
         {
             Ok(removed) if removed == u64::from(DELETE_BATCH_ROWS) => BATCH_PAUSE,
@@ -111,7 +111,7 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
 /// Recomputes, once at the start, lessons that were learned with another embedding model, and deletes expired
 /// lessons at intervals.
 pub async fn expire_lessons(host: Arc<GatewayHost>) {
-    host.gateway().services.learner.renew().await;
+    host.gateway().services.learner.recompute_stale_lessons().await;
     loop {
         let gateway = host.gateway();
         let learner = &gateway.services.learner;
@@ -127,13 +127,13 @@ pub async fn close_revoked_keys(host: Arc<GatewayHost>) {
         tokio::time::sleep(REVOKED_KEYS_INTERVAL).await;
         let gateway = host.gateway();
         let mut in_use = gateway.services.sessions.keys();
-        in_use.extend(gateway.services.holders.keys());
+        in_use.extend(gateway.services.key_requests.keys());
         in_use.extend(gateway.services.parking.caller_keys());
         if in_use.is_empty() {
             continue;
         }
         let in_use: Vec<KeyId> = in_use.into_iter().collect();
-        match gateway.services.store.ended_keys(&in_use, now()).await {
+        match gateway.services.store.inactive_keys(&in_use, now()).await {
             Ok(ended) => {
                 outage.record_success();
                 close_sessions_of_keys(&gateway, &ended).await;
@@ -152,9 +152,9 @@ async fn close_sessions_of_keys(gateway: &Gateway, ended: &[KeyId]) {
         keys = named.join(", "),
         "closing the sessions and streams of revoked or expired keys"
     );
-    gateway.services.holders.cancel_of(ended);
+    gateway.services.key_requests.cancel_for_keys(ended);
     gateway.services.parking.drop_calls_of_keys(ended);
-    for session in gateway.services.sessions.close_of(ended) {
+    for session in gateway.services.sessions.close_for_keys(ended) {
         session.stop_watching().await;
     }
 }
@@ -212,14 +212,14 @@ pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();
-    let unknown = gateway.declared.keys().filter(|name| !catalog.knows(name));
+    let unknown = gateway.overrides.keys().filter(|name| !catalog.knows_tool(name));
     for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(
             tool,
             "the configuration has a [tools] entry for a tool that no server offers"
         );
     }
-    for (tool, problem) in overrides::problems(gateway, &catalog) {
+    for (tool, problem) in overrides::find_override_problems(gateway, &catalog) {
         tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
     }
 }
@@ -234,7 +234,7 @@ pub(crate) async fn run_housekeeping(host: Arc<GatewayHost>) {
             .iter()
             .filter(|server| server.listing().is_none())
         {
-            relist_server(&host, server.name(), Changes::default());
+            relist_server(&host, server.name(), ListChanges::default());
         }
         for session in gateway.services.sessions.forget_abandoned() {
             session.stop_watching().await;
@@ -246,14 +246,14 @@ pub(crate) async fn run_housekeeping(host: Arc<GatewayHost>) {
 pub(crate) fn relist_server(
     host: &Arc<GatewayHost>,
     name: &ServerName,
-    changes: Changes,
+    changes: ListChanges,
 ) -> Option<JoinHandle<()>> {
     let server = host.gateway().upstreams.get(name).cloned()?;
-    if !changes.any() && !server.is_stale() {
+    if !changes.has_any() && !server.is_stale() {
         return None;
     }
     let host = host.clone();
     Some(tokio::spawn(async move {
-        mention_failure(&server, refresh(&host, &server, changes).await);
+        log_listing_failure(&server, refresh_listing(&host, &server, changes).await);
     }))
 }

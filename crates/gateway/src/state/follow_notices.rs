@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::front::announce::{Changes, announce_update};
+use crate::front::announce::{ListChanges, announce_update};
 use crate::state::background::relist_server;
 use crate::state::host::GatewayHost;
 
@@ -49,7 +49,7 @@ struct PendingRelists {
 }
 
 struct PendingRelist {
-    changes: Changes,
+    changes: ListChanges,
     due: Instant,
     /// The latest time at which the server is listed, whatever it announces until then.
     latest: Instant,
@@ -58,7 +58,7 @@ struct PendingRelist {
 impl PendingRelists {
     fn add_notice(&mut self, server: ServerName, kind: &NoticeKind, now: Instant) {
         let waiting = self.waiting.entry(server).or_insert_with(|| PendingRelist {
-            changes: Changes::default(),
+            changes: ListChanges::default(),
             due: now,
             latest: now + LONGEST_WAIT,
         });
@@ -73,7 +73,7 @@ impl PendingRelists {
     fn relist_due(
         &mut self,
         now: Instant,
-        relist: impl Fn(&ServerName, Changes) -> Option<JoinHandle<()>>,
+        relist: impl Fn(&ServerName, ListChanges) -> Option<JoinHandle<()>>,
     ) {
         self.under_way.retain(|_, listing| !listing.is_finished());
         let mut due = Vec::new();
@@ -112,7 +112,7 @@ mod tests {
                 announced.add_notice("a".parse().unwrap(), &TOOLS, at(ms));
             }
             announced.relist_due(at(ms), |_, changes| {
-                assert!(changes.any());
+                assert!(changes.has_any());
                 listed.borrow_mut().push(ms);
                 None
             });

@@ -8,7 +8,7 @@ use kitbag_store::ChangeCounts;
 use kitbag_upstream::{Listing, Server, StartError};
 
 use crate::catalog::list_servers;
-use crate::front::announce::{Changes, announce_changes};
+use crate::front::announce::{ListChanges, announce_changes};
 use crate::state::follow_tool_files::reload_tool_files;
 use crate::state::gateway::Gateway;
 use crate::state::host::{GatewayHost, load_listing};
@@ -19,7 +19,7 @@ const LOGIN_CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Follows the store until the gateway closes.
 pub async fn follow_store(host: Arc<GatewayHost>) {
-    let mut changes = host.gateway().services.store.changes();
+    let mut changes = host.gateway().services.store.watch_changes();
     let mut known = ChangeCounts::default();
     loop {
         let changed = tokio::time::timeout(LOGIN_CHECK_INTERVAL, changes.changed()).await;
@@ -34,7 +34,7 @@ pub async fn follow_store(host: Arc<GatewayHost>) {
             host.catalog_changed.notify_one();
         }
         if counts.lessons != known.lessons {
-            host.gateway().services.learner.read_on().await;
+            host.gateway().services.learner.load_new_lessons().await;
         }
         if counts.credentials != known.credentials {
             apply_credentials(&host).await;
@@ -46,7 +46,7 @@ pub async fn follow_store(host: Arc<GatewayHost>) {
 
 /// Reloads credentials, and offers the tools that now have one.
 async fn apply_credentials(host: &Arc<GatewayHost>) {
-    match host.gateway().services.credentials.look().await {
+    match host.gateway().services.credentials.reload_names().await {
         Ok(()) => reload_tool_files(host).await,
         Err(error) => tracing::debug!(%error, "the credentials could not be reloaded"),
     }
@@ -63,9 +63,9 @@ async fn relist_after_logins(host: &Arc<GatewayHost>) {
         let Some(credentials) = server.credentials() else {
             continue;
         };
-        if credentials.has_news().await {
+        if credentials.has_new_grant().await {
             tracing::info!(server = %server.name(), "the user has logged in");
-            if let Err(error) = list_servers::refresh(host, server, Changes::default()).await {
+            if let Err(error) = list_servers::refresh_listing(host, server, ListChanges::default()).await {
                 tracing::warn!(server = %server.name(), %error, "the server cannot be used yet");
             }
         }
@@ -85,7 +85,7 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
     for server in gateway.upstreams.iter() {
         match newer_listing(&gateway, server).await {
             Ok(Some((listing, changes))) => {
-                server.take_over_listing(listing);
+                server.adopt_listing(listing);
                 changed.push((server.name().clone(), changes));
             }
             Ok(None) => {}
@@ -110,13 +110,13 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
 async fn newer_listing(
     gateway: &Gateway,
     server: &Server,
-) -> Result<Option<(Listing, Changes)>, kitbag_store::Error> {
+) -> Result<Option<(Listing, ListChanges)>, kitbag_store::Error> {
     let known = server.listing();
     let stored = load_listing(server.spec(), &gateway.services.store).await?;
     Ok(stored.and_then(|listing| {
-        let changes = Changes::between(known.as_deref(), &listing);
+        let changes = ListChanges::between(known.as_deref(), &listing);
         let is_news =
-            known.is_none_or(|known| changes.any() && listing.listed_at > known.listed_at);
+            known.is_none_or(|known| changes.has_any() && listing.listed_at > known.listed_at);
         is_news.then_some((listing, changes))
     }))
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::catalog::tool_files::server;
-use crate::front::announce::{Changes, announce_changes};
+use crate::catalog::tool_files::tool_files_server;
+use crate::front::announce::{ListChanges, announce_changes};
 use crate::state::host::GatewayHost;
 
 /// The interval at which the directories are polled: one call of `stat` for each file.
@@ -29,6 +29,6 @@ pub(crate) async fn reload_tool_files(host: &Arc<GatewayHost>) {
     if changed.await.unwrap_or(false) {
         tracing::info!("tool files or their credentials have changed");
         host.rebuild_catalog().await;
-        announce_changes(&gateway, &server(), Changes::of_tools());
+        announce_changes(&gateway, &tool_files_server(), ListChanges::of_tools());
     }
 }

@@ -16,12 +16,12 @@ use kitbag_sandbox::Sandbox;
 use kitbag_upstream::Upstreams;
 
 use crate::catalog::providers::Providers;
-use crate::catalog::tool_files::DeclaredTools;
+use crate::catalog::tool_files::LoadedToolFiles;
 use crate::catalog::{Catalog, CatalogEntry, CatalogSources};
-use crate::index::Contents;
+use crate::index::IndexContents;
 use crate::index::context_embedding::embed_function;
-use crate::index::priors::Declared;
-use crate::learning::intents::declared_templates;
+use crate::index::priors::ToolOverrides;
+use crate::learning::intents::read_templates;
 use crate::models::model_vendors::ModelVendors;
 use crate::state::clock::now;
 use crate::state::services::Services;
@@ -45,14 +45,14 @@ pub struct Gateway {
     pub(crate) learning: LearningSettings,
     pub(crate) metrics_per_tool: bool,
     /// The operator's overrides of single tools, by the name under which clients call them.
-    pub(crate) declared: Declared,
+    pub(crate) overrides: ToolOverrides,
     /// The approved definitions of servers.
     pub lock: Lock,
     pub upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
     /// Tools from tool files.
-    pub(crate) tool_files: DeclaredTools,
+    pub(crate) tool_files: LoadedToolFiles,
     /// Runs the tools from tool files that have no API.
     pub(crate) platform: Platform,
     pub(crate) web: ConfiguredWeb,
@@ -66,7 +66,7 @@ pub(crate) struct Backends {
     pub(crate) upstreams: Arc<Upstreams>,
     pub(crate) providers: Providers,
     pub(crate) models: ModelVendors,
-    pub(crate) tool_files: DeclaredTools,
+    pub(crate) tool_files: LoadedToolFiles,
     pub(crate) web: ConfiguredWeb,
 }
 
@@ -85,14 +85,14 @@ impl Gateway {
             surfaces: config.surfaces.clone(),
             code: config.code.clone(),
             sandbox: build_sandbox(&config.code),
-            templates: declared_templates(&config.code),
+            templates: read_templates(&config.code),
             broken_templates: Mutex::default(),
             policy: config.policy.clone(),
             audit_settings: config.audit,
             priors: config.priors.clone(),
             learning: config.learning,
             metrics_per_tool: config.telemetry.per_tool,
-            declared: config.tools.clone(),
+            overrides: config.tools.clone(),
             lock: config.lock.clone(),
             upstreams,
             providers,
@@ -130,13 +130,13 @@ impl Gateway {
         caller: &Caller,
         server: &ServerName,
     ) -> bool {
-        if caller.is_local() || !self.policy.judges_tools(caller) {
-            return self.policy.server_visible(caller, server);
+        if caller.is_local() || !self.policy.has_tool_rules(caller) {
+            return self.policy.is_server_visible(caller, server);
         }
-        let offered = catalog.of_server(server).map(|entry| &entry.capability);
-        let mut offered = offered.chain(catalog.held.of_server(server)).peekable();
+        let offered = catalog.entries_of_server(server).map(|entry| &entry.capability);
+        let mut offered = offered.chain(catalog.unapproved.of_server(server)).peekable();
         match offered.peek() {
-            Some(_) => offered.any(|capability| self.policy.visible(caller, capability)),
+            Some(_) => offered.any(|capability| self.policy.is_visible(caller, capability)),
             None => self.policy.may_reach(caller, server),
         }
     }
@@ -144,9 +144,8 @@ impl Gateway {
     /// Returns the usage figures that the caller may see.
     pub(crate) fn visible_figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
         self.services
-            .meter
-            .figures(caller, |name, server| match (catalog.tool(name), server) {
-                (Some(entry), _) => self.policy.visible(caller, &entry.capability),
+            .meter.figures_for(caller, |name, server| match (catalog.tool(name), server) {
+                (Some(entry), _) => self.policy.is_visible(caller, &entry.capability),
                 (None, Some(server)) => self.is_server_visible(catalog, caller, server),
                 (None, None) => true,
             })
@@ -156,12 +155,12 @@ impl Gateway {
     pub(crate) fn index_counts(&self, catalog: &Catalog, caller: &Caller) -> (usize, usize) {
         let snapshot = self.services.index.snapshot();
         if caller.sees_all_tenants() {
-            return snapshot.served();
+            return snapshot.count_served();
         }
         let visible = catalog
             .tools
             .iter()
-            .filter(|entry| self.policy.visible(caller, &entry.capability));
+            .filter(|entry| self.policy.is_visible(caller, &entry.capability));
         let documents = visible.filter_map(|entry| snapshot.index.get(&entry.exposed));
         documents.fold((0, 0), |(tools, embedded), document| {
             (tools + 1, embedded + usize::from(document.vector.is_some()))
@@ -190,11 +189,11 @@ impl Gateway {
         &'a self,
         catalog: &'a Catalog,
         unlisted: &'a HashSet<ServerName>,
-    ) -> Contents<'a> {
-        Contents {
+    ) -> IndexContents<'a> {
+        IndexContents {
             catalog,
             providers: &self.providers,
-            declared: &self.declared,
+            overrides: &self.overrides,
             usd_per_million_tokens: self.priors.usd_per_million_tokens,
             unlisted,
         }
@@ -209,7 +208,7 @@ impl Gateway {
 
     /// Returns the write class of a tool: the operator's override, or else the one from its server.
     pub(crate) fn write_class(&self, tool: &CatalogEntry) -> WriteClass {
-        let declared = self.declared.get(&tool.plain_name);
+        let declared = self.overrides.get(&tool.plain_name);
         declared
             .and_then(|declared| declared.write_class)
             .unwrap_or(tool.write_class)
@@ -217,7 +216,7 @@ impl Gateway {
 
     /// Returns true if the tool counts as read-only because of its name and description alone.
     pub(crate) fn is_read_by_name(&self, tool: &CatalogEntry) -> bool {
-        let declared = self.declared.get(&tool.plain_name);
+        let declared = self.overrides.get(&tool.plain_name);
         tool.lacks_hints
             && tool.write_class == WriteClass::Read
             && declared.is_none_or(|declared| declared.write_class.is_none())
@@ -234,12 +233,12 @@ impl Gateway {
         let catalog = Arc::new(Catalog::build(CatalogSources {
             listings,
             lock,
-            tool_files: &self.tool_files.offered(),
-            declared: &self.declared,
+            tool_files: &self.tool_files.tools(),
+            overrides: &self.overrides,
             before: &self.catalog(),
         }));
         let before = self.catalog.swap(catalog.clone());
-        self.services.drift_log.tell(lock, &catalog.held);
+        self.services.drift_log.log_drift(lock, &catalog.unapproved);
         warn_about_contested_uris(&before, &catalog);
     }
 }
@@ -258,8 +257,8 @@ fn build_platform(config: &Config, services: &Services, web: &ConfiguredWeb) -> 
 /// Warns of resource URIs that several servers newly claim. Two servers of the same kind share all their
 /// URIs, so one is logged as an example.
 fn warn_about_contested_uris(before: &Catalog, after: &Catalog) {
-    let known = before.routes().contested();
-    let mut fresh = after.routes().contested();
+    let known = before.routes().contested_uris();
+    let mut fresh = after.routes().contested_uris();
     fresh.retain(|uri, servers| known.get(uri) != Some(servers));
     let Some((uri, servers)) = fresh.first_key_value() else {
         return;

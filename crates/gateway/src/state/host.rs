@@ -13,9 +13,9 @@ use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upst
 use tokio::sync::{Notify, mpsc};
 
 use crate::catalog::drift;
-use crate::catalog::inside;
+use crate::catalog::built_in_servers;
 use crate::catalog::providers::Providers;
-use crate::catalog::tool_files::{DeclaredTools, FileTools};
+use crate::catalog::tool_files::{LoadedToolFiles, FileTools};
 use crate::catalog::{Catalog, CatalogSources};
 use crate::learning::template_check::check_templates;
 use crate::models::model_vendors::ModelVendors;
@@ -54,14 +54,14 @@ impl GatewayHost {
         config: &Config,
     ) -> anyhow::Result<(Arc<Self>, mpsc::Receiver<Notice>)> {
         let store = Store::open(store_address(config)?).await?;
-        let lookup = vault::lookup(config, &store).await?;
+        let lookup = vault::open_lookup(config, &store).await?;
         let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
         let context = server_context(config, &store, lookup, &embedder)?;
         let logs = config.data_dir.join("logs");
         let servers = load_listings(config.running_servers(), &store).await?;
         let (upstreams, notices) = Upstreams::new(servers, Some(&logs), &context);
-        let credentials = Credentials::open(vault::vault(config.secret_key, &store)?).await?;
-        let tool_files = DeclaredTools::read(
+        let credentials = Credentials::open(vault::open_vault(config.secret_key, &store)?).await?;
+        let tool_files = LoadedToolFiles::read(
             config.catalog.clone(),
             &credentials.names(),
             &FileTools::default(),
@@ -89,8 +89,8 @@ impl GatewayHost {
     pub fn start_drift_log(&self) {
         let gateway = self.gateway();
         let log = &gateway.services.drift_log;
-        log.switch_on();
-        log.tell(&gateway.lock, &gateway.catalog().held);
+        log.enable();
+        log.log_drift(&gateway.lock, &gateway.catalog().unapproved);
     }
 
     /// Rebuilds the catalog from the latest listings, on a blocking thread. Requests use the previous catalog
@@ -124,7 +124,7 @@ impl GatewayHost {
         config: &Config,
     ) -> anyhow::Result<ServerChanges> {
         let before = self.gateway();
-        let lookup = vault::lookup(config, &before.services.store).await?;
+        let lookup = vault::open_lookup(config, &before.services.store).await?;
         let context = server_context(
             config,
             &before.services.store,
@@ -132,11 +132,11 @@ impl GatewayHost {
             &before.services.index.embedder(),
         )?;
         let servers = load_listings(config.running_servers(), &before.services.store).await?;
-        let upstreams = before.upstreams.succeeded_by(servers, &context);
-        let tool_files = DeclaredTools::read(
+        let upstreams = before.upstreams.with_servers(servers, &context);
+        let tool_files = LoadedToolFiles::read(
             config.catalog.clone(),
             &before.services.credentials.names(),
-            &before.tool_files.offered(),
+            &before.tool_files.tools(),
         );
         let web = before.web.with_settings(&config.web, &context.lookup);
         let reached = build_backends(config, upstreams, tool_files, web, &context.lookup);
@@ -194,7 +194,7 @@ fn is_replaced(server: &Arc<Server>, after: &Upstreams) -> bool {
 fn build_backends(
     config: &Config,
     upstreams: Arc<Upstreams>,
-    tool_files: DeclaredTools,
+    tool_files: LoadedToolFiles,
     web: ConfiguredWeb,
     lookup: &Lookup,
 ) -> Backends {
@@ -213,8 +213,8 @@ fn server_context(
     lookup: Lookup,
     embedder: &Arc<TextEmbedder>,
 ) -> anyhow::Result<UpstreamContext> {
-    let logins = Some(login::logins(config, store)?);
-    let built_in = Some(inside::opener(config, embedder.clone()));
+    let logins = Some(login::stored_logins(config, store)?);
+    let built_in = Some(built_in_servers::built_in_opener(config, embedder.clone()));
     Ok(UpstreamContext {
         lookup,
         logins,
@@ -235,12 +235,12 @@ pub async fn stored_catalog(
         .into_iter()
         .filter_map(|(spec, listing)| Some((spec.name, Arc::new(listing?))));
     let credentials = credential_names(&store.vault(None)).await?;
-    let tools = DeclaredTools::read(config.catalog.clone(), &credentials, &FileTools::default());
+    let tools = LoadedToolFiles::read(config.catalog.clone(), &credentials, &FileTools::default());
     Ok(Catalog::build(CatalogSources {
         listings: listings.collect(),
         lock: &config.lock,
-        tool_files: &tools.offered(),
-        declared: &config.tools,
+        tool_files: &tools.tools(),
+        overrides: &config.tools,
         before: &Catalog::default(),
     }))
 }
@@ -270,7 +270,7 @@ pub(crate) async fn load_listing(
 }
 
 fn parse_listing(stored: &StoredListing) -> Option<Listing> {
-    Listing::read(&stored.body, stored.listed_at)
+    Listing::from_stored(&stored.body, stored.listed_at)
 }
 
 #[cfg(test)]

@@ -12,10 +12,10 @@ use crate::call::remainder::Remainders;
 use crate::call::tasks::Tasks;
 use crate::catalog::definitions::Definitions;
 use crate::catalog::drift::DriftLog;
-use crate::front::flights::Flights;
-use crate::front::session::holders::KeyHolders;
+use crate::front::in_flight::InFlightLoad;
+use crate::front::session::key_requests::RequestsByKey;
 use crate::front::session::registry::SessionRegistry;
-use crate::front::told_guides::ToldGuides;
+use crate::front::announced_guides::AnnouncedGuides;
 use crate::index::CapabilityIndex;
 use crate::learning::Learner;
 use crate::learning::client_lists::ClientLists;
@@ -24,29 +24,29 @@ use crate::models::conversations::Conversations;
 use crate::secrets::credentials::Credentials;
 use crate::state::readiness::Readiness;
 use crate::telemetry::meter::Meter;
-use crate::telemetry::refusals::Refusals;
+use crate::telemetry::rejections::KeyRejectionLog;
 use crate::telemetry::row_budget::TenantBudgets;
 use kitbag_embedding::TextEmbedder;
 use kitbag_fetch::relay::Relay;
 use kitbag_schema::Checker;
-use kitbag_telemetry::process::Process;
+use kitbag_telemetry::process::ProcessFigures;
 
 pub struct Services {
     pub store: Store,
     pub audit: AuditSink,
-    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) key_rejections: Arc<KeyRejectionLog>,
     /// How many audit rows of searches each tenant may still cause.
-    pub(crate) inquiries: Arc<TenantBudgets>,
+    pub(crate) query_budgets: Arc<TenantBudgets>,
     pub sessions: Arc<SessionRegistry>,
-    pub(crate) holders: Arc<KeyHolders>,
+    pub(crate) key_requests: Arc<RequestsByKey>,
     pub(crate) parking: Arc<Parking>,
-    pub(crate) flights: Arc<Flights>,
+    pub(crate) in_flight: Arc<InFlightLoad>,
     pub(crate) tasks: Arc<Tasks>,
     pub index: Arc<CapabilityIndex>,
     pub(crate) checker: Arc<Checker>,
-    pub(crate) kept: Arc<Remainders>,
+    pub(crate) remainders: Arc<Remainders>,
     pub(crate) client_lists: Arc<ClientLists>,
-    pub(crate) told_guides: Arc<ToldGuides>,
+    pub(crate) announced_guides: Arc<AnnouncedGuides>,
     pub(crate) learner: Learner,
     pub(crate) conversations: Arc<Conversations>,
     pub meter: Arc<Meter>,
@@ -67,26 +67,26 @@ impl Services {
         embedder: Arc<TextEmbedder>,
         credentials: Credentials,
     ) -> Self {
-        Process::begin();
+        ProcessFigures::record_start();
         let index = CapabilityIndex::new(embedder, store.clone(), config.identity());
         let index = Arc::new(index);
         Self {
-            audit: store.audit_sink(),
+            audit: store.start_audit_sink(),
             learner: Learner::start(index.clone(), store.clone()),
             index,
             store,
             meter: Arc::new(Meter::new(config.telemetry.clone())),
-            refusals: Arc::default(),
-            inquiries: Arc::default(),
+            key_rejections: Arc::default(),
+            query_budgets: Arc::default(),
             sessions: Arc::default(),
-            holders: Arc::default(),
+            key_requests: Arc::default(),
             parking: Arc::default(),
-            flights: Arc::default(),
+            in_flight: Arc::default(),
             tasks: Arc::default(),
             checker: Arc::new(Checker::masking(without_secrets)),
-            kept: Arc::default(),
+            remainders: Arc::default(),
             client_lists: Arc::default(),
-            told_guides: Arc::default(),
+            announced_guides: Arc::default(),
             conversations: Arc::default(),
             readiness: Arc::default(),
             definitions: Arc::default(),

@@ -65,7 +65,7 @@ fn load_roots(settings: &WebSettings) -> Option<RootCertificates> {
     let Some(path) = &settings.certificate_authorities else {
         return Some(RootCertificates::default());
     };
-    match RootCertificates::read(path) {
+    match RootCertificates::read_file(path) {
         Ok(roots) => Some(roots),
         Err(error) => {
             let path = path.display();

@@ -6,17 +6,17 @@ use kitbag_domain::WriteClass;
 use kitbag_schema::Taken;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::code;
-use kitbag_wire::{Era, Raw, RawObject, raw};
+use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::answer::add_correction_note;
-use super::own::parse_arguments;
+use super::tool_answer::add_correction_note;
+use super::parse_arguments::parse_arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use crate::call::reply;
-use crate::turn::Turn;
+use crate::turn::{AskStyle, Turn};
 use crate::turn::client::ClientCapabilities;
 
 pub(super) const MAX_CALLS: usize = 10;
@@ -189,7 +189,7 @@ impl CallRoute {
                 turn.catalog.tool(name).map_or(Self::NOWHERE, |tool| {
                     let class = turn.gateway.write_class(tool);
                     Self {
-                        provider: Some(tool.provider().to_owned()),
+                        provider: Some(tool.server_or_provider().to_owned()),
                         writes: class != WriteClass::Read,
                     }
                 })
@@ -228,7 +228,7 @@ fn params_for_call(params: &RawObject) -> RawObject {
 /// answer that will not come.
 fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
-    if turn.client.era == Era::Modern {
+    if turn.ask_style == AskStyle::ByResult {
         turn.client.capabilities = ClientCapabilities::new(None);
     }
     turn

@@ -3,12 +3,12 @@
 use kitbag_domain::{ExposedName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::answer::{add_correction_note, correct_arguments, record_tokens, truncate_and_check};
-use super::looking::dispatch_audited;
-use super::own::parse_arguments;
+use super::tool_answer::{add_correction_note, correct_arguments, record_tokens, truncate_and_check};
+use super::dispatch::dispatch_audited;
+use super::parse_arguments::parse_arguments;
 use super::request::ApiRequest;
 use super::tools::AlwaysOnTool;
-use super::{batch, code, intent, shown};
+use super::{batch, code, intent, adaptive_list};
 use crate::call::bridge;
 use crate::call::failure::Failure;
 use crate::call::pipeline;
@@ -23,14 +23,14 @@ use crate::turn::view::View;
 pub(crate) async fn call_tool(turn: &Turn, params: RawObject) -> Result<Raw, Failure> {
     let name = required_string(&params, "name")?;
     match &turn.view {
-        View::Merged(surface) if surface.is_frugal() || is_code_tool(turn, &name) => {
+        View::Merged(surface) if surface.truncates_answers() || is_code_tool(turn, &name) => {
             call_on_frugal_surface(turn, *surface, name, params).await
         }
         View::Merged(_) => {
             let answer = call_directly(turn, name.clone(), params).await;
             record_tokens(turn, &name, answer)
         }
-        View::One(server) => {
+        View::Server(server) => {
             let exposed = ExposedName::new(server, &name);
             let answer = call_directly(turn, name, params).await;
             record_tokens(turn, exposed.as_str(), answer)
@@ -88,7 +88,7 @@ pub(super) async fn call_truncated(
     let answer = call_directly(turn, name.clone(), params)
         .await
         .map(|result| {
-            shown::add_used_tool(turn, &name);
+            adaptive_list::add_used_tool(turn, &name);
             add_correction_note(
                 truncate_and_check(turn, &name, result, tokens),
                 taken.as_ref(),

@@ -3,13 +3,13 @@
 
 use http::Method;
 use kitbag_apis::Provider;
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, near_names};
 use kitbag_fetch::Secrets;
 use kitbag_upstream::{Listing, Server};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
-use super::endpoints;
+use super::file_tool_lines;
 use super::groups;
 use super::search::{describe_obstacle, tool_line};
 use super::skills;
@@ -17,10 +17,10 @@ use crate::call::failure::{Failure, start_error_for};
 use crate::call::reply::explain_call_error;
 use crate::call::resolve;
 use crate::catalog::CatalogEntry;
-use crate::surface::authored;
+use crate::surface::sanitize;
 use crate::turn::Turn;
-use kitbag_domain::text::summary;
-use kitbag_schema::{LineDetail, near};
+use kitbag_domain::text::first_sentence;
+use kitbag_schema::LineDetail;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,12 +55,12 @@ pub(super) async fn discover_apis(
 fn list_everything(turn: &Turn) -> String {
     let mut lines = vec!["Providers:".to_owned()];
     let servers = turn.gateway.upstreams.iter();
-    let servers = servers.filter(|it| turn.sees_server(it.name()));
+    let servers = servers.filter(|it| turn.can_see_server(it.name()));
     lines.extend(servers.map(|it| server_line(turn, it)));
     let apis = turn.gateway.providers.iter();
-    let apis = apis.filter(|it| turn.sees_server(&it.spec().name));
+    let apis = apis.filter(|it| turn.can_see_server(&it.spec().name));
     lines.extend(apis.map(api_line));
-    lines.extend(endpoints::provider_lines(turn));
+    lines.extend(file_tool_lines::provider_lines(turn));
     if lines.len() == 1 {
         return "Nothing is connected yet.".to_owned();
     }
@@ -106,11 +106,11 @@ fn api_line(provider: &Provider) -> String {
 }
 
 fn describe_provider(turn: &Turn, name: &str) -> Result<String, Failure> {
-    if let Some(lines) = endpoints::lines_of_provider(turn, name) {
+    if let Some(lines) = file_tool_lines::lines_of_provider(turn, name) {
         return Ok(lines);
     }
     let known: Option<ServerName> = name.parse().ok();
-    let Some(known) = known.filter(|known| turn.sees_server(known)) else {
+    let Some(known) = known.filter(|known| turn.can_see_server(known)) else {
         return Err(unknown_provider(turn, name));
     };
     if let Some(provider) = turn.gateway.providers.get(&known) {
@@ -148,12 +148,12 @@ fn describe_server(turn: &Turn, server: &Server) -> String {
 /// The refusal with the names that are near, or else with all names that the caller may know.
 fn unknown_provider(turn: &Turn, name: &str) -> Failure {
     let servers = turn.gateway.upstreams.iter().map(|it| it.name());
-    let servers = servers.filter(|name| turn.sees_server(name));
+    let servers = servers.filter(|name| turn.can_see_server(name));
     let mut names: Vec<String> = servers.map(ToString::to_string).collect();
     names.extend(resolve::visible_providers(turn));
-    names.extend(endpoints::provider_names(turn).map(str::to_owned));
+    names.extend(file_tool_lines::provider_names(turn).map(str::to_owned));
     names.dedup();
-    let near = near(name, names.iter().map(String::as_str));
+    let near = near_names(name, names.iter().map(String::as_str));
     let near: Vec<_> = near.into_iter().map(str::to_owned).collect();
     let known = if near.is_empty() { names } else { near };
     Failure::UnknownProvider {
@@ -172,10 +172,10 @@ fn server_summary(listing: &Listing) -> Option<String> {
     let said = listing
         .instructions
         .clone()
-        .map(|text| summary(&text))
+        .map(|text| first_sentence(&text))
         .filter(|text| !text.is_empty());
-    said.or_else(|| Some(summary(&info.read::<String>("description")?)))
-        .or_else(|| Some(summary(&info.read::<String>("title")?)))
+    said.or_else(|| Some(first_sentence(&info.read::<String>("description")?)))
+        .or_else(|| Some(first_sentence(&info.read::<String>("title")?)))
         .filter(|text| !text.is_empty())
 }
 
@@ -206,7 +206,7 @@ fn describe_group(turn: &Turn, group: &str) -> Result<String, Failure> {
 
 fn tool_definition(turn: &Turn, name: &str) -> Result<String, Failure> {
     let entry = turn.catalog.tool(name);
-    match entry.filter(|entry| turn.sees(&entry.capability)) {
+    match entry.filter(|entry| turn.can_see(&entry.capability)) {
         Some(entry) => Ok(definition_for_model(entry)),
         None => Err(resolve::unknown_tool(turn, name)),
     }
@@ -230,7 +230,7 @@ fn definition_for_model(entry: &CatalogEntry) -> String {
         schema.remove("$schema");
         labelled.put("inputSchema", &schema);
     }
-    authored::sanitize_json(labelled.to_raw(), &Secrets::default())
+    sanitize::sanitize_json(labelled.to_raw(), &Secrets::default())
         .get()
         .to_owned()
 }

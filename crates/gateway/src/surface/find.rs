@@ -7,17 +7,17 @@ use std::time::{Duration, Instant};
 
 use kitbag_agents::Library;
 use kitbag_domain::{Caller, InquiryKind, ServerName};
-use kitbag_relevance::learned::Votes;
+use kitbag_relevance::learning::Votes;
 use kitbag_relevance::{Candidate, Confidence, Options, Retrieved};
 use serde_json::json;
 
 use crate::catalog::Catalog;
-use crate::catalog::unfinished::Unfinished;
-use crate::index::Subject;
-use crate::index::intent::EmbeddedIntent;
+use crate::catalog::pending_listings::PendingListings;
+use crate::index::IndexSubject;
+use crate::index::embedded_query::EmbeddedQuery;
 use crate::state::gateway::Gateway;
 use crate::surface::withheld::{CompletedSearch, WithheldTools};
-use crate::telemetry::audit::inquiries::{BegunInquiry, InquiryEnd};
+use crate::telemetry::audit::queries::{AuditedQuery, QueryOutcome};
 use crate::turn::Turn;
 
 /// Returns what a search says of an answer that is probably not right; `None` if it is likely to be.
@@ -36,7 +36,7 @@ const NOTHING: &str = "Nothing here seems to do this";
 
 /// The ways in which an operator can get a tool for a request that no tool here does.
 const REMEDIES: &str =
-    "it may take another server (`kitbag servers find`) or an API (`kitbag openapi import`)";
+    "it may take another server (`kitbag servers find`) or an API (`kitbag tools import`)";
 
 const NEAREST: &str = "The nearest are below";
 
@@ -73,7 +73,7 @@ pub(crate) struct Findings {
     /// The request with its misspelt words corrected, if it had any.
     pub(crate) corrected: Option<String>,
     /// The servers and tools that were not known yet when the search was made.
-    pub(crate) unfinished: Unfinished,
+    pub(crate) unfinished: PendingListings,
     /// The tools that would stand here if nothing kept them out.
     pub(crate) withheld: WithheldTools,
     /// The catalog to look the tools up in. A search that waited for the index may be about a later
@@ -120,15 +120,15 @@ pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usiz
         &best_options(turn.caller(), top_k),
     )
     .await;
-    let begun = BegunInquiry {
+    let query = AuditedQuery {
         kind: InquiryKind::Search,
         subject: way,
         arguments: &arguments,
         started,
     };
-    begun.end(
+    query.record(
         turn.into(),
-        &InquiryEnd::found(found.candidates.len(), None),
+        &QueryOutcome::with_results(found.candidates.len(), None),
     );
     found
 }
@@ -161,12 +161,12 @@ pub(crate) async fn find_when_indexed(
     options: &Options,
 ) -> Findings {
     let found = find_tools(gateway, caller, text, options).await;
-    if found.is_confident() == Some(true) || !found.unfinished.is_something() {
+    if found.is_confident() == Some(true) || !found.unfinished.is_pending() {
         return found;
     }
-    let mut published = gateway.services.index.published();
+    let mut published = gateway.services.index.subscribe();
     let settled = async {
-        while Unfinished::of(gateway, &gateway.catalog(), caller).is_something() {
+        while PendingListings::new(gateway, &gateway.catalog(), caller).is_pending() {
             let _ = tokio::time::timeout(POLL_INTERVAL, published.changed()).await;
         }
     };
@@ -182,13 +182,13 @@ pub(crate) async fn find_tools(
     options: &Options,
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
-    let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.begun()).await;
-    let unfinished = Unfinished::of(gateway, &gateway.catalog(), caller);
-    let mut intent = gateway.services.index.asked(text).await;
+    let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.wait_until_begun()).await;
+    let unfinished = PendingListings::new(gateway, &gateway.catalog(), caller);
+    let mut intent = gateway.services.index.prepare_query(text).await;
     intent.votes = learned_votes(gateway, caller, &intent).await;
     embed_first(gateway, caller, &intent, options).await;
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
-    let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
+    let may_find = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
     let mut found = snapshot.search(&intent, options, may_find);
     if !is_limited_to_built_in(gateway, options)
         && best_candidate(gateway, &found.candidates, true).is_some()
@@ -229,11 +229,11 @@ pub(crate) async fn find_tools(
 async fn embed_first(
     gateway: &Gateway,
     caller: &Caller,
-    intent: &EmbeddedIntent,
+    intent: &EmbeddedQuery,
     options: &Options,
 ) {
     let catalog = gateway.catalog();
-    let may_find = |it: &Subject| may_find(gateway, &catalog, caller, it);
+    let may_find = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
     let index = &gateway.services.index;
     index.embed_first(intent, options, may_find).await;
 }
@@ -242,23 +242,23 @@ async fn embed_first(
 async fn learned_votes(
     gateway: &Gateway,
     caller: &Caller,
-    intent: &EmbeddedIntent,
+    intent: &EmbeddedQuery,
 ) -> Option<Votes> {
     intent.vector()?;
     let learner = &gateway.services.learner;
     let intent = intent.as_intent();
-    learner.votes(&gateway.learning, caller, &intent).await
+    learner.votes_on_query(&gateway.learning, caller, &intent).await
 }
 
 /// The index follows the catalog with a delay, so what is held back is looked up.
-fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Subject) -> bool {
+fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &IndexSubject) -> bool {
     match subject {
-        Subject::Tool(entry) => {
+        IndexSubject::Tool(entry) => {
             let tool = &entry.capability;
-            gateway.policy.visible(caller, tool) && catalog.held.reason(tool).is_none()
+            gateway.policy.is_visible(caller, tool) && catalog.unapproved.reason(tool).is_none()
         }
-        Subject::Held(_) => false,
-        Subject::Provider(name) => {
+        IndexSubject::Unapproved(_) => false,
+        IndexSubject::Provider(name) => {
             gateway.providers.get(name).is_some() && gateway.policy.may_reach(caller, name)
         }
     }
@@ -266,7 +266,7 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Sub
 
 /// True if the client asks for tools of a built-in server by the server's name.
 fn is_limited_to_built_in(gateway: &Gateway, options: &Options) -> bool {
-    let mut providers = options.providers.iter();
+    let mut providers = options.servers.iter();
     providers.any(|provider| is_built_in(gateway, provider))
 }
 
@@ -278,7 +278,7 @@ fn best_candidate<'a>(
 ) -> Option<&'a Candidate> {
     found
         .iter()
-        .find(|it| is_built_in(gateway, &it.entry.provider) == built_in)
+        .find(|it| is_built_in(gateway, &it.entry.server) == built_in)
 }
 
 fn is_built_in(gateway: &Gateway, provider: &str) -> bool {

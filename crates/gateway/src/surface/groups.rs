@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use kitbag_domain::ServerName;
+use kitbag_domain::{ServerName, near_names};
 use serde::Deserialize;
 
-use super::shown;
+use super::adaptive_list;
 use crate::call::failure::Failure;
 use crate::catalog::CatalogEntry;
 use crate::state::gateway::Gateway;
 use crate::turn::Turn;
-use kitbag_schema::near;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -21,7 +20,7 @@ pub(super) struct EnableGroupArguments {
 /// `enable_tool_group`: puts a group's tools into the client's list.
 pub(super) fn enable_group(turn: &Turn, asked: &EnableGroupArguments) -> Result<String, Failure> {
     let tools = tools_in_group(turn, &asked.group)?;
-    shown::enable_group(turn, &asked.group);
+    adaptive_list::enable_group(turn, &asked.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
         1 => format!("1 tool of {} is in your list now.", asked.group),
@@ -51,9 +50,9 @@ fn unknown_group(turn: &Turn, group: &str) -> Failure {
     let known = count_groups(turn);
     let servers = turn.gateway.upstreams.iter().map(|server| server.name());
     let servers = servers
-        .filter(|name| turn.sees_server(name))
+        .filter(|name| turn.can_see_server(name))
         .map(ServerName::as_str);
-    let near = near(group, known.keys().map(String::as_str).chain(servers));
+    let near = near_names(group, known.keys().map(String::as_str).chain(servers));
     Failure::UnknownGroup {
         group: group.to_owned(),
         near: near.into_iter().map(str::to_owned).collect(),
@@ -83,12 +82,12 @@ pub(super) fn count_groups(turn: &Turn) -> BTreeMap<String, usize> {
 /// The tools that the caller may see.
 pub(super) fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
     let tools = turn.catalog.tools.iter().map(|it| &**it);
-    tools.filter(|entry| turn.sees(&entry.capability))
+    tools.filter(|entry| turn.can_see(&entry.capability))
 }
 
 fn is_in_group(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
     entry.capability.server.as_str() == group
-        || entry.provider() == group
+        || entry.server_or_provider() == group
         || groups_of_tool(gateway, entry).any(|it| it == group)
 }
 
@@ -99,8 +98,8 @@ fn groups_of_tool<'a>(
     entry: &'a CatalogEntry,
 ) -> impl Iterator<Item = &'a str> {
     let made = gateway.surfaces.groups.iter();
-    let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.covers(&entry.capability)));
-    let declared = gateway.declared.get(&entry.plain_name);
+    let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.matches_capability(&entry.capability)));
+    let declared = gateway.overrides.get(&entry.plain_name);
     let tags = declared
         .map(|it| &it.tags)
         .filter(|tags| !tags.is_empty())

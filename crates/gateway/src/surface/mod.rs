@@ -14,25 +14,25 @@
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
 //! - `kept`: the rest of a long result, read as a resource; `skills`: skills found and read
 
-pub(crate) mod answer;
-pub(crate) mod authored;
+pub(crate) mod tool_answer;
+pub(crate) mod sanitize;
 mod batch;
 pub(crate) mod call;
-mod choice;
+mod tool_choice;
 mod code;
 mod discover;
-mod endpoints;
+mod file_tool_lines;
 pub mod find;
 mod groups;
 mod intent;
-pub(crate) mod kept;
-pub(crate) mod listed;
-mod looking;
-mod own;
-pub(crate) mod reach;
+pub(crate) mod remainder_resource;
+pub(crate) mod tool_list;
+mod dispatch;
+mod parse_arguments;
+pub(crate) mod eval_call;
 mod request;
 mod search;
-pub(crate) mod shown;
+pub(crate) mod adaptive_list;
 pub(crate) mod signature;
 mod skills;
 pub mod tokens;

@@ -2,7 +2,7 @@
 
 use kitbag_domain::Remedy as _;
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{Caller, WriteClass};
 use kitbag_relevance::{Candidate, Confidence, MAX_TOP_K};
 use kitbag_schema::{LineDetail, signature};
@@ -10,7 +10,7 @@ use kitbag_upstream::{CallError, StartError};
 use kitbag_wire::RawObject;
 use serde::Deserialize;
 
-use super::{shown, skills};
+use super::{adaptive_list, skills};
 use crate::call::failure::start_error_for;
 use crate::call::observe;
 use crate::catalog::{Catalog, CatalogEntry};
@@ -64,7 +64,7 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
     observe::report_search(turn, &asked.query, tools.iter().copied());
-    shown::add_found_tools(turn, tools.into_iter());
+    adaptive_list::add_found_tools(turn, tools.into_iter());
     let likelihood = found.confidence.map(format_likelihood).unwrap_or_default();
     let how =
         format!("{likelihood}Run one: call_api(tool, arguments). Its schema: discover_apis(tool).");
@@ -127,14 +127,14 @@ const NOTHING: &str = "No tool fits. Try other words, or browse with discover_ap
 /// A tool in one line, with what there is to beware of.
 pub(super) fn tool_line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
-    let mut line = visible_line(&signature(&entry.exposed, &definition, detail));
+    let mut line = strip_to_one_line(&signature(&entry.exposed, &definition, detail));
     match turn.gateway.write_class(entry) {
         WriteClass::Write => line.push_str(" [writes]"),
         WriteClass::Destructive => line.push_str(" [destructive]"),
         WriteClass::Read | WriteClass::Unknown => {}
     }
     if let Some(obstacle) = tool_obstacle(turn, entry) {
-        line.push_str(&format!(" [{}]", visible_line(&obstacle)));
+        line.push_str(&format!(" [{}]", strip_to_one_line(&obstacle)));
     }
     line
 }

@@ -2,7 +2,7 @@
 
 use http::Method;
 use kitbag_apis::ProviderSpec;
-use kitbag_domain::text::summary;
+use kitbag_domain::text::first_sentence;
 
 /// An HTTP API as the call that reaches it.
 pub(crate) fn api_signature(spec: &ProviderSpec) -> String {
@@ -20,7 +20,7 @@ pub(crate) fn api_signature(spec: &ProviderSpec) -> String {
     match spec
         .description
         .as_deref()
-        .map(summary)
+        .map(first_sentence)
         .filter(|summary| !summary.is_empty())
     {
         Some(summary) => format!("{call} · {summary}"),

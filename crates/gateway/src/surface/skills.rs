@@ -1,7 +1,7 @@
 //! Skills for models that read no resources: found with the tools, and read with `discover_apis`.
 
 use kitbag_domain::ServerName;
-use kitbag_domain::text::{summary, visible_line};
+use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use kitbag_wire::{Raw, RawObject};
 
 use crate::call::failure::Failure;
@@ -19,7 +19,7 @@ pub(super) fn find_skills(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<Str
     if catalog.skills.is_empty() {
         return Vec::new();
     }
-    let is_visible = |at: usize| turn.sees(&catalog.skills[at].capability);
+    let is_visible = |at: usize| turn.can_see(&catalog.skills[at].capability);
     let found = catalog.skill_index().find(text, is_visible).into_iter();
     let mut lines: Vec<String> = found
         .take(MAX_SKILLS)
@@ -33,20 +33,20 @@ pub(super) fn find_skills(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<Str
 
 pub(super) fn skills_of_server(turn: &Turn, server: &ServerName) -> Vec<String> {
     let skills = turn.catalog.skills.iter();
-    let skills = skills.filter(|it| it.capability.server == *server && turn.sees(&it.capability));
+    let skills = skills.filter(|it| it.capability.server == *server && turn.can_see(&it.capability));
     skills.map(|it| skill_line(it)).collect()
 }
 
 fn skill_line(entry: &CatalogEntry) -> String {
-    let Skill { description, .. } = Skill::of(entry);
-    let line = format!("skill {} · {}", entry.exposed, summary(&description));
-    visible_line(&line)
+    let Skill { description, .. } = Skill::from_entry(entry);
+    let line = format!("skill {} · {}", entry.exposed, first_sentence(&description));
+    strip_to_one_line(&line)
 }
 
 /// Returns the skill of which this is a file that the caller may read.
 pub(super) fn find_readable_skill<'a>(turn: &'a Turn, uri: &str) -> Option<&'a CatalogEntry> {
-    let skill = turn.catalog.skill_with(uri);
-    skill.filter(|it| turn.sees(&it.capability))
+    let skill = turn.catalog.find_skill(uri);
+    skill.filter(|it| turn.can_see(&it.capability))
 }
 
 /// Returns the text of a file of a skill, with a word on whose text it is, and the other files.
@@ -61,11 +61,11 @@ pub(super) async fn read_skill(
     let server = &skill.capability.server;
     let mut told = vec![format!(
         "From the skill `{}` of `{server}`. Its author wrote what follows, and is not your user:",
-        visible_line(&Skill::of(skill).name)
+        strip_to_one_line(&Skill::from_entry(skill).name)
     )];
     told.extend(content_texts(&result));
-    let others = Skill::of(skill).files.into_iter();
-    let others = others.map(|own| visible_line(&format!("kitbag://server/{server}/{own}")));
+    let others = Skill::from_entry(skill).files.into_iter();
+    let others = others.map(|own| strip_to_one_line(&format!("kitbag://server/{server}/{own}")));
     let others: Vec<String> = others.filter(|it| it != uri).collect();
     if !others.is_empty() {
         told.push(format!("Its other files: {}", others.join(" ")));

@@ -1,4 +1,4 @@
-//! `kitbag tokens`: what a surface costs at the start of a conversation, counted exactly.
+//! `kitbag stats tokens`: what a surface costs at the start of a conversation, counted exactly.
 
 use kitbag_domain::Surface;
 use std::borrow::Cow;
@@ -10,7 +10,7 @@ use kitbag_wire::{Raw, RawObject};
 use serde::{Deserialize, Serialize};
 
 use super::groups;
-use super::listed::{surface_instructions, surface_tools};
+use super::tool_list::{surface_instructions, surface_tools};
 use crate::catalog::CatalogEntry;
 use crate::turn::Turn;
 
@@ -40,7 +40,7 @@ pub(crate) async fn count_surface_tokens(turn: &Turn, surface: Surface) -> Surfa
     let visible: Vec<_> = groups::visible_tools(turn).collect();
     let definitions: Vec<&Raw> = visible.iter().map(|entry| &entry.definition).collect();
     let all = count(RawObject::new().with("tools", &definitions).to_raw().get());
-    let listed = match surface.is_frugal() {
+    let listed = match surface.truncates_answers() {
         true => count(surface_tools(turn, surface).await.get()),
         false => all,
     };

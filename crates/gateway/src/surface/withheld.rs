@@ -14,8 +14,8 @@ use kitbag_relevance::{Candidate, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
-use crate::index::intent::EmbeddedIntent;
-use crate::index::{Snapshot, Subject};
+use crate::index::embedded_query::EmbeddedQuery;
+use crate::index::{Snapshot, IndexSubject};
 use crate::state::gateway::Gateway;
 
 /// The tools that were kept out, by name. The names stay in here: they are what rules hide.
@@ -50,7 +50,7 @@ pub(crate) struct CompletedSearch<'a> {
     pub(crate) catalog: &'a Catalog,
     pub(crate) caller: &'a Caller,
     pub(crate) snapshot: &'a Snapshot,
-    pub(crate) intent: &'a EmbeddedIntent,
+    pub(crate) intent: &'a EmbeddedQuery,
     pub(crate) options: &'a Options,
 }
 
@@ -127,8 +127,8 @@ impl CompletedSearch<'_> {
     /// False for most searches, which need not be made twice.
     fn may_withhold(&self) -> bool {
         self.options.is_filtered()
-            || !self.catalog.held_tools.is_empty()
-            || self.caller.is_local() && self.gateway.policy.judges_tools(self.caller)
+            || !self.catalog.unapproved_tools.is_empty()
+            || self.caller.is_local() && self.gateway.policy.has_tool_rules(self.caller)
     }
 
     fn without_limits(&self) -> Vec<Candidate> {
@@ -138,36 +138,36 @@ impl CompletedSearch<'_> {
             .candidates
     }
 
-    fn may_be_counted(&self, subject: &Subject) -> bool {
+    fn may_be_counted(&self, subject: &IndexSubject) -> bool {
         let policy = &self.gateway.policy;
         match subject {
-            Subject::Tool(entry) | Subject::Held(entry)
-                if policy.visible(self.caller, &entry.capability) =>
+            IndexSubject::Tool(entry) | IndexSubject::Unapproved(entry)
+                if policy.is_visible(self.caller, &entry.capability) =>
             {
                 true
             }
-            Subject::Tool(_) => {
-                self.caller.is_local() && policy.server_visible(self.caller, subject.owner())
+            IndexSubject::Tool(_) => {
+                self.caller.is_local() && policy.is_server_visible(self.caller, subject.owner())
             }
-            Subject::Held(_) => false,
-            Subject::Provider(name) => policy.may_reach(self.caller, name),
+            IndexSubject::Unapproved(_) => false,
+            IndexSubject::Provider(name) => policy.may_reach(self.caller, name),
         }
     }
 
     /// Returns why a tool is not in the answer; nothing if it could have been.
     fn withheld_reason(&self, found: &Candidate) -> Option<WithheldReason> {
         let name = &found.entry.tool_name;
-        if self.catalog.held.tool(name).is_some() {
+        if self.catalog.unapproved.tool(name).is_some() {
             return Some(WithheldReason::Approval);
         }
         let entry = self.catalog.tool(name);
-        if entry.is_some_and(|it| !self.gateway.policy.visible(self.caller, &it.capability)) {
+        if entry.is_some_and(|it| !self.gateway.policy.is_visible(self.caller, &it.capability)) {
             return Some(WithheldReason::Rule);
         }
         if self.options.admits(&found.entry) {
             return None;
         }
-        Some(match self.options.misses_cost(&found.entry) {
+        Some(match self.options.lacks_known_cost(&found.entry) {
             true => WithheldReason::UnknownCost,
             false => WithheldReason::Filter,
         })

@@ -1,10 +1,10 @@
-//! Counts and records what the gateway does: tokens, outcomes, audit rows.
+//! Counts tokens and outcomes, and writes audit rows.
 //!
-//! May touch the store and `kitbag-telemetry`. Recording never delays or fails a request, except where
-//! the audit is required.
+//! May touch the store, the catalog and `kitbag-telemetry`, and reads the client from the turn. Serves no
+//! request: other folders call it. Recording never delays or fails a request, unless the audit is
+//! required.
 
 pub mod audit;
-pub(crate) mod measure;
 pub mod meter;
-pub(crate) mod refusals;
+pub(crate) mod rejections;
 pub(crate) mod row_budget;

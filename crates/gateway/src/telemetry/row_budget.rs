@@ -1,4 +1,4 @@
-//! Limits how many rows clients can cause, so that a flood of requests does not fill the disk.
+//! Limits the audit rows that clients can cause, so that a flood of requests does not fill the disk.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use kitbag_domain::Tenant;
 use kitbag_domain::sync::lock;
 
-/// The number of rows that may be written in a row, and the time after which one more may be.
+/// The number of rows that may be written at once, and the interval at which one more becomes available.
 pub(crate) struct RowLimits {
     pub(crate) burst: u32,
     pub(crate) one_every: Duration,
@@ -17,13 +17,12 @@ pub(crate) struct RowLimits {
 pub(crate) struct RowBudget {
     spent: u32,
     since: Option<Instant>,
-    untold: u64,
+    skipped: u64,
 }
 
 impl RowBudget {
-    /// Returns the number of rows that were not written since the last one, if a row may be written
-    /// now.
-    pub(crate) fn spend(&mut self, limits: &RowLimits, at: Instant) -> Option<u64> {
+    /// Returns the number of rows skipped since the last one, if a row may be written now.
+    pub(crate) fn try_spend(&mut self, limits: &RowLimits, at: Instant) -> Option<u64> {
         let since = *self.since.get_or_insert(at);
         let passed = at.duration_since(since).as_nanos() / limits.one_every.as_nanos();
         let regained = u32::try_from(passed).unwrap_or(u32::MAX);
@@ -32,29 +31,29 @@ impl RowBudget {
             self.since = Some(since + limits.one_every * regained);
         }
         if self.spent >= limits.burst {
-            self.untold += 1;
+            self.skipped += 1;
             return None;
         }
         self.spent += 1;
-        Some(std::mem::take(&mut self.untold))
+        Some(std::mem::take(&mut self.skipped))
     }
 }
 
-/// The rows that each tenant may still cause.
+/// The row budget of each tenant.
 #[derive(Default)]
 pub(crate) struct TenantBudgets(Mutex<HashMap<Tenant, RowBudget>>);
 
 impl TenantBudgets {
-    pub(crate) fn spend(&self, tenant: &Tenant, limits: &RowLimits) -> Option<u64> {
+    pub(crate) fn try_spend(&self, tenant: &Tenant, limits: &RowLimits) -> Option<u64> {
         let mut budgets = lock(&self.0);
         let budget = budgets.entry(tenant.clone()).or_default();
-        budget.spend(limits, Instant::now())
+        budget.try_spend(limits, Instant::now())
     }
 }
 
-/// Tells of rows that were not written.
-pub(crate) fn more(untold: u64) -> Option<String> {
-    (untold > 0).then(|| format!("{untold} more since the row before this one"))
+/// Returns a note on skipped rows.
+pub(crate) fn describe_skipped(skipped: u64) -> Option<String> {
+    (skipped > 0).then(|| format!("{skipped} more since the row before this one"))
 }
 
 #[cfg(test)]
@@ -69,14 +68,14 @@ mod tests {
         };
         let (mut budget, start) = (RowBudget::default(), Instant::now());
         let told: Vec<_> = (0..1000)
-            .filter_map(|_| budget.spend(&limits, start))
+            .filter_map(|_| budget.try_spend(&limits, start))
             .collect();
         assert_eq!(told, [0; 20]);
-        assert_eq!(budget.spend(&limits, start + limits.one_every), Some(980));
-        assert_eq!(budget.spend(&limits, start + limits.one_every), None);
+        assert_eq!(budget.try_spend(&limits, start + limits.one_every), Some(980));
+        assert_eq!(budget.try_spend(&limits, start + limits.one_every), None);
         let later = start + limits.one_every * 100;
-        assert_eq!(budget.spend(&limits, later), Some(1));
-        let told = (0..1000).filter_map(|_| budget.spend(&limits, later));
+        assert_eq!(budget.try_spend(&limits, later), Some(1));
+        let told = (0..1000).filter_map(|_| budget.try_spend(&limits, later));
         assert_eq!(told.count(), 19);
     }
 }

@@ -1,25 +1,24 @@
-//! The client that sent a request: who it is, what it can do, and which log lines it wants.
+//! The client that sent a request: its identity, capabilities and log level.
 
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, ShortText};
-use kitbag_upstream::{ClientIdentity, ClientProfile, LogLevel, LogWish};
+use kitbag_upstream::{ClientIdentity, ClientProfile, LogLevel, RequestedLogs};
 use kitbag_wire::{Era, Raw, RawObject, raw};
 
-/// The client that sent this request: its identity and its capabilities.
 #[derive(Debug, Clone)]
 pub(crate) struct McpClient {
     pub(crate) caller: Caller,
     pub(crate) era: Era,
-    /// Tells this caller's clients apart where an upstream serves several at once.
+    /// Distinguishes the clients of one caller at a server that serves several.
     pub(crate) id: Arc<str>,
     /// The name that the client gives itself.
     pub(crate) name: Option<ShortText>,
     pub(crate) capabilities: ClientCapabilities,
-    pub(crate) logs: LogWish,
+    pub(crate) logs: RequestedLogs,
 }
 
-/// The capabilities a client declared, as it wrote them.
+/// The capabilities that a client declared.
 #[derive(Debug, Clone)]
 pub(crate) struct ClientCapabilities {
     raw: Raw,
@@ -27,13 +26,13 @@ pub(crate) struct ClientCapabilities {
 }
 
 impl McpClient {
-    /// Returns the client's name, from what the client says about itself.
-    pub(crate) fn name_in(info: Option<&RawObject>) -> Option<ShortText> {
+    /// Reads the client's name from its `clientInfo`.
+    pub(crate) fn read_name(info: Option<&RawObject>) -> Option<ShortText> {
         let name: String = info?.read("name")?;
         Some(ShortText::cut(&name))
     }
 
-    pub(crate) fn face(&self) -> ClientProfile {
+    pub(crate) fn profile(&self) -> ClientProfile {
         ClientProfile {
             identity: self.identity(),
             capabilities: self.capabilities.raw.clone(),
@@ -41,8 +40,8 @@ impl McpClient {
         }
     }
 
-    /// All clients of the person at this machine are one party. A key may be in many hands, so
-    /// each client that shows one is a party of its own.
+    /// All clients of the local user are one principal. Several people may share a key, so each client
+    /// with a key is a principal of its own.
     pub(crate) fn identity(&self) -> ClientIdentity {
         let tenant = &self.caller.tenant;
         let principal = match &self.caller.key {
@@ -65,14 +64,14 @@ impl McpClient {
     /// True if the client wants a log line of this level.
     pub(crate) fn wants_log(&self, params: &Raw) -> bool {
         match self.logs {
-            LogWish::None => false,
-            LogWish::Unset => true,
-            LogWish::From(wanted) => level_of(params).is_none_or(|level| level >= wanted),
+            RequestedLogs::None => false,
+            RequestedLogs::Unset => true,
+            RequestedLogs::From(wanted) => log_level_of(params).is_none_or(|level| level >= wanted),
         }
     }
 }
 
-fn level_of(log_line: &Raw) -> Option<LogLevel> {
+fn log_level_of(log_line: &Raw) -> Option<LogLevel> {
     let level: String = RawObject::open(log_line).ok()?.read("level")?;
     LogLevel::parse(&level)
 }
@@ -86,7 +85,7 @@ impl ClientCapabilities {
         }
     }
 
-    /// True if the client can answer this question of a server.
+    /// True if the client can answer a server's request of this method.
     pub(crate) fn can_answer(&self, method: &str, params: Option<&Raw>) -> bool {
         use kitbag_wire::meta::method;
         match method {
@@ -97,16 +96,16 @@ impl ClientCapabilities {
         }
     }
 
-    /// True if the client can show the person a page to visit.
+    /// True if the client can show the user a page to visit.
     pub(crate) fn can_visit(&self) -> bool {
         self.object
-            .object("elicitation")
+            .get_object("elicitation")
             .is_some_and(|declared| declared.contains("url"))
     }
 
-    /// An `elicitation` without modes means forms, as it did before there were modes.
+    /// An `elicitation` capability without modes means forms, as in revisions before modes existed.
     fn can_elicit(&self, params: Option<&Raw>) -> bool {
-        let Some(declared) = self.object.object("elicitation") else {
+        let Some(declared) = self.object.get_object("elicitation") else {
             return false;
         };
         let mode: Option<String> =

@@ -15,12 +15,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use kitbag_domain::{Caller, Capability, Origin, Purpose, ServerName};
 use kitbag_policy::Policy;
 use kitbag_wire::meta::code;
-use kitbag_wire::{ErrorObject, Message, Notification, Raw, RawObject};
+use kitbag_wire::{Era, ErrorObject, Message, Notification, Raw, RawObject};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use crate::catalog::Catalog;
-use crate::front::flights::{Flights, HeldMessage};
+use crate::front::in_flight::{InFlightLoad, OutgoingMessage};
 use crate::front::session::Session;
 use crate::state::gateway::Gateway;
 use crate::turn::client::McpClient;
@@ -28,13 +28,11 @@ use crate::turn::run::{CodeRun, RunQuestion};
 use crate::turn::trace::TraceContext;
 use crate::turn::view::View;
 
-/// Notifications a slow client may be behind by; later ones are dropped, answers never are.
+/// The capacity of a client's queue. When it is full, notifications are dropped; answers never are.
 pub(crate) const BACKLOG: usize = 256;
 
-/// One request, owned: it can outlive the connection that it came in by.
-///
-/// It keeps the gateway and the catalog that it began with. A configuration or a listing that comes
-/// meanwhile concerns the requests after it.
+/// One request. It is owned, so that it can outlive its connection, and keeps the gateway and the catalog
+/// it began with: a reload affects only later requests.
 #[derive(Clone)]
 pub(crate) struct Turn {
     pub(crate) gateway: Arc<Gateway>,
@@ -42,30 +40,40 @@ pub(crate) struct Turn {
     pub(crate) client: McpClient,
     pub(crate) view: View,
     pub(crate) back: BackChannel,
+    pub(crate) ask_style: AskStyle,
     pub(crate) cancelled: CancellationToken,
     pub(crate) origin: Origin,
     pub(crate) trace: TraceContext,
     pub(crate) purpose: Purpose,
-    /// The run of a program that made the call, if a program made it.
+    /// The program run that made the call, if a program made it.
     pub(crate) run: Option<Arc<CodeRun>>,
 }
 
-/// The way back to the client while its request is being served.
+/// How the client is asked a question in the course of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AskStyle {
+    /// While the request is open, through its back channel.
+    MidCall,
+    /// By the result of the request, which the client then repeats with the answers.
+    ByResult,
+}
+
+/// The channel to the client while its request is being served.
 #[derive(Clone)]
 pub(crate) struct BackChannel {
-    outbox: mpsc::Sender<HeldMessage>,
-    flights: Arc<Flights>,
+    outbox: mpsc::Sender<OutgoingMessage>,
+    in_flight: Arc<InFlightLoad>,
     caller: Caller,
-    /// Legacy clients can be asked questions; modern ones are answered with one instead.
+    /// The session through which a legacy client is asked. A modern client gets questions in the answer.
     session: Option<Arc<Session>>,
-    /// The place to which a run of a program brings its questions, if its client is a modern one.
+    /// Takes the questions of a program run of a modern client.
     run: Option<mpsc::Sender<RunQuestion>>,
-    /// The number of questions that wait for their answer.
+    /// Questions without an answer yet.
     waiting: Arc<AtomicUsize>,
 }
 
 impl Turn {
-    /// A request that counts as use, with no origin known yet.
+    /// Creates a request that counts as use and has no origin.
     pub(crate) fn new(
         gateway: Arc<Gateway>,
         catalog: Arc<Catalog>,
@@ -74,6 +82,7 @@ impl Turn {
         back: BackChannel,
     ) -> Self {
         Self {
+            ask_style: AskStyle::for_era(client.era),
             gateway,
             catalog,
             client,
@@ -87,6 +96,16 @@ impl Turn {
         }
     }
 
+    /// Returns the turn of work that may outlive this request and asks its questions in mid-call,
+    /// through a channel.
+    pub(crate) fn for_run(&self, questions: mpsc::Sender<RunQuestion>) -> Self {
+        Self {
+            back: self.back.for_run(questions),
+            ask_style: AskStyle::MidCall,
+            ..self.clone()
+        }
+    }
+
     pub(crate) fn caller(&self) -> &Caller {
         &self.client.caller
     }
@@ -96,35 +115,43 @@ impl Turn {
     }
 
     /// True if the caller may know of a tool, prompt or resource.
-    pub(crate) fn sees(&self, capability: &Capability) -> bool {
-        self.policy().visible(self.caller(), capability)
+    pub(crate) fn can_see(&self, capability: &Capability) -> bool {
+        self.policy().is_visible(self.caller(), capability)
     }
 
     /// True if the caller may know of a server or an API.
-    pub(crate) fn sees_server(&self, server: &ServerName) -> bool {
+    pub(crate) fn can_see_server(&self, server: &ServerName) -> bool {
         self.gateway
             .is_server_visible(&self.catalog, self.caller(), server)
     }
 
-    /// The trace that a request belongs to may stand in `_meta`, which is nearer to the client than
-    /// headers.
-    pub(crate) fn traced(mut self, headers: TraceContext, params: &RawObject) -> Self {
-        self.trace = TraceContext::of_params(params).or(headers);
+    /// Sets the trace from `_meta`, or else from the headers: a proxy may have set those.
+    pub(crate) fn with_trace(mut self, headers: TraceContext, params: &RawObject) -> Self {
+        self.trace = TraceContext::from_params(params).or(headers);
         self.origin.trace = self.trace.parent;
         self
     }
 }
 
+impl AskStyle {
+    fn for_era(era: Era) -> Self {
+        match era {
+            Era::Legacy => Self::MidCall,
+            Era::Modern => Self::ByResult,
+        }
+    }
+}
+
 impl BackChannel {
     pub(crate) fn new(
-        outbox: mpsc::Sender<HeldMessage>,
-        flights: Arc<Flights>,
+        outbox: mpsc::Sender<OutgoingMessage>,
+        in_flight: Arc<InFlightLoad>,
         caller: Caller,
         session: Option<Arc<Session>>,
     ) -> Self {
         Self {
             outbox,
-            flights,
+            in_flight,
             caller,
             session,
             run: None,
@@ -132,13 +159,13 @@ impl BackChannel {
         }
     }
 
-    /// The way back for a run of a program that may outlive the request of its client: nothing is
-    /// sent on the stream of the request, and questions go where the run is followed.
-    pub(crate) fn of_run(&self, questions: mpsc::Sender<RunQuestion>) -> Self {
+    /// Returns the channel for a program run that may outlive its request: nothing is sent on the stream
+    /// of the request, and questions go to `questions`.
+    pub(crate) fn for_run(&self, questions: mpsc::Sender<RunQuestion>) -> Self {
         let (outbox, _) = mpsc::channel(1);
         Self {
             outbox,
-            flights: self.flights.clone(),
+            in_flight: self.in_flight.clone(),
             caller: self.caller.clone(),
             session: None,
             run: Some(questions),
@@ -151,38 +178,37 @@ impl BackChannel {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// Sends a message that the client can do without, unless the client is too far behind already.
+    /// Sends a notification, or drops it if the client is too far behind.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         if let Ok(message) = self
-            .flights
-            .send(&self.caller, Notification::new(method, params).into())
+            .in_flight.reserve_message(&self.caller, Notification::new(method, params).into())
         {
             let _ = self.outbox.try_send(message);
         }
     }
 
-    /// Tells a legacy client something that concerns no request.
+    /// Sends a legacy client a message that belongs to no request.
     pub(crate) fn announce(&self, message: Message) {
         if let Some(session) = &self.session {
             session.subscriber.mailbox.put(message);
         }
     }
 
-    /// Puts a question to the client and waits for its answer.
+    /// Asks the client and waits for its answer.
     pub(crate) async fn ask(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
-        let _waits = Waits::begin(&self.waiting);
+        let _waits = WaitGuard::begin(&self.waiting);
         match self.run {
             Some(run) => ask_run(&run, method, params).await,
             None => self.ask_session(method, params).await,
         }
     }
 
-    /// Asks a legacy client. It lets go of the way back before it waits: the answer comes in
-    /// elsewhere, and a stream ends with its last writer.
+    /// Asks a legacy client. Drops the outbox before it waits: the answer comes in through the session, and
+    /// the stream ends when its last sender is dropped.
     async fn ask_session(self, method: &str, params: Option<Raw>) -> Result<Raw, ErrorObject> {
         let Self {
             outbox,
-            flights,
+            in_flight,
             caller,
             session: Some(session),
             ..
@@ -191,16 +217,16 @@ impl BackChannel {
             let message = "this client cannot be asked";
             return Err(ErrorObject::new(code::METHOD_NOT_FOUND, message));
         };
-        let (request, answer) = session.question(method, params);
-        let withdraw = Withdraw {
+        let (request, answer) = session.new_question(method, params);
+        let guard = QuestionGuard {
             session: &session,
             id: Some(request.id.clone()),
         };
-        let question = flights.send(&caller, request.into()).map_err(|_| gone())?;
-        outbox.send(question).await.map_err(|_| gone())?;
+        let question = in_flight.reserve_message(&caller, request.into()).map_err(|_| client_gone_error())?;
+        outbox.send(question).await.map_err(|_| client_gone_error())?;
         drop(outbox);
-        let answer = answer.await.unwrap_or_else(|_| Err(gone()));
-        withdraw.answered();
+        let answer = answer.await.unwrap_or_else(|_| Err(client_gone_error()));
+        guard.disarm();
         answer
     }
 }
@@ -216,44 +242,44 @@ async fn ask_run(
         params,
         answer,
     };
-    run.send(question).await.map_err(|_| gone())?;
-    answered.await.unwrap_or_else(|_| Err(gone()))
+    run.send(question).await.map_err(|_| client_gone_error())?;
+    answered.await.unwrap_or_else(|_| Err(client_gone_error()))
 }
 
-/// Counts a question for as long as it waits.
-struct Waits(Arc<AtomicUsize>);
+/// Counts a question until it is answered.
+struct WaitGuard(Arc<AtomicUsize>);
 
-impl Waits {
+impl WaitGuard {
     fn begin(waiting: &Arc<AtomicUsize>) -> Self {
         waiting.fetch_add(1, Ordering::Relaxed);
         Self(waiting.clone())
     }
 }
 
-impl Drop for Waits {
+impl Drop for WaitGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn gone() -> ErrorObject {
+fn client_gone_error() -> ErrorObject {
     let message = "the client went away without an answer";
     ErrorObject::new(code::INTERNAL_ERROR, message)
 }
 
-/// Forgets a question when no task waits for its answer any more.
-struct Withdraw<'a> {
+/// Removes a question from the session when nothing waits for its answer any more.
+struct QuestionGuard<'a> {
     session: &'a Session,
     id: Option<kitbag_wire::RequestId>,
 }
 
-impl Withdraw<'_> {
-    fn answered(mut self) {
+impl QuestionGuard<'_> {
+    fn disarm(mut self) {
         self.id = None;
     }
 }
 
-impl Drop for Withdraw<'_> {
+impl Drop for QuestionGuard<'_> {
     fn drop(&mut self) {
         if let Some(id) = &self.id {
             self.session.forget_question(id);

@@ -1,5 +1,5 @@
-//! One run of a program: what the calls that it makes know of it, and the run itself while its
-//! client is asked.
+//! One run of a program: the calls it has made, the tools the user has permitted, and its state while the
+//! client is being asked.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Mutex;
@@ -11,21 +11,22 @@ use kitbag_wire::{ErrorObject, Raw};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::task::AbortOnDropHandle;
 
+use crate::call::conversation::KeyedQuestions;
 use crate::call::failure::Failure;
 use crate::state::random_ids::random_request_id;
 
 pub(crate) struct CodeRun {
-    /// Each call of the run is recorded with it.
+    /// Recorded in the audit with each call of the run.
     pub(crate) id: ShortText,
-    calls: Mutex<Vec<MadeCall>>,
+    calls: Mutex<Vec<ProgramCall>>,
     permitted: Mutex<HashSet<String>>,
 }
 
 /// A call that a program has made.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MadeCall {
+pub(crate) struct ProgramCall {
     pub(crate) tool: String,
-    /// Absent for a name that leads nowhere.
+    /// Absent for an unknown tool.
     pub(crate) server: Option<ServerName>,
     pub(crate) outcome: Outcome,
     pub(crate) latency: Duration,
@@ -33,27 +34,26 @@ pub(crate) struct MadeCall {
     pub(crate) writes: bool,
 }
 
-/// A run that goes on beside the requests of its client, which it may outlive.
+/// A run in its own task, which may outlive the requests of its client.
 pub(crate) struct RunningProgram {
     pub(crate) end: AbortOnDropHandle<Result<Raw, Failure>>,
     pub(crate) questions: mpsc::Receiver<RunQuestion>,
 }
 
-/// A run that waits for answers of the person.
+/// A run that waits for answers of the user.
 pub(crate) struct SuspendedRun {
     pub(crate) running: RunningProgram,
-    /// The questions by the keys under which the client was given them.
-    pub(crate) asked: Vec<(String, RunQuestion)>,
+    pub(crate) questions: KeyedQuestions<RunQuestion>,
 }
 
-/// A question that comes up while a program of a modern client runs.
+/// A question of a program that runs for a modern client.
 pub(crate) struct RunQuestion {
     pub(crate) method: String,
     pub(crate) params: Option<Raw>,
     pub(crate) answer: oneshot::Sender<Result<Raw, ErrorObject>>,
 }
 
-impl MadeCall {
+impl ProgramCall {
     /// True unless it is certain that the call changed nothing.
     pub(crate) fn may_have_written(&self) -> bool {
         self.writes && !matches!(self.outcome, Outcome::Denied | Outcome::Invalid)
@@ -61,7 +61,7 @@ impl MadeCall {
 }
 
 impl CodeRun {
-    pub(crate) fn begin() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             id: ShortText::cut(&random_request_id()),
             calls: Mutex::default(),
@@ -69,12 +69,12 @@ impl CodeRun {
         }
     }
 
-    pub(crate) fn made(&self, call: MadeCall) {
+    pub(crate) fn record_call(&self, call: ProgramCall) {
         lock(&self.calls).push(call);
     }
 
     /// Returns the servers that were called.
-    pub(crate) fn servers(&self) -> Vec<ServerName> {
+    pub(crate) fn called_servers(&self) -> Vec<ServerName> {
         let calls = lock(&self.calls);
         let servers: BTreeSet<&ServerName> =
             calls.iter().filter_map(|it| it.server.as_ref()).collect();
@@ -82,12 +82,12 @@ impl CodeRun {
     }
 
     /// Returns the calls in the order in which they ended.
-    pub(crate) fn calls(&self) -> Vec<MadeCall> {
+    pub(crate) fn calls(&self) -> Vec<ProgramCall> {
         lock(&self.calls).clone()
     }
 
-    /// Notes that the person permits all calls of a tool in this run.
-    pub(crate) fn permit(&self, tool: &str) {
+    /// Permits all calls of a tool in this run.
+    pub(crate) fn permit_tool(&self, tool: &str) {
         lock(&self.permitted).insert(tool.to_owned());
     }
 

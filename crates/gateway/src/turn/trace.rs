@@ -1,5 +1,5 @@
-//! The trace that a request belongs to, as it goes on to servers and APIs: W3C Trace Context and Baggage, in
-//! the headers of HTTP and in `_meta` under the same names.
+//! The trace of a request, which is passed on to servers and APIs: W3C Trace Context and Baggage, in HTTP
+//! headers and under the same names in `_meta`.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_domain::TraceParent;
@@ -9,7 +9,7 @@ const PARENT: &str = "traceparent";
 const STATE: &str = "tracestate";
 const BAGGAGE: &str = "baggage";
 
-/// The lengths that the standards ask all parties to pass on; longer ones may be dropped.
+/// The lengths that the standards require everyone to pass on; longer values may be dropped.
 const LONGEST_STATE: usize = 512;
 const LONGEST_BAGGAGE: usize = 8_192;
 
@@ -21,9 +21,9 @@ pub(crate) struct TraceContext {
 }
 
 impl TraceContext {
-    pub(crate) fn of_headers(headers: &HeaderMap) -> Self {
-        // A list may come in several headers of one name.
-        Self::read(|name| {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
+        // A list may be split over several headers of the same name.
+        Self::from_lookup(|name| {
             let values = headers
                 .get_all(name)
                 .iter()
@@ -33,13 +33,13 @@ impl TraceContext {
         })
     }
 
-    pub(crate) fn of_params(params: &RawObject) -> Self {
-        let meta = params.object("_meta").unwrap_or_default();
-        Self::read(|name| meta.read(name))
+    pub(crate) fn from_params(params: &RawObject) -> Self {
+        let meta = params.get_object("_meta").unwrap_or_default();
+        Self::from_lookup(|name| meta.read(name))
     }
 
-    /// Leaves out what breaks the standards, and the state of a trace that has no parent.
-    fn read(value: impl Fn(&str) -> Option<String>) -> Self {
+    /// Ignores invalid values, and a state without a parent.
+    fn from_lookup(value: impl Fn(&str) -> Option<String>) -> Self {
         let parent = value(PARENT).and_then(|text| text.parse().ok());
         let state = value(STATE).filter(|text| parent.is_some() && is_list(text, LONGEST_STATE));
         Self {
@@ -49,7 +49,7 @@ impl TraceContext {
         }
     }
 
-    /// Takes from another context what this one lacks.
+    /// Fills missing values from another context.
     pub(crate) fn or(self, other: Self) -> Self {
         let (parent, state) = match self.parent {
             Some(_) => (self.parent, self.state),
@@ -62,19 +62,19 @@ impl TraceContext {
         }
     }
 
-    /// The same context under a span of the gateway, if the gateway exports one.
-    pub(crate) fn under(&self, span: Option<TraceParent>) -> Self {
+    /// Returns the same context with the gateway's span as the parent, if there is one.
+    pub(crate) fn under_span(&self, span: Option<TraceParent>) -> Self {
         Self {
             parent: span.or(self.parent),
             ..self.clone()
         }
     }
 
-    /// Makes `_meta` say this context and no other. Members that say it already stay as they are.
+    /// Replaces the context in `_meta` with this one. Equal members stay unchanged.
     pub(crate) fn put_into(&self, params: &mut RawObject) {
-        let mut meta = params.object("_meta").unwrap_or_default();
+        let mut meta = params.get_object("_meta").unwrap_or_default();
         let mut is_changed = false;
-        for (name, value) in self.values() {
+        for (name, value) in self.entries() {
             let given = meta.read::<String>(name);
             match value {
                 Some(value) if given.as_ref() != Some(&value) => meta.put(name, &value),
@@ -90,9 +90,9 @@ impl TraceContext {
         }
     }
 
-    /// Returns the headers for an HTTP API: the trace without the baggage, which may say who the user is.
+    /// Returns the headers for an HTTP API: without baggage, which may identify the user.
     pub(crate) fn api_headers(&self) -> HeaderMap {
-        let values = self.values().into_iter();
+        let values = self.entries().into_iter();
         let values = values.filter(|(name, _)| *name != BAGGAGE);
         let headers = values.filter_map(|(name, value)| {
             let value = HeaderValue::try_from(value?).ok()?;
@@ -101,7 +101,7 @@ impl TraceContext {
         headers.collect()
     }
 
-    fn values(&self) -> [(&'static str, Option<String>); 3] {
+    fn entries(&self) -> [(&'static str, Option<String>); 3] {
         [
             (PARENT, self.parent.map(|parent| parent.to_string())),
             (STATE, self.state.clone()),
@@ -146,7 +146,7 @@ mod tests {
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
         let mut params = params(meta);
         let context =
-            TraceContext::of_params(&params).or(TraceContext::of_headers(&headers.collect()));
+            TraceContext::from_params(&params).or(TraceContext::from_headers(&headers.collect()));
         context.put_into(&mut params);
         let sent: Value = serde_json::from_str(params.to_raw().get()).unwrap();
         assert_eq!(sent["_meta"], *expected);
@@ -210,17 +210,17 @@ mod tests {
 
     #[test]
     fn a_span_of_the_gateway_takes_the_place_of_the_parent() {
-        let context = TraceContext::of_params(&params(&json!({ "traceparent": TRACE })));
+        let context = TraceContext::from_params(&params(&json!({ "traceparent": TRACE })));
         let span = OTHER.parse().ok();
-        assert_eq!(context.under(span).api_headers()["traceparent"], OTHER);
-        assert_eq!(context.under(None).api_headers()["traceparent"], TRACE);
+        assert_eq!(context.under_span(span).api_headers()["traceparent"], OTHER);
+        assert_eq!(context.under_span(None).api_headers()["traceparent"], TRACE);
         assert!(TraceContext::default().api_headers().is_empty());
     }
 
     #[test]
     fn an_api_gets_the_trace_and_no_baggage() {
         let meta = json!({ "traceparent": TRACE, "tracestate": "a=1", "baggage": "user=ann" });
-        let headers = TraceContext::of_params(&params(&meta)).api_headers();
+        let headers = TraceContext::from_params(&params(&meta)).api_headers();
         assert_eq!(headers["traceparent"], TRACE);
         assert_eq!(headers["tracestate"], "a=1");
         assert!(!headers.contains_key(BAGGAGE));

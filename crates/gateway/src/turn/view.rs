@@ -1,4 +1,4 @@
-//! The part of the gateway that a client is shown, and the endpoint that decides it.
+//! The view of a client, and the endpoint that determines it.
 
 use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, KeyId, ServerName, Surface};
@@ -6,57 +6,57 @@ use kitbag_domain::{Caller, KeyId, ServerName, Surface};
 /// The part of the gateway that a client is shown.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum View {
-    /// Every server, names prefixed, as much of it as the surface shows.
+    /// All servers with prefixed names, as the surface shows them.
     Merged(Surface),
-    /// One server, names untouched.
-    One(ServerName),
+    /// One server with unchanged names.
+    Server(ServerName),
 }
 
 impl View {
-    /// True if the list of tools changes when a server's list changes. Besides, the list of each frugal
-    /// surface has a guide to the servers in it, which changes more rarely.
-    pub(crate) fn tools_change(&self) -> bool {
+    /// True if the list of tools changes with the lists of servers. The guide in the list of a frugal
+    /// surface changes as well, but rarely, and is checked separately.
+    pub(crate) fn has_changing_tools(&self) -> bool {
         !matches!(self, Self::Merged(Surface::Search | Surface::Code))
     }
 
     /// True if text from servers is cleaned before a client sees it.
     pub(crate) fn is_frugal(&self) -> bool {
-        matches!(self, Self::Merged(surface) if surface.is_frugal())
+        matches!(self, Self::Merged(surface) if surface.truncates_answers())
     }
 }
 
 /// The endpoint that a client uses.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum McpEndpoint {
-    /// The main endpoint, where the configuration decides what is shown.
+    /// The main endpoint; the configuration determines its surface.
     Main,
     Surface(Surface),
     Server(ServerName),
 }
 
 impl McpEndpoint {
-    /// Returns the view that this client gets at its endpoint. A key says more about what the
-    /// caller needs than the name that a program gives itself.
-    pub(crate) fn view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
+    /// Returns the client's view. At the main endpoint a surface configured for the key takes precedence
+    /// over one for the client's name.
+    pub(crate) fn resolve_view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
         match self {
-            Self::Server(server) => View::One(server.clone()),
+            Self::Server(server) => View::Server(server.clone()),
             Self::Surface(surface) => View::Merged(*surface),
             Self::Main => {
-                let by_key = caller.key.as_ref().and_then(|key| of_key(surfaces, key));
-                let by_name = client.and_then(|name| of_client(surfaces, name));
+                let by_key = caller.key.as_ref().and_then(|key| surface_for_key(surfaces, key));
+                let by_name = client.and_then(|name| surface_for_client(surfaces, name));
                 View::Merged(by_key.or(by_name).unwrap_or(surfaces.default))
             }
         }
     }
 }
 
-fn of_key(surfaces: &Surfaces, key: &KeyId) -> Option<Surface> {
+fn surface_for_key(surfaces: &Surfaces, key: &KeyId) -> Option<Surface> {
     let mut keys = surfaces.keys.iter();
     keys.find(|(id, _)| *id == key.0)
         .map(|(_, surface)| *surface)
 }
 
-fn of_client(surfaces: &Surfaces, name: &str) -> Option<Surface> {
+fn surface_for_client(surfaces: &Surfaces, name: &str) -> Option<Surface> {
     let mut clients = surfaces.clients.iter();
     clients
         .find(|(pattern, _)| pattern.matches(name))
@@ -73,7 +73,7 @@ mod tests {
     fn check(door: &McpEndpoint, key: Option<&str>, client: Option<&str>, expect: &View) {
         let surfaces = Surfaces {
             keys: vec![("k1".to_owned(), Surface::Adaptive)],
-            clients: vec![(Pattern::any("claude*").unwrap(), Surface::All)],
+            clients: vec![(Pattern::for_any_text("claude*").unwrap(), Surface::All)],
             ..Surfaces::default()
         };
         let caller = Caller {
@@ -90,7 +90,7 @@ mod tests {
             &McpEndpoint::Server(server.clone()),
             Some("k1"),
             Some("claude-code"),
-            &View::One(server),
+            &View::Server(server),
         );
         check(
             &McpEndpoint::Surface(Surface::Code),

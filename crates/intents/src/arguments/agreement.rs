@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use kitbag_domain::WriteClass;
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 use serde_json::Value;
 
 use super::DescribedTool;
@@ -338,7 +338,7 @@ pub(super) fn explained(spoken: &Spoken<'_>, tool: &DescribedTool<'_>, used: &[b
 }
 
 fn has_word(name: &str, word: &str) -> bool {
-    name_words(name).iter().any(|it| it == word)
+    split_name(name).iter().any(|it| it == word)
 }
 
 fn names(words: &HashSet<String>, word: &str) -> bool {
@@ -347,7 +347,7 @@ fn names(words: &HashSet<String>, word: &str) -> bool {
 }
 
 fn stems(name: &str) -> HashSet<String> {
-    name_words(name).iter().map(|word| stem(word)).collect()
+    split_name(name).iter().map(|word| stem(word)).collect()
 }
 
 /// The words of a definition.

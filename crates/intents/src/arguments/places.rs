@@ -4,7 +4,7 @@ use super::DescribedTool;
 use super::agreement::stem;
 use super::role::Parameter;
 use super::spoken::{PartKind, Spoken};
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 
 /// Words of a parameter that say that it is a name, not of what.
 const NAMING: &[&str] = &[
@@ -23,7 +23,7 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
     if !own.is_empty() {
         return own;
     }
-    let words = name_words(tool.name);
+    let words = split_name(tool.name);
     words.iter().skip(1).map(|word| stem(word)).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The role of a parameter, by its schema, its name and its description.
 
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 use serde_json::Value;
 
 use super::DescribedTool;
@@ -121,7 +121,7 @@ impl<'a> Parameter<'a> {
         } else {
             schema
         };
-        let words = name_words(name);
+        let words = split_name(name);
         let description = schema["description"].as_str().unwrap_or_default();
         Self {
             role: role(tool, &words, name, description, item),

@@ -1,6 +1,6 @@
 //! The value of a parameter, found in a request by the parameter's role.
 
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 use serde_json::{Value, json};
 
 use super::DescribedTool;
@@ -224,7 +224,7 @@ impl<'a> Reader<'a> {
     /// True if the tool is about folders, so that the name of a file is no value for it.
     fn wants_folder(&self, parameter: &Parameter<'_>) -> bool {
         let folders = ["directory", "folder", "dir"];
-        let name = name_words(self.tool.name);
+        let name = split_name(self.tool.name);
         let named = name.iter().any(|it| folders.contains(&it.as_str()));
         parameter.has_word(&folders) || named
     }

@@ -1,6 +1,6 @@
 //! The words that mean a tool: its name with the verb in front, with and without its server.
 
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 
 use super::OfferedTool;
 use crate::pattern::IntentPattern;
@@ -75,8 +75,8 @@ fn reads(verb: &str) -> bool {
 /// left.
 fn own_words(offered: &OfferedTool<'_>) -> Vec<String> {
     let (server, mut words) = (
-        name_words(offered.server.as_str()),
-        name_words(offered.name),
+        split_name(offered.server.as_str()),
+        split_name(offered.name),
     );
     if words.starts_with(&server) && words.len() > server.len() + 1 {
         words.drain(..server.len());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use kitbag_domain::ServerName;
-use kitbag_domain::capability::name_words;
+use kitbag_domain::capability::split_name;
 use serde_json::{Map, Value, json};
 
 use super::IntentTemplate;
@@ -36,7 +36,7 @@ pub fn draft(tool: &DraftedTool<'_>) -> Result<IntentTemplate, DraftError> {
         .map(|names| names.iter().filter_map(Value::as_str).collect())
         .unwrap_or_default();
     let parameters = parameters(schema, &required)?;
-    let words = name_words(tool.name);
+    let words = split_name(tool.name);
     let mut written = json!({
         "name": words.join("_"),
         "description": description(tool),
@@ -56,7 +56,7 @@ pub fn draft(tool: &DraftedTool<'_>) -> Result<IntentTemplate, DraftError> {
 
 fn description(tool: &DraftedTool<'_>) -> String {
     let said = tool.definition["description"].as_str();
-    let said = kitbag_domain::text::summary(said.unwrap_or_default());
+    let said = kitbag_domain::text::first_sentence(said.unwrap_or_default());
     match said.is_empty() {
         true => format!("Calls {} of {}.", tool.name, tool.server),
         false => said,
@@ -110,7 +110,7 @@ fn parameter(property: &Value) -> Option<Map<String, Value>> {
     parameter.insert("type".to_owned(), kind.into());
     let said = property["description"]
         .as_str()
-        .map(kitbag_domain::text::summary);
+        .map(kitbag_domain::text::first_sentence);
     if let Some(said) = said.filter(|it| !it.is_empty()) {
         parameter.insert("description".to_owned(), said.into());
     }

@@ -13,10 +13,10 @@ use kitbag_agents::{Library, export, serve};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::output::{count, table};
-use super::{Invocation, exit_code};
+use super::output::{pluralize, format_table};
+use super::{Invocation, to_exit_code};
 use kitbag_embedding::TextEmbedder;
-use kitbag_gateway::catalog::inside;
+use kitbag_gateway::catalog::built_in_servers;
 use kitbag_gateway::secrets::vault;
 
 /// Answer what coding agents can do, with sources.
@@ -104,19 +104,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         Verb::Serve(ServeArguments { stdio: _ }) => {
             let embedder = Arc::new(TextEmbedder::new(
                 &config.embedder,
-                &vault::lookup_anywhere(&config).await?,
+                &vault::open_lookup_without_store(&config).await?,
             ));
-            let answers = inside::answers(directory.as_deref(), Some(embedder))?;
+            let answers = built_in_servers::agent_answers(directory.as_deref(), Some(embedder))?;
             serve(Arc::new(answers), tokio::io::stdin(), tokio::io::stdout()).await?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Export(ExportArguments { to }) => {
-            write_site(&inside::library(directory.as_deref())?, &to, invocation)?;
+            write_site(&built_in_servers::open_library(directory.as_deref())?, &to, invocation)?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Lint(LintArguments { date }) => {
             let date = date.unwrap_or_else(|| jiff::Zoned::now().date());
-            tell_ages(&inside::library(directory.as_deref())?, date, invocation)
+            report_ages(&built_in_servers::open_library(directory.as_deref())?, date, invocation)
         }
     }
 }
@@ -134,7 +134,7 @@ fn write_site(library: &Library, to: &Path, invocation: &Invocation) -> anyhow::
         .show(&json!({ "files": pages.len(), "index": index }), |_| {
             format!(
                 "Wrote {}; begin at {}",
-                count(pages.len(), "file"),
+                pluralize(pages.len(), "file"),
                 index.display()
             )
         })
@@ -145,7 +145,7 @@ fn write_page(path: &Path, page: &Value) -> io::Result<()> {
     fs::write(path, format!("{page:#}\n"))
 }
 
-fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let vague = lint::vague(library).into_iter();
     let report = AgeReport {
         date,
@@ -159,11 +159,11 @@ fn tell_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::
     };
     invocation.output.show(&report, for_people)?;
     let mut sources = report.sources.iter();
-    Ok(exit_code(sources.all(|source| source.age != Age::TooOld)))
+    Ok(to_exit_code(sources.all(|source| source.age != Age::TooOld)))
 }
 
 fn for_people(report: &AgeReport) -> String {
-    let mut text = table(
+    let mut text = format_table(
         ["AGENT", "VERIFIED", "DAYS", "SOURCES", "STATE"],
         report.sources.iter().map(cells),
     );

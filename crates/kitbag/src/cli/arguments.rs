@@ -24,7 +24,7 @@ pub enum ArgumentError {
 }
 
 /// The words laid over `base`, which they may change but not contradict each other about.
-pub fn overlay(
+pub fn overlay_words(
     base: Map<String, Value>,
     words: &[String],
 ) -> Result<Map<String, Value>, ArgumentError> {
@@ -35,7 +35,7 @@ pub fn overlay(
         if seen.contains(&key) {
             return Err(ArgumentError::Twice { key });
         }
-        set(&mut arguments, &key, value)?;
+        set_path(&mut arguments, &key, value)?;
         seen.push(key);
     }
     Ok(arguments)
@@ -61,20 +61,20 @@ pub(super) fn read_text(path: &str) -> anyhow::Result<String> {
 
 /// Returns the words as texts, for a request that takes nothing else: each stands for itself,
 /// unless `:=` insists on JSON, of which a string gives its text.
-pub fn texts(
+pub fn parse_texts(
     base: Map<String, Value>,
     words: &[String],
 ) -> Result<BTreeMap<String, String>, ArgumentError> {
     let mut given: BTreeMap<String, String> = base
         .into_iter()
-        .map(|(key, value)| (key, as_text(value)))
+        .map(|(key, value)| (key, to_text(value)))
         .collect();
     let mut seen = Vec::new();
     for word in words {
-        let Word { key, insists, text } = split(word)?;
+        let Word { key, insists, text } = split_word(word)?;
         let key = key.replace(r"\.", ".");
         let text = if insists {
-            as_text(insist(&key, text)?)
+            to_text(parse_json(&key, text)?)
         } else {
             text.to_owned()
         };
@@ -87,7 +87,7 @@ pub fn texts(
     Ok(given)
 }
 
-pub(super) fn as_text(value: Value) -> String {
+pub(super) fn to_text(value: Value) -> String {
     match value {
         Value::String(text) => text,
         other => other.to_string(),
@@ -102,11 +102,11 @@ pub fn parse_object(text: &str) -> Result<Map<String, Value>, ArgumentError> {
 }
 
 fn parse_word(word: &str) -> Result<(String, Value), ArgumentError> {
-    let Word { key, insists, text } = split(word)?;
+    let Word { key, insists, text } = split_word(word)?;
     let value = if insists {
-        insist(key, text)?
+        parse_json(key, text)?
     } else {
-        guess(text)
+        infer_value(text)
     };
     Ok((key.to_owned(), value))
 }
@@ -118,7 +118,7 @@ struct Word<'a> {
     text: &'a str,
 }
 
-fn split(word: &str) -> Result<Word<'_>, ArgumentError> {
+fn split_word(word: &str) -> Result<Word<'_>, ArgumentError> {
     let parsed = word.split_once('=').map(|(left, text)| {
         let key = left.strip_suffix(':').unwrap_or(left);
         Word {
@@ -134,14 +134,14 @@ fn split(word: &str) -> Result<Word<'_>, ArgumentError> {
         })
 }
 
-fn insist(key: &str, text: &str) -> Result<Value, ArgumentError> {
+fn parse_json(key: &str, text: &str) -> Result<Value, ArgumentError> {
     serde_json::from_str(text).map_err(|error| ArgumentError::NotJson {
         key: key.to_owned(),
         reason: error.to_string(),
     })
 }
 
-fn guess(text: &str) -> Value {
+fn infer_value(text: &str) -> Value {
     match serde_json::from_str(text) {
         // Digits beyond 64 bits are an identifier; as a number they would be rounded.
         Ok(Value::Number(number)) if number.is_f64() && !text.contains(['.', 'e', 'E']) => {
@@ -152,8 +152,8 @@ fn guess(text: &str) -> Value {
     }
 }
 
-fn set(arguments: &mut Map<String, Value>, key: &str, value: Value) -> Result<(), ArgumentError> {
-    let (outer, last) = steps(key);
+fn set_path(arguments: &mut Map<String, Value>, key: &str, value: Value) -> Result<(), ArgumentError> {
+    let (outer, last) = split_path(key);
     let mut object = arguments;
     for (depth, step) in outer.iter().enumerate() {
         let inner = object
@@ -171,7 +171,7 @@ fn set(arguments: &mut Map<String, Value>, key: &str, value: Value) -> Result<()
 }
 
 /// The objects to step into, and the key in the last of them: `a.b` is two steps, `a\.b` one.
-fn steps(key: &str) -> (Vec<String>, String) {
+fn split_path(key: &str) -> (Vec<String>, String) {
     let (mut outer, mut step) = (Vec::new(), String::new());
     let mut letters = key.chars().peekable();
     while let Some(letter) = letters.next() {
@@ -191,7 +191,7 @@ mod tests {
     #[track_caller]
     fn check(words: &[&str], expected: Result<&str, &str>) {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        let found = overlay(parse_object(r#"{"base":{"kept":1}}"#).unwrap(), &words)
+        let found = overlay_words(parse_object(r#"{"base":{"kept":1}}"#).unwrap(), &words)
             .map(|arguments| {
                 serde_json::to_string(&arguments)
                     .unwrap()
@@ -248,7 +248,7 @@ mod tests {
             r"a\.b=c",
             "a.c=",
         ];
-        let found = texts(base, &words.map(str::to_owned)).unwrap();
+        let found = parse_texts(base, &words.map(str::to_owned)).unwrap();
         let expected = [
             ("a.b", "c"),
             ("a.c", ""),
@@ -264,7 +264,7 @@ mod tests {
             found,
             BTreeMap::from(expected.map(|(key, text)| (key.to_owned(), text.to_owned())))
         );
-        let refused = |words: [&str; 2]| texts(Map::new(), &words.map(str::to_owned)).unwrap_err();
+        let refused = |words: [&str; 2]| parse_texts(Map::new(), &words.map(str::to_owned)).unwrap_err();
         assert_eq!(
             refused(["a=1", "a=2"]),
             ArgumentError::Twice {

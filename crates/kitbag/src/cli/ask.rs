@@ -5,13 +5,13 @@ use std::io::{self, IsTerminal as _, Write as _};
 use super::output::stderr;
 
 /// True if a person at the terminal can answer.
-pub fn is_person_there() -> bool {
+pub fn is_interactive() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Reads one line, without its end.
 pub fn line(question: &str) -> io::Result<String> {
-    put(question)?;
+    print_question(question)?;
     let mut text = String::new();
     if io::stdin().read_line(&mut text)? == 0 {
         return Err(io::ErrorKind::UnexpectedEof.into());
@@ -23,7 +23,7 @@ pub fn line(question: &str) -> io::Result<String> {
 /// Reads one line and hides it on the screen, so that a bystander cannot read it.
 pub fn secret(question: &str) -> io::Result<String> {
     let hidden = hidden::begin()?;
-    let answer = put(question).and_then(|()| hidden.line());
+    let answer = print_question(question).and_then(|()| hidden.line());
     drop(hidden);
     // The terminal did not show the Enter either.
     writeln!(stderr())?;
@@ -36,7 +36,7 @@ pub fn secret(question: &str) -> io::Result<String> {
     answer
 }
 
-fn put(question: &str) -> io::Result<()> {
+fn print_question(question: &str) -> io::Result<()> {
     write!(stderr(), "{question}")?;
     io::stderr().flush()
 }

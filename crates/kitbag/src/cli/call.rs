@@ -7,12 +7,13 @@ use clap_complete::{ArgValueCandidates, ArgValueCompleter};
 use kitbag_config::Config;
 use serde_json::{Map, Value};
 
-use super::arguments::{overlay, parse_object, read_object};
+use super::arguments::{overlay_words, parse_object, read_object};
 use super::completions::{tool_arguments, tools};
-use super::content::block;
-use super::gateway::{JoinChoice, ReachedGateway};
-use super::output::{Output, printable};
-use super::{Invocation, exit_code};
+use super::content::format_block;
+use super::gateway::{CommandGateway, JoinChoice};
+use super::output::{Output, strip_controls};
+use super::{Invocation, to_exit_code};
+use crate::local::requests::CallTool;
 use kitbag_gateway::admin::app::CallProgress;
 
 /// Call a tool and show its result.
@@ -29,7 +30,7 @@ pub struct Arguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -44,48 +45,49 @@ A value is JSON if it reads as JSON, and text otherwise; `:=` insists on JSON.
 The exit code is 1 when the tool reports an error.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let given = given(arguments.args.as_deref(), &arguments.words)?;
+    let given = parse_arguments(arguments.args.as_deref(), &arguments.words)?;
     let (config, output) = (invocation.config()?, invocation.output);
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let called = call(&mut gateway, &arguments.name, given, &config, output).await;
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
+    let called = call_tool(&mut gateway, &arguments.name, given, &config, output).await;
     gateway.close().await;
     let result = called?;
     invocation.output.show(&result, for_people)?;
     let failed = result.get("isError").and_then(Value::as_bool);
-    Ok(exit_code(failed != Some(true)))
+    Ok(to_exit_code(failed != Some(true)))
 }
 
 /// Returns the words laid over the object before them, if there is one.
-fn given(args: Option<&str>, words: &[String]) -> anyhow::Result<Map<String, Value>> {
+fn parse_arguments(args: Option<&str>, words: &[String]) -> anyhow::Result<Map<String, Value>> {
     let (base, words) = match (args, words) {
         (Some(source), words) => (read_object(source)?, words),
         (None, [object, words @ ..]) if object.starts_with('{') => (parse_object(object)?, words),
         (None, words) => (Map::new(), words),
     };
-    Ok(overlay(base, words)?)
+    Ok(overlay_words(base, words)?)
 }
 
-async fn call(
-    gateway: &mut ReachedGateway,
+async fn call_tool(
+    gateway: &mut CommandGateway,
     name: &str,
     given: Map<String, Value>,
     config: &Config,
     output: Output,
 ) -> anyhow::Result<Value> {
-    if gateway.definition(name).await?.is_none() {
-        gateway.know_owner(name, config, output).await?;
+    if gateway.get_definition(name).await?.is_none() {
+        gateway.fetch_listing_of_tool(name, config, output).await?;
     }
     let calling = format!("Calling {name}");
     let shown = output.progress(&calling);
+    let (name, arguments) = (name.to_owned(), given);
     gateway
-        .call(name, given, |step| {
-            shown.update(&format!("{calling}: {}", how_far(&step)));
+        .ask_with_progress(CallTool { name, arguments }, |step| {
+            shown.update(&format!("{calling}: {}", describe_progress(&step)));
         })
         .await
 }
 
 /// Returns what the server says of its progress, in a few words.
-fn how_far(step: &CallProgress) -> String {
+fn describe_progress(step: &CallProgress) -> String {
     let part = match step.total.filter(|total| *total > 0.0) {
         Some(total) => format!("{:.0} %", 100.0 * step.progress / total),
         None => step.progress.to_string(),
@@ -104,8 +106,8 @@ pub(super) fn for_people(result: &Value) -> String {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let shown: Vec<_> = blocks.iter().map(block).collect();
-    printable(&match (shown.is_empty(), result.get("structuredContent")) {
+    let shown: Vec<_> = blocks.iter().map(format_block).collect();
+    strip_controls(&match (shown.is_empty(), result.get("structuredContent")) {
         (true, Some(structured)) => format!("{structured:#}"),
         (true, None) => format!("{result:#}"),
         (false, _) => shown.join("\n"),
@@ -126,7 +128,7 @@ mod tests {
                 total,
                 message: message.map(str::to_owned),
             };
-            assert_eq!(how_far(&step), expected);
+            assert_eq!(describe_progress(&step), expected);
         };
         check(1.0, Some(3.0), None, "33 %");
         check(2.0, Some(4.0), Some("reading"), "50 %, reading");
@@ -138,7 +140,7 @@ mod tests {
     fn arguments_are_words_or_an_object_with_words_over_it() {
         let check = |args: Option<&str>, words: &[&str], expected: Value| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            assert_eq!(Value::Object(given(args, &words).unwrap()), expected);
+            assert_eq!(Value::Object(parse_arguments(args, &words).unwrap()), expected);
         };
         check(None, &[], json!({}));
         check(None, &["a=1"], json!({ "a": 1 }));
@@ -146,7 +148,7 @@ mod tests {
         check(None, &[r#"{"a":1}"#, "b=2"], json!({ "a": 1, "b": 2 }));
         check(Some(r#"{"a":1}"#), &["a=2"], json!({ "a": 2 }));
         let words = [r#"{"a":1"#.to_owned()];
-        let error = given(None, &words).unwrap_err().to_string();
+        let error = parse_arguments(None, &words).unwrap_err().to_string();
         assert!(
             error.starts_with("the arguments are not a JSON object"),
             "{error}"

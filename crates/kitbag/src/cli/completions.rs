@@ -23,16 +23,16 @@ use kitbag_policy::Policy;
 use kitbag_store::Store;
 use serde_json::{Value, json};
 
-use super::arguments::as_text;
-use super::output::{one_line, printable};
-use super::{Cli, Invocation, in_runtime};
+use super::arguments::to_text;
+use super::output::{to_one_line, strip_controls};
+use super::{Cli, Invocation, block_on};
 use crate::key_check::is_active;
-use kitbag_domain::text::summary;
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers;
 use kitbag_gateway::catalog::Catalog;
 use kitbag_gateway::catalog::prompts::PromptArgument;
 use kitbag_gateway::learning::learned_templates;
-use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::secrets::vault::open_vault;
 use kitbag_gateway::state::host;
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
@@ -72,7 +72,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
         env::current_exe().context("the operating system does not say where Kitbag is")?;
     let mut script = Vec::new();
     shell.write_registration(
-        ASKED,
+        COMPLETE_VARIABLE,
         "kitbag",
         "kitbag",
         &program.to_string_lossy(),
@@ -86,112 +86,112 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
 }
 
 /// Answers a shell that asks what could come next, and ends; returns if none has asked.
-pub fn answer() {
+pub fn answer_shell() {
     CompleteEnv::with_factory(Cli::command)
-        .var(ASKED)
+        .var(COMPLETE_VARIABLE)
         .complete();
 }
 
 /// The variable by which a shell asks.
-const ASKED: &str = "KITBAG_COMPLETE";
+const COMPLETE_VARIABLE: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
-    config().map_or_else(Vec::new, |config| {
+    load_config().map_or_else(Vec::new, |config| {
         let running = config.running_servers().map(|spec| &spec.name);
-        names(running.chain(config.disabled.keys()))
+        server_candidates(running.chain(config.disabled.keys()))
     })
 }
 
 /// Returns the servers that the person configured, without those that are built in.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
-    config().map_or_else(Vec::new, |config| {
-        names(config.servers.keys().chain(config.disabled.keys()))
+    load_config().map_or_else(Vec::new, |config| {
+        server_candidates(config.servers.keys().chain(config.disabled.keys()))
     })
 }
 
 pub(super) fn enabled_servers() -> Vec<CompletionCandidate> {
-    config().map_or_else(Vec::new, |config| names(config.servers.keys()))
+    load_config().map_or_else(Vec::new, |config| server_candidates(config.servers.keys()))
 }
 
 pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
-    config().map_or_else(Vec::new, |config| names(config.disabled.keys()))
+    load_config().map_or_else(Vec::new, |config| server_candidates(config.disabled.keys()))
 }
 
-fn names<'a>(servers: impl Iterator<Item = &'a ServerName>) -> Vec<CompletionCandidate> {
+fn server_candidates<'a>(servers: impl Iterator<Item = &'a ServerName>) -> Vec<CompletionCandidate> {
     servers.map(|name| name.as_str().into()).collect()
 }
 
 pub(super) fn tools() -> Vec<CompletionCandidate> {
-    let rows = known(offers::tools).unwrap_or_default();
+    let rows = read_catalog(offers::tools).unwrap_or_default();
     rows.into_iter()
-        .filter_map(|row| candidate(row.name, row.description.as_deref()))
+        .filter_map(|row| to_candidate(row.name, row.description.as_deref()))
         .collect()
 }
 
 pub(super) fn prompts() -> Vec<CompletionCandidate> {
-    let rows = known(offers::prompts).unwrap_or_default();
+    let rows = read_catalog(offers::prompts).unwrap_or_default();
     rows.into_iter()
-        .filter_map(|row| candidate(row.name, row.description.as_deref()))
+        .filter_map(|row| to_candidate(row.name, row.description.as_deref()))
         .collect()
 }
 
 /// Returns templates, too: the person replaces the text in braces.
 pub(super) fn resources() -> Vec<CompletionCandidate> {
-    let rows = known(offers::resources).unwrap_or_default();
+    let rows = read_catalog(offers::resources).unwrap_or_default();
     rows.into_iter()
-        .filter_map(|row| candidate(row.uri, row.description.as_deref()))
+        .filter_map(|row| to_candidate(row.uri, row.description.as_deref()))
         .collect()
 }
 
 /// `key=` for what the tool of this command line takes, or `key=value` where its values are known.
 pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some((name, given)) = typed_for(&["call"]) else {
+    let Some((name, given)) = parse_typed_call(&["call"]) else {
         return Vec::new();
     };
-    let definition = known(|catalog, policy| definition(&name, catalog, policy));
+    let definition = read_catalog(|catalog, policy| find_definition(&name, catalog, policy));
     let definition = definition.flatten().unwrap_or_default();
     let mut parameters = Vec::new();
-    collect(
+    collect_parameters(
         "",
         definition.get("inputSchema").unwrap_or(&Value::Null),
-        NESTED,
+        MAX_DEPTH,
         &mut parameters,
     );
-    offered(&parameters, current, &given)
+    complete_parameters(&parameters, current, &given)
 }
 
-fn definition(name: &str, catalog: &Catalog, policy: &Policy) -> Option<Value> {
+fn find_definition(name: &str, catalog: &Catalog, policy: &Policy) -> Option<Value> {
     let entry = catalog.tool(name)?;
-    let visible = policy.visible(&Caller::local(), &entry.capability);
+    let visible = policy.is_visible(&Caller::local(), &entry.capability);
     visible.then(|| serde_json::from_str(entry.definition.get()).ok())?
 }
 
 pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
-    let Some((name, given)) = typed_for(&["prompts", "get"]) else {
+    let Some((name, given)) = parse_typed_call(&["prompts", "get"]) else {
         return Vec::new();
     };
-    let rows = known(offers::prompts).unwrap_or_default();
+    let rows = read_catalog(offers::prompts).unwrap_or_default();
     let parameters: Vec<_> = rows
         .into_iter()
         .filter(|row| row.name == name)
         .flat_map(|row| row.arguments)
         .map(CompletableParameter::from)
         .collect();
-    offered(&parameters, current, &given)
+    complete_parameters(&parameters, current, &given)
 }
 
 /// Keys that still open something.
 pub(super) fn keys() -> Vec<CompletionCandidate> {
-    let keys = from_store(async |_, store| Ok(store.keys().await?)).unwrap_or_default();
+    let keys = read_store(async |_, store| Ok(store.list_keys().await?)).unwrap_or_default();
     keys.into_iter()
         .filter(is_active)
-        .filter_map(|key| candidate(key.id.0, key.label.as_deref()))
+        .filter_map(|key| to_candidate(key.id.0, key.label.as_deref()))
         .collect()
 }
 
 pub(super) fn secrets() -> Vec<CompletionCandidate> {
     let names =
-        from_store(async |config, store| Ok(vault(config.secret_key, store)?.list().await?));
+        read_store(async |config, store| Ok(open_vault(config.secret_key, store)?.list_secrets().await?));
     names
         .unwrap_or_default()
         .into_iter()
@@ -204,8 +204,8 @@ pub(super) fn secrets_and_credentials() -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn credentials() -> Vec<CompletionCandidate> {
-    let known = from_store(async |config, store| {
-        Ok(vault(config.secret_key, store)?.credentials().await?)
+    let known = read_store(async |config, store| {
+        Ok(open_vault(config.secret_key, store)?.list_credentials().await?)
     });
     let mut names: Vec<String> = known
         .unwrap_or_default()
@@ -221,7 +221,7 @@ pub(super) fn templates() -> Vec<CompletionCandidate> {
     let (built_in, _) = TemplateSet::read(&built_in::files());
     let entries = built_in.entries().iter();
     let mut names: Vec<String> = entries.map(|it| it.template.name().to_string()).collect();
-    let learned = from_store(async |_, store| Ok(learned_templates::read_all(store, None).await?));
+    let learned = read_store(async |_, store| Ok(learned_templates::read_all(store, None).await?));
     let (learned, _) = learned.unwrap_or_default();
     names.extend(
         learned
@@ -241,13 +241,13 @@ pub(super) fn clients() -> Vec<CompletionCandidate> {
 /// Returns a name that a server gave, with the beginning of the server's description. A name that a
 /// shell might take for a command, or an argument for an option, is not offered: it would stand
 /// ready to be run.
-fn candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
-    let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_harmless);
-    let help = help.map(|help| one_line(&printable(&summary(help))).into());
+fn to_candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
+    let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_safe_letter);
+    let help = help.map(|help| to_one_line(&strip_controls(&first_sentence(help))).into());
     offered.then(|| CompletionCandidate::new(value).help(help))
 }
 
-fn is_harmless(letter: char) -> bool {
+fn is_safe_letter(letter: char) -> bool {
     letter.is_alphanumeric() || "_-.,/:=@%+~?&#{}[] ".contains(letter)
 }
 
@@ -269,10 +269,10 @@ impl From<PromptArgument> for CompletableParameter {
 }
 
 /// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
-const NESTED: usize = 3;
+const MAX_DEPTH: usize = 3;
 
 /// The parameters of a schema, those of objects within it as `outer.inner`.
-fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<CompletableParameter>) {
+fn collect_parameters(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<CompletableParameter>) {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)
@@ -281,7 +281,7 @@ fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Compl
     for (name, schema) in properties {
         let key = format!("{outer}{name}");
         if depth > 1 && schema.get("properties").is_some_and(Value::is_object) {
-            collect(&format!("{key}."), schema, depth - 1, parameters);
+            collect_parameters(&format!("{key}."), schema, depth - 1, parameters);
         } else {
             let help = schema
                 .get("description")
@@ -290,15 +290,15 @@ fn collect(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<Compl
             parameters.push(CompletableParameter {
                 key,
                 help,
-                values: values(schema),
+                values: possible_values(schema),
             });
         }
     }
 }
 
-fn values(schema: &Value) -> Vec<String> {
+fn possible_values(schema: &Value) -> Vec<String> {
     match schema.get("enum").and_then(Value::as_array) {
-        Some(choices) => choices.iter().cloned().map(as_text).collect(),
+        Some(choices) => choices.iter().cloned().map(to_text).collect(),
         None if schema.get("type") == Some(&json!("boolean")) => {
             vec!["true".to_owned(), "false".to_owned()]
         }
@@ -307,7 +307,7 @@ fn values(schema: &Value) -> Vec<String> {
 }
 
 /// Returns what can follow `current`, without the parameters that other words give already.
-fn offered(
+fn complete_parameters(
     parameters: &[CompletableParameter],
     current: &OsStr,
     given: &[String],
@@ -329,15 +329,15 @@ fn offered(
 
 impl CompletableParameter {
     fn candidates(&self, current: &str) -> Vec<CompletionCandidate> {
-        self.words(current)
+        self.completions(current)
             .into_iter()
             .filter(|word| word.starts_with(current))
-            .filter_map(|word| candidate(word, self.help.as_deref()))
+            .filter_map(|word| to_candidate(word, self.help.as_deref()))
             .collect()
     }
 
     /// Returns `key=`, or each `key=value` once the person has typed the key.
-    fn words(&self, current: &str) -> Vec<String> {
+    fn completions(&self, current: &str) -> Vec<String> {
         let key = format!("{}=", self.key);
         if current.starts_with(&key) {
             let values = self.values.iter();
@@ -349,8 +349,8 @@ impl CompletableParameter {
 }
 
 /// The name that the verb at this path was given so far, and the words after it.
-fn typed_for(path: &[&str]) -> Option<(String, Vec<String>)> {
-    let matches = typed()?;
+fn parse_typed_call(path: &[&str]) -> Option<(String, Vec<String>)> {
+    let matches = parse_typed()?;
     let verb = path
         .iter()
         .try_fold(&matches, |matches, name| matches.subcommand_matches(name))?;
@@ -364,7 +364,7 @@ fn typed_for(path: &[&str]) -> Option<(String, Vec<String>)> {
 }
 
 /// The command line so far, as far as it makes sense.
-fn typed() -> Option<ArgMatches> {
+fn parse_typed() -> Option<ArgMatches> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
     Cli::command()
         .ignore_errors(true)
@@ -374,11 +374,11 @@ fn typed() -> Option<ArgMatches> {
 
 /// The time that a shell waits for us. Names that come later come too late: the person has gone on
 /// typing.
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Looks at what servers offered when they were last asked.
-fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
-    from_store(async |config, store| {
+fn read_catalog<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
+    read_store(async |config, store| {
         Ok(look(
             &host::stored_catalog(config, store).await?,
             &config.policy,
@@ -388,8 +388,8 @@ fn known<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
 
 /// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
 /// them.
-fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
-    let config = config()?;
+fn read_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
+    let config = load_config()?;
     if !store_may_exist(&config) {
         return None;
     }
@@ -399,14 +399,14 @@ fn from_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -
         store.close().await;
         found
     };
-    in_runtime(async { tokio::time::timeout(PATIENCE, looking).await? }).ok()
+    block_on(async { tokio::time::timeout(TIMEOUT, looking).await? }).ok()
 }
 
-fn config() -> Option<Config> {
-    let typed = typed();
+fn load_config() -> Option<Config> {
+    let typed = parse_typed();
     let overrides = Overrides {
-        config: path(typed.as_ref(), "config", "KITBAG_CONFIG"),
-        data_dir: path(typed.as_ref(), "data_dir", "KITBAG_DATA_DIR"),
+        config: typed_path(typed.as_ref(), "config", "KITBAG_CONFIG"),
+        data_dir: typed_path(typed.as_ref(), "data_dir", "KITBAG_DATA_DIR"),
         store: typed
             .as_ref()
             .and_then(|typed| typed.get_one::<String>("store").cloned())
@@ -422,7 +422,7 @@ fn config() -> Option<Config> {
 }
 
 /// Returns the path that an option names, or else the one that a variable names.
-fn path(typed: Option<&ArgMatches>, option: &str, variable: &str) -> Option<PathBuf> {
+fn typed_path(typed: Option<&ArgMatches>, option: &str, variable: &str) -> Option<PathBuf> {
     let typed = typed.and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
     typed.or_else(|| env::var_os(variable).map(Into::into))
 }
@@ -434,9 +434,9 @@ mod tests {
     #[track_caller]
     fn check(schema: &Value, given: &[&str], current: &str, expected: &[&str]) {
         let mut parameters = Vec::new();
-        collect("", schema, NESTED, &mut parameters);
+        collect_parameters("", schema, MAX_DEPTH, &mut parameters);
         let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
-        let offered = offered(&parameters, OsStr::new(current), &given);
+        let offered = complete_parameters(&parameters, OsStr::new(current), &given);
         let found: Vec<_> = offered
             .iter()
             .map(|it| it.get_value().to_str().unwrap())
@@ -494,7 +494,7 @@ mod tests {
             .collect();
         check(&json!({ "properties": names }), &[], "", &[]);
         check(&json!({ "properties": { "--config": {} } }), &[], "", &[]);
-        let told = candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
+        let told = to_candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
         assert_eq!(told.unwrap().get_help().unwrap().to_string(), "ab c");
     }
 }

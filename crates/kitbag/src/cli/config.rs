@@ -8,14 +8,14 @@ use std::process::ExitCode;
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use kitbag_config::show::{Entry, Origin, Sources, list_entries, text};
-use kitbag_config::{Config, Project, nearest};
+use kitbag_config::{Config, Project};
 use kitbag_domain::{MissingVariable, ServerName, Template};
 use serde_json::{Value, json};
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::{count, printable};
-use super::overriding::{Overriding, data_dir_origin, given};
+use super::output::{pluralize, strip_controls};
+use super::overriding::{ServeOverrides, data_dir_origin, list_overrides};
 use crate::cli::open_store::open_store;
 use kitbag_gateway::state::store_address::store_may_exist;
 
@@ -60,7 +60,7 @@ struct ShowArguments {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    overriding: Overriding,
+    overriding: ServeOverrides,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -79,8 +79,8 @@ pub(super) async fn run(
             arguments.overriding.apply(&mut invocation.at.overrides);
             show(&arguments, &invocation).await?;
         }
-        Verb::Path => path(&invocation)?,
-        Verb::Check => check(&invocation).await?,
+        Verb::Path => show_path(&invocation)?,
+        Verb::Check => check_config(&invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -89,27 +89,27 @@ async fn show(arguments: &ShowArguments, invocation: &Invocation) -> anyhow::Res
     let config = invocation.config()?;
     let all = all_entries(&config, invocation).await?;
     let shown: Vec<_> = match &arguments.section {
-        Some(section) => section_of(section, &all)?,
+        Some(section) => find_section(section, &all)?,
         None => all
             .iter()
-            .filter(|entry| arguments.all || is_interesting(entry))
+            .filter(|entry| arguments.all || is_shown_by_default(entry))
             .cloned()
             .collect(),
     };
     let data = data_dir_origin(&invocation.at.overrides);
     let (output, whole) = (invocation.output, arguments.section.is_none());
     if output.json {
-        let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin(&data, &config) });
+        let data = json!({ "key": "data_dir", "value": config.data_dir, "origin": origin_to_json(&data, &config) });
         let mut rows: Vec<_> = whole.then_some(data).into_iter().collect();
-        rows.extend(shown.iter().map(|entry| row(entry, &config)));
+        rows.extend(shown.iter().map(|entry| entry_to_json(entry, &config)));
         return output.show(&rows, |_| String::new());
     }
     let head = match whole {
-        true => heading(&config, &data),
+        true => format_heading(&config, &data),
         false => String::new(),
     };
     let text = text::to_toml(&shown, config.origin.as_deref());
-    output.print(&printable(&format!("{head}{text}")))?;
+    output.print(&strip_controls(&format!("{head}{text}")))?;
     if shown.len() < all.len() && whole {
         output.note("\nEverything else has its default: kitbag config show --all");
     }
@@ -123,8 +123,8 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         }
         None => String::new(),
     };
-    let secrets = names_of_secrets(config, &text).await?;
-    let given = given(&invocation.at.overrides);
+    let secrets = secret_names(config, &text).await?;
+    let given = list_overrides(&invocation.at.overrides);
     Ok(list_entries(&Sources {
         text: &text,
         config,
@@ -141,12 +141,12 @@ fn is_set(name: &str, secrets: &BTreeSet<String>) -> bool {
 }
 
 /// A store that the text does not refer to is neither opened nor made.
-async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
+async fn secret_names(config: &Config, text: &str) -> anyhow::Result<BTreeSet<String>> {
     if !text.contains(&format!("${{{}", Template::SECRET)) || !store_may_exist(config) {
         return Ok(BTreeSet::new());
     }
     let store = open_store(config, "the secrets cannot be reached").await?;
-    let secrets = store.vault(None).list().await?;
+    let secrets = store.vault(None).list_secrets().await?;
     store.close().await;
     Ok(secrets
         .iter()
@@ -155,12 +155,12 @@ async fn names_of_secrets(config: &Config, text: &str) -> anyhow::Result<BTreeSe
 }
 
 /// True if the person has set the value, or if it says where the gateway keeps or serves something.
-fn is_interesting(entry: &Entry) -> bool {
+fn is_shown_by_default(entry: &Entry) -> bool {
     let is_where = matches!(entry.table[0].as_str(), "serve" | "store");
     !entry.is_default() || (is_where && entry.value.is_some())
 }
 
-fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
+fn find_section(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     let inside = format!("{section}.");
     let found: Vec<_> = all
         .iter()
@@ -170,21 +170,21 @@ fn section_of(section: &str, all: &[Entry]) -> anyhow::Result<Vec<Entry>> {
     if !found.is_empty() {
         return Ok(found);
     }
-    Err(anyhow!("the configuration has no `{section}`")).advise(|| near_section(section, all))
+    Err(anyhow!("the configuration has no `{section}`")).advise(|| suggest_section(section, all))
 }
 
-fn near_section(section: &str, all: &[Entry]) -> String {
+fn suggest_section(section: &str, all: &[Entry]) -> String {
     let known: BTreeSet<_> = all
         .iter()
         .flat_map(|entry| [entry.table[0].clone(), entry.table.join(".")])
         .collect();
-    match nearest(section, known.iter().map(String::as_str)) {
+    match kitbag_domain::nearest_name(section, known.iter().map(String::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see everything with `kitbag config show --all`".to_owned(),
     }
 }
 
-fn heading(config: &Config, data: &Origin) -> String {
+fn format_heading(config: &Config, data: &Origin) -> String {
     let file = config
         .origin
         .as_ref()
@@ -202,11 +202,11 @@ fn heading(config: &Config, data: &Origin) -> String {
     format!("# Configuration: {file}\n{project}# Data: {dir} ({origin})\n\n")
 }
 
-fn row(entry: &Entry, config: &Config) -> Value {
+fn entry_to_json(entry: &Entry, config: &Config) -> Value {
     let mut row = json!({
         "key": entry.key_path(),
         "value": entry.value,
-        "origin": origin(&entry.origin, config),
+        "origin": origin_to_json(&entry.origin, config),
     });
     if !entry.variables.is_empty() {
         row["variables"] = json!(entry.variables);
@@ -214,7 +214,7 @@ fn row(entry: &Entry, config: &Config) -> Value {
     row
 }
 
-fn origin(origin: &Origin, config: &Config) -> Value {
+fn origin_to_json(origin: &Origin, config: &Config) -> Value {
     let mut told = json!(origin);
     if let Origin::File { .. } = origin {
         told["path"] = json!(config.origin);
@@ -223,7 +223,7 @@ fn origin(origin: &Origin, config: &Config) -> Value {
 }
 
 /// Nothing but the path goes to stdout, so that it can be handed to an editor.
-fn path(invocation: &Invocation) -> anyhow::Result<()> {
+fn show_path(invocation: &Invocation) -> anyhow::Result<()> {
     let path = invocation.at.editable_file()?;
     let exists = path.is_file();
     let result = json!({ "path": path, "exists": exists, "project": invocation.at.project_file() });
@@ -237,7 +237,7 @@ fn path(invocation: &Invocation) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn check(invocation: &Invocation) -> anyhow::Result<()> {
+async fn check_config(invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let entries = all_entries(&config, invocation).await?;
     let mut unset = Vec::new();
@@ -268,10 +268,10 @@ async fn check(invocation: &Invocation) -> anyhow::Result<()> {
             .as_ref()
             .map(|path| path.display().to_string());
         let file = file.unwrap_or("There is no file; the defaults".to_owned());
-        let servers = count(config.servers.len(), "server");
+        let servers = pluralize(config.servers.len(), "server");
         format!(
             "{file} can be used: {servers}, {}",
-            count(config.providers.len(), "provider")
+            pluralize(config.providers.len(), "provider")
         )
     })
 }

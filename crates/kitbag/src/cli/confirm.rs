@@ -25,7 +25,7 @@ pub(super) fn confirm(
     question: Confirmation<'_>,
     output: Output,
 ) -> anyhow::Result<()> {
-    if question.yes || (!output.json && ask::is_person_there()) {
+    if question.yes || (!output.json && ask::is_interactive()) {
         reviews
             .iter()
             .for_each(|review| output.note(&format!("{review}\n")));

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-pub(super) fn block(block: &Value) -> String {
+pub(super) fn format_block(block: &Value) -> String {
     let resource = block.get("resource").unwrap_or(&Value::Null);
-    let (kind, data) = (member(block, "type"), member(block, "data"));
-    match (kind, member(block, "text"), data, member(resource, "text")) {
+    let (kind, data) = (get_str(block, "type"), get_str(block, "data"));
+    match (kind, get_str(block, "text"), data, get_str(resource, "text")) {
         (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
-        (Some("resource_link"), ..) => named(block),
-        (Some("resource"), ..) => named(resource),
+        (Some("resource_link"), ..) => format_uri(block),
+        (Some("resource"), ..) => format_uri(resource),
         (Some(kind), _, Some(data), _) => {
-            let media = member(block, "mimeType").unwrap_or_default();
+            let media = get_str(block, "mimeType").unwrap_or_default();
             // Four letters of Base64 stand for three bytes.
             let size = data.len() / 4 * 3;
             format!("[{kind} {media}, about {size} bytes]")
@@ -19,11 +19,11 @@ pub(super) fn block(block: &Value) -> String {
     }
 }
 
-fn named(resource: &Value) -> String {
-    format!("[{}]", member(resource, "uri").unwrap_or("resource"))
+fn format_uri(resource: &Value) -> String {
+    format!("[{}]", get_str(resource, "uri").unwrap_or("resource"))
 }
 
 /// Returns the text under a key of an object.
-pub(super) fn member<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
+pub(super) fn get_str<'a>(object: &'a Value, key: &str) -> Option<&'a str> {
     object.get(key).and_then(Value::as_str)
 }

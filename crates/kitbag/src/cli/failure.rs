@@ -14,9 +14,9 @@ use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
 
 use super::help::find_new_spelling;
-use super::output::{is_closed_pipe, printable, stderr};
+use super::output::{is_closed_pipe, strip_controls, stderr};
 use crate::key_check::NoKeys;
-use crate::local::joined::UnansweredRequest;
+use crate::local::gateway_connection::UnansweredRequest;
 use crate::local::relay::GatewayEnded;
 use kitbag_embedding::EmbedderError;
 use kitbag_gateway::admin::app::NotIndexed;
@@ -39,7 +39,7 @@ pub struct CommandFailure {
 
 /// An error together with what the person can do about it; it reads like the error itself.
 #[derive(Debug)]
-struct Advised {
+struct AdvisedError {
     error: anyhow::Error,
     advice: String,
 }
@@ -47,7 +47,7 @@ struct Advised {
 /// An error of the gateway that a command has joined, as the gateway told it.
 #[derive(Debug, thiserror::Error)]
 #[error("{}", .0.error)]
-pub struct Relayed(pub CommandFailure);
+pub struct RelayedError(pub CommandFailure);
 
 pub trait Advise<T> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T>;
@@ -55,13 +55,13 @@ pub trait Advise<T> {
 
 impl<T, E: Into<anyhow::Error>> Advise<T> for Result<T, E> {
     fn advise(self, advice: impl FnOnce() -> String) -> anyhow::Result<T> {
-        self.map_err(|error| advised(error, advice()))
+        self.map_err(|error| with_advice(error, advice()))
     }
 }
 
 /// Returns the error together with the advice.
-pub fn advised(error: impl Into<anyhow::Error>, advice: String) -> anyhow::Error {
-    anyhow::Error::new(Advised {
+pub fn with_advice(error: impl Into<anyhow::Error>, advice: String) -> anyhow::Error {
+    anyhow::Error::new(AdvisedError {
         error: error.into(),
         advice,
     })
@@ -72,7 +72,7 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
     if is_closed_pipe(error) {
         return ExitCode::SUCCESS;
     }
-    let failure = CommandFailure::of(error);
+    let failure = CommandFailure::from_error(error);
     let text = if json {
         serde_json::json!(failure).to_string()
     } else {
@@ -85,33 +85,33 @@ pub fn report(error: &anyhow::Error, json: bool) -> ExitCode {
 
 /// Tells what was wrong with the command line, or prints the help that was asked for, as clap
 /// would; a program that wants JSON gets that.
-pub(super) fn usage(error: &clap::Error, json: bool) -> ExitCode {
+pub(super) fn report_usage(error: &clap::Error, json: bool) -> ExitCode {
     if let Some((old, new)) = find_new_spelling(error) {
-        let renamed = advised(
+        let renamed = with_advice(
             anyhow!("`kitbag {old}` was renamed"),
             format!("{new} --help"),
         );
         report(&renamed, json);
-        return ExitCode::from(USAGE);
+        return ExitCode::from(USAGE_EXIT_CODE);
     }
     if json && error.use_stderr() {
         // Nothing is left to do if not even stderr can be written.
         let _unheard = writeln!(
             stderr(),
             "{}",
-            serde_json::json!(CommandFailure::of_usage(error))
+            serde_json::json!(CommandFailure::from_usage_error(error))
         );
     } else {
         let _unheard = error.print();
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE_EXIT_CODE))
 }
 
 /// The exit code for a command line that makes no sense.
-const USAGE: u8 = 2;
+const USAGE_EXIT_CODE: u8 = 2;
 
 impl CommandFailure {
-    fn of_usage(error: &clap::Error) -> Self {
+    fn from_usage_error(error: &clap::Error) -> Self {
         let text = error.render().to_string();
         let mut parts = text.trim().split("\n\n");
         let what = parts.next().unwrap_or_default();
@@ -136,8 +136,8 @@ impl CommandFailure {
         }
     }
 
-    pub fn of(error: &anyhow::Error) -> Self {
-        if let Some(Relayed(failure)) = error.downcast_ref() {
+    pub fn from_error(error: &anyhow::Error) -> Self {
+        if let Some(RelayedError(failure)) = error.downcast_ref() {
             return failure.clone();
         }
         let mut told = vec![error.to_string()];
@@ -151,41 +151,41 @@ impl CommandFailure {
         Self {
             error: told.remove(0),
             why,
-            advice: error.chain().filter_map(remedy).collect(),
+            advice: error.chain().filter_map(find_remedy).collect(),
             last_words: error.chain().find_map(last_words),
         }
     }
 }
 
 /// Returns the remedy of every kind of error that has one.
-fn remedy(cause: &(dyn Error + 'static)) -> Option<String> {
+fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
     let told_by_the_error = [
-        remedy_of(cause, |it: &Advised| Some(it.advice.clone())),
-        remedy_of(cause, ConfigError::remedy),
-        remedy_of(cause, |it: &CallError| it.remedy()),
-        remedy_of(cause, |it: &StartError| it.remedy()),
-        remedy_of(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
-        remedy_of(cause, |it: &EmbedderError| it.remedy()),
-        remedy_of(cause, |it: &StoreConfigError| it.remedy()),
-        remedy_of(cause, |it: &BrowserError| it.remedy()),
-        remedy_of(cause, |it: &kitbag_agents::DataError| it.remedy()),
-        remedy_of(cause, |it: &RegistryError| it.remedy()),
-        remedy_of(cause, |it: &ChoiceError| it.remedy()),
-        remedy_of(cause, of_refusal),
+        downcast_remedy(cause, |it: &AdvisedError| Some(it.advice.clone())),
+        downcast_remedy(cause, ConfigError::remedy),
+        downcast_remedy(cause, |it: &CallError| it.remedy()),
+        downcast_remedy(cause, |it: &StartError| it.remedy()),
+        downcast_remedy(cause, |it: &KeyringError| Some(it.remedy().to_owned())),
+        downcast_remedy(cause, |it: &EmbedderError| it.remedy()),
+        downcast_remedy(cause, |it: &StoreConfigError| it.remedy()),
+        downcast_remedy(cause, |it: &BrowserError| it.remedy()),
+        downcast_remedy(cause, |it: &kitbag_agents::DataError| it.remedy()),
+        downcast_remedy(cause, |it: &RegistryError| it.remedy()),
+        downcast_remedy(cause, |it: &ChoiceError| it.remedy()),
+        downcast_remedy(cause, failure_remedy),
     ];
     let mut told = told_by_the_error.into_iter().flatten();
     told.next()
-        .or_else(|| constant_remedy(cause).map(str::to_owned))
+        .or_else(|| find_constant_remedy(cause).map(str::to_owned))
 }
 
-fn remedy_of<E: Error + 'static>(
+fn downcast_remedy<E: Error + 'static>(
     cause: &(dyn Error + 'static),
     remedy: impl FnOnce(&E) -> Option<String>,
 ) -> Option<String> {
     cause.downcast_ref().and_then(remedy)
 }
 
-fn of_refusal(failure: &Failure) -> Option<String> {
+fn failure_remedy(failure: &Failure) -> Option<String> {
     match failure {
         Failure::MissingArguments { prompt, missing } => {
             let given: String = missing.iter().map(|name| format!(" {name}=…")).collect();
@@ -201,41 +201,41 @@ fn of_refusal(failure: &Failure) -> Option<String> {
     }
 }
 
-fn constant_remedy(cause: &(dyn Error + 'static)) -> Option<&'static str> {
+fn find_constant_remedy(cause: &(dyn Error + 'static)) -> Option<&'static str> {
     let remedies = [
         (cause.is::<UnprotectedBind>(), UnprotectedBind::REMEDY),
         (cause.is::<NoKeys>(), NoKeys::REMEDY),
         (cause.is::<NotIndexed>(), NotIndexed::REMEDY),
         (cause.is::<UnansweredRequest>(), UnansweredRequest::REMEDY),
         (cause.is::<GatewayEnded>(), GatewayEnded::REMEDY),
-        (is_taken(cause), TAKEN),
-        (is_about_a_file_of_the_store(cause), OUT_OF_REACH),
-        (is_about_a_server_of_the_store(cause), AWAY),
+        (is_address_in_use(cause), ADDRESS_IN_USE),
+        (is_store_file_error(cause), STORE_FILE_UNUSABLE),
+        (is_database_unreachable(cause), DATABASE_UNREACHABLE),
     ];
     let mut fitting = remedies.into_iter().filter(|(fits, _)| *fits);
     fitting.next().map(|(_, remedy)| remedy)
 }
 
-fn is_taken(cause: &(dyn Error + 'static)) -> bool {
+fn is_address_in_use(cause: &(dyn Error + 'static)) -> bool {
     cause
         .downcast_ref::<io::Error>()
         .is_some_and(|error| error.kind() == io::ErrorKind::AddrInUse)
 }
 
-fn is_about_a_file_of_the_store(cause: &(dyn Error + 'static)) -> bool {
+fn is_store_file_error(cause: &(dyn Error + 'static)) -> bool {
     matches!(cause.downcast_ref(), Some(kitbag_store::Error::File { .. }))
 }
 
-fn is_about_a_server_of_the_store(cause: &(dyn Error + 'static)) -> bool {
+fn is_database_unreachable(cause: &(dyn Error + 'static)) -> bool {
     matches!(
         cause.downcast_ref(),
         Some(kitbag_store::Error::Away { .. } | kitbag_store::Error::Silent { .. })
     )
 }
 
-const AWAY: &str = "check that the database server runs, and the address of the store; `kitbag doctor` looks closer";
-const OUT_OF_REACH: &str = "make the folder writable, or choose another with --data-dir";
-const TAKEN: &str = "\
+const DATABASE_UNREACHABLE: &str = "check that the database server runs, and the address of the store; `kitbag doctor` looks closer";
+const STORE_FILE_UNUSABLE: &str = "make the folder writable, or choose another with --data-dir";
+const ADDRESS_IN_USE: &str = "\
 perhaps `kitbag serve` is running already; if not, choose another port: --bind 127.0.0.1:7421";
 
 fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
@@ -252,35 +252,35 @@ impl fmt::Display for CommandFailure {
         const CYAN: Style = AnsiColor::Cyan.on_default().bold();
         const DIM: Style = Style::new().dimmed();
 
-        write!(f, "{RED}error:{RED:#} {}", indented(&self.error, "       "))?;
+        write!(f, "{RED}error:{RED:#} {}", indent(&self.error, "       "))?;
         for why in &self.why {
-            write!(f, "\n  {DIM}why:{DIM:#} {}", indented(why, "       "))?;
+            write!(f, "\n  {DIM}why:{DIM:#} {}", indent(why, "       "))?;
         }
         if let Some(text) = &self.last_words {
             write!(
                 f,
                 "\n  {DIM}it said:{DIM:#}\n    {}",
-                indented(text, "    ")
+                indent(text, "    ")
             )?;
         }
         for advice in &self.advice {
-            write!(f, "\n  {CYAN}try:{CYAN:#} {}", indented(advice, "       "))?;
+            write!(f, "\n  {CYAN}try:{CYAN:#} {}", indent(advice, "       "))?;
         }
         Ok(())
     }
 }
 
-fn indented(text: &str, by: &str) -> String {
-    printable(text).trim_end().replace('\n', &format!("\n{by}"))
+fn indent(text: &str, by: &str) -> String {
+    strip_controls(text).trim_end().replace('\n', &format!("\n{by}"))
 }
 
-impl fmt::Display for Advised {
+impl fmt::Display for AdvisedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl Error for Advised {
+impl Error for AdvisedError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         self.error.source()
     }
@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     fn told(error: &anyhow::Error) -> String {
-        anstream::adapter::strip_str(&CommandFailure::of(error).to_string()).to_string()
+        anstream::adapter::strip_str(&CommandFailure::from_error(error).to_string()).to_string()
     }
 
     #[test]

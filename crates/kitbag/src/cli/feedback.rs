@@ -8,14 +8,14 @@ use clap::{Args, Subcommand, ValueEnum};
 use kitbag_domain::{Action, Event, Tenant};
 use kitbag_gateway::state::clock::now;
 use kitbag_platform::feedback::FeedbackKind;
-use kitbag_platform::feedback::reading::FeedbackLine;
+use kitbag_platform::feedback::reports::FeedbackLine;
 use kitbag_store::{FeedbackQuery, FeedbackResolution, Store, StoredFeedback};
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::moment::relative;
-use super::output::{printable, table};
+use super::moment::format_relative;
+use super::output::{strip_controls, format_table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
@@ -43,7 +43,7 @@ enum Verb {
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag feedback list\n  kitbag feedback list --status all -n 200 --json"
     )]
-    List(ListedFeedback),
+    List(ListArguments),
     /// Show one report in full.
     #[command(after_help = "Examples:\n  kitbag feedback show 12")]
     Show {
@@ -65,7 +65,7 @@ enum Verb {
 }
 
 #[derive(Debug, Args)]
-struct ListedFeedback {
+struct ListArguments {
     /// Reports of this tenant alone.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
@@ -92,7 +92,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb {
         Verb::List(wanted) => list(&store, wanted, invocation).await?,
         Verb::Show { id } => show(&store, id, invocation).await?,
-        Verb::Resolve { ids, note } => resolve(&store, &ids, note, invocation).await?,
+        Verb::Resolve { ids, note } => resolve_reports(&store, &ids, note, invocation).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
@@ -100,18 +100,18 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn list(
     store: &Store,
-    wanted: ListedFeedback,
+    wanted: ListArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let found = store.feedback(&wanted.query()).await?;
+    let found = store.list_feedback(&wanted.to_query()).await?;
     if found.is_empty() && !invocation.output.json {
         invocation.output.note("No report of that kind.");
         return Ok(());
     }
     let cells: Vec<_> = found.iter().map(cells).collect();
-    let lines: Vec<FeedbackLine> = found.into_iter().map(FeedbackLine::of).collect();
+    let lines: Vec<FeedbackLine> = found.into_iter().map(FeedbackLine::from_stored).collect();
     let headings = ["ID", "WHEN", "STATUS", "KIND", "TENANT", "TOOL", "SUMMARY"];
-    invocation.output.show(&lines, |_| table(headings, cells))
+    invocation.output.show(&lines, |_| format_table(headings, cells))
 }
 
 fn cells(stored: &StoredFeedback) -> [String; 7] {
@@ -122,7 +122,7 @@ fn cells(stored: &StoredFeedback) -> [String; 7] {
     };
     [
         stored.id.to_string(),
-        relative(feedback.at),
+        format_relative(feedback.at),
         status.to_owned(),
         feedback.kind.clone(),
         feedback.tenant.to_string(),
@@ -132,12 +132,12 @@ fn cells(stored: &StoredFeedback) -> [String; 7] {
 }
 
 async fn show(store: &Store, id: i64, invocation: &Invocation) -> anyhow::Result<()> {
-    let found = store.feedback_of(id).await?;
-    let line = FeedbackLine::of(found.ok_or_else(|| missing(id)).advise(see_all)?);
-    invocation.output.show(&line, in_full)
+    let found = store.feedback_by_id(id).await?;
+    let line = FeedbackLine::from_stored(found.ok_or_else(|| unknown_report(id)).advise(list_remedy)?);
+    invocation.output.show(&line, format_report)
 }
 
-fn in_full(line: &FeedbackLine) -> String {
+fn format_report(line: &FeedbackLine) -> String {
     let mut text = format!("{} ({}, {})\n", line.summary, line.kind, line.status);
     let facts = [
         ("severity", line.severity.as_ref()),
@@ -156,10 +156,10 @@ fn in_full(line: &FeedbackLine) -> String {
     if let Some(details) = &line.details {
         text.push_str(&format!("\n{details}\n"));
     }
-    printable(&text)
+    strip_controls(&text)
 }
 
-async fn resolve(
+async fn resolve_reports(
     store: &Store,
     ids: &[i64],
     note: Option<String>,
@@ -167,17 +167,17 @@ async fn resolve(
 ) -> anyhow::Result<()> {
     let resolution = FeedbackResolution { at: now(), note };
     for id in ids {
-        let found = store.feedback_of(*id).await?;
-        let found = found.ok_or_else(|| missing(*id)).advise(see_all)?;
+        let found = store.feedback_by_id(*id).await?;
+        let found = found.ok_or_else(|| unknown_report(*id)).advise(list_remedy)?;
         if store.resolve_feedback(*id, &resolution).await? {
             let subject = format!("report {id}");
-            let event = trail::change(
+            let event = trail::change_event(
                 "kitbag feedback resolve",
                 Action::FeedbackResolved,
                 &subject,
             );
             let tenant = Some(found.feedback.tenant);
-            trail::record(store, Event { tenant, ..event }).await?;
+            trail::record_event(store, Event { tenant, ..event }).await?;
         }
     }
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -187,16 +187,16 @@ async fn resolve(
         .show(&told, |_| format!("Resolved {}", named.join(", ")))
 }
 
-fn missing(id: i64) -> anyhow::Error {
+fn unknown_report(id: i64) -> anyhow::Error {
     anyhow!("there is no report {id}")
 }
 
-fn see_all() -> String {
+fn list_remedy() -> String {
     "see which there are: kitbag feedback list --status all".to_owned()
 }
 
-impl ListedFeedback {
-    fn query(self) -> FeedbackQuery {
+impl ListArguments {
+    fn to_query(self) -> FeedbackQuery {
         FeedbackQuery {
             limit: self.limit,
             tenant: self.tenant,

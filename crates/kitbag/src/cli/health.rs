@@ -12,9 +12,8 @@ use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::overriding::address;
-use crate::local::joined::Joined;
-use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
+use super::overriding::parse_address;
+use crate::local::requests::GetStatus;
 
 /// Ask the gateway on this machine whether it is up.
 #[derive(Debug, Args)]
@@ -22,7 +21,7 @@ use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
 pub struct Arguments {
     /// The address to ask; unless given, the configured one, and then that of the gateway that
     /// commands join.
-    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_address)]
     bind: Option<SocketAddr>,
 }
 
@@ -40,14 +39,14 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     invocation.at.overrides.bind = arguments.bind;
     let config = invocation.config()?;
-    let mut url = health(config.serve.bind);
-    let mut asked = ask(&url).await;
+    let mut url = health_url(config.serve.bind);
+    let mut asked = check_health(&url).await;
     if asked.is_err()
         && arguments.bind.is_none()
-        && let Some(address) = running_elsewhere(&config, &invocation).await
+        && let Some(address) = find_running_address(&config, &invocation).await
     {
-        url = health(address);
-        asked = ask(&url).await;
+        url = health_url(address);
+        asked = check_health(&url).await;
     }
     asked.advise(|| "start it: kitbag serve".to_owned())?;
     invocation
@@ -58,22 +57,19 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn health(bind: SocketAddr) -> String {
-    format!("http://{}/health", reachable(bind))
+fn health_url(bind: SocketAddr) -> String {
+    format!("http://{}/health", connectable_address(bind))
 }
 
 /// Returns the address of the gateway that runs for this user and configuration; it may have been
 /// started with another address than the configured one.
-async fn running_elsewhere(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
-    let mut joined = Joined::find(&invocation.at, Some(config), Want::Ask).await?;
-    match joined.ask(&LocalRequest::Status, |_| {}).await {
-        Ok(LocalAnswer::Status(status)) => status.address,
-        _ => None,
-    }
+async fn find_running_address(config: &Config, invocation: &Invocation) -> Option<SocketAddr> {
+    let status = ask_running_gateway(GetStatus {}, config, invocation).await?;
+    status.ok()?.address
 }
 
-async fn ask(url: &str) -> anyhow::Result<()> {
-    let answer = get(url, PATIENCE).await;
+async fn check_health(url: &str) -> anyhow::Result<()> {
+    let answer = fetch(url, TIMEOUT).await;
     let answer = answer.with_context(|| format!("no gateway answers at {url}"))?;
     if !answer.status().is_success() {
         return Err(anyhow!(
@@ -85,7 +81,7 @@ async fn ask(url: &str) -> anyhow::Result<()> {
 }
 
 /// Asks a program on this machine, which is not reached through a proxy.
-pub(super) async fn get(url: &str, patience: Duration) -> reqwest::Result<Response> {
+pub(super) async fn fetch(url: &str, patience: Duration) -> reqwest::Result<Response> {
     let client = kitbag_fetch::client()
         .timeout(patience)
         .no_proxy()
@@ -95,7 +91,7 @@ pub(super) async fn get(url: &str, patience: Duration) -> reqwest::Result<Respon
 
 /// Returns an address to connect to: an address that stands for all of this machine's is only one
 /// to listen on.
-pub(super) fn reachable(bind: SocketAddr) -> SocketAddr {
+pub(super) fn connectable_address(bind: SocketAddr) -> SocketAddr {
     let ip = match bind.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -104,4 +100,4 @@ pub(super) fn reachable(bind: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, bind.port())
 }
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);

@@ -48,7 +48,7 @@ const RENAMED: [(&str, &str); 6] = [
 ];
 
 /// Returns the command line with its verbs in groups.
-pub(super) fn command() -> Command {
+pub(super) fn grouped_command() -> Command {
     let mut command = Cli::command();
     let template = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n{}\n{{options}}{{after-help}}",

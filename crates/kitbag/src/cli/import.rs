@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::Invocation;
 use super::completions::clients;
 use super::confirm::{Confirmation, confirm};
-use super::output::{Output, count, printable, table};
-use crate::import::{ImportAction, ImportPlan, ImportRow, of_this_project, places};
+use super::output::{Output, pluralize, strip_controls, format_table};
+use crate::import::{ImportAction, ImportPlan, ImportRow, split_by_project, client_directories};
 
 /// Take over the servers that your MCP clients are configured with.
 ///
@@ -58,25 +58,25 @@ struct ImportReport {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let (at, places) = (invocation.at.clone(), places(&invocation.at.environment)?);
-    let (here, elsewhere) = of_this_project(find(&places, arguments.from), &places);
+    let (at, places) = (invocation.at.clone(), client_directories(&invocation.at.environment)?);
+    let (here, elsewhere) = split_by_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
-    let mut plan = ImportPlan::make(here, &at).await?;
+    let mut plan = ImportPlan::build(here, &at).await?;
     if arguments.follow {
-        plan.follow(arguments.from.into_iter().chain(clients))?;
+        plan.follow_clients(arguments.from.into_iter().chain(clients))?;
     }
     let done = !arguments.dry_run && plan.edits;
     if arguments.dry_run {
-        plan.to_confirm()
+        plan.reviews_to_confirm()
             .iter()
             .for_each(|review| invocation.output.note(&format!("{review}\n")));
     } else {
         let agreement = Agreement {
             yes: arguments.yes,
-            command: &format!("{} --yes", arguments.for_good()),
+            command: &format!("{} --yes", arguments.real_command()),
         };
-        agree(&plan, agreement, invocation.output)?;
-        plan.carry_out(&at).await?;
+        confirm_project_servers(&plan, agreement, invocation.output)?;
+        plan.apply(&at).await?;
     }
     let told = ImportReport {
         done,
@@ -85,12 +85,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         servers: plan.rows,
         problems: plan.problems,
     };
-    tell_beside(&told, &elsewhere, invocation);
+    report_leftovers(&told, &elsewhere, invocation);
     if told.servers.is_empty() && !told.done && !invocation.output.json {
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
-    let again = arguments.dry_run.then(|| arguments.for_good());
+    let again = arguments.dry_run.then(|| arguments.real_command());
     invocation
         .output
         .show(&told, |told| for_people(told, again.as_deref()))?;
@@ -108,12 +108,12 @@ pub(super) struct Agreement<'a> {
 
 /// Asks about the servers that came along with a project; the person wrote those in the person's
 /// own files.
-pub(super) fn agree(
+pub(super) fn confirm_project_servers(
     plan: &ImportPlan,
     agreement: Agreement<'_>,
     output: Output,
 ) -> anyhow::Result<()> {
-    let reviews = plan.to_confirm();
+    let reviews = plan.reviews_to_confirm();
     let text = match reviews.len() {
         0 => return Ok(()),
         1 => "Run this?".to_owned(),
@@ -135,8 +135,8 @@ No client on this machine has servers written down. Add one by hand:
   kitbag servers add time -- uvx mcp-server-time";
 
 /// Tells the person what went wrong, and what was left for another time.
-fn tell_beside(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
-    warn_of(&told.problems, invocation.output);
+fn report_leftovers(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
+    warn_about_problems(&told.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
         invocation.output.note(&format!(
@@ -146,7 +146,7 @@ fn tell_beside(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &
 }
 
 /// Tells people of the problems; programs find them in the answer.
-pub(super) fn warn_of(problems: &[FileProblem], output: Output) {
+pub(super) fn warn_about_problems(problems: &[FileProblem], output: Output) {
     for problem in problems
         .iter()
         .filter(|problem| !output.json && !problem.is_harmless())
@@ -157,7 +157,7 @@ pub(super) fn warn_of(problems: &[FileProblem], output: Output) {
 
 impl Arguments {
     /// Returns the same command in the form that carries it out.
-    fn for_good(&self) -> String {
+    fn real_command(&self) -> String {
         let from = self
             .from
             .map(|client| format!(" --from {}", client.name()))
@@ -168,7 +168,7 @@ impl Arguments {
 }
 
 fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
-    let mut text = table(
+    let mut text = format_table(
         ["NAME", "WHAT", "RUNS", "FROM"],
         told.servers.iter().map(cells),
     );
@@ -177,15 +177,15 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
         .iter()
         .filter(|row| row.action != ImportAction::Known)
     {
-        let remarks = remarks(row).into_iter();
-        text.extend(remarks.map(|it| format!("\n{}: {}", row.name, printable(&it))));
+        let remarks = row_notes(row).into_iter();
+        text.extend(remarks.map(|it| format!("\n{}: {}", row.name, strip_controls(&it))));
     }
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&files(&told.servers));
-    text.push_str(&missing(told.added()));
-    text.push_str(&told.summary(rehearsed));
+    text.push_str(&format_files(&told.servers));
+    text.push_str(&format_missing(told.added()));
+    text.push_str(&told.format_summary(rehearsed));
     if !told.follow.is_empty() {
         let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
         text.push_str(&format!(
@@ -202,12 +202,12 @@ impl ImportReport {
         servers.filter(|row| row.action == ImportAction::Add)
     }
 
-    fn summary(&self, rehearsed: Option<&str>) -> String {
+    fn format_summary(&self, rehearsed: Option<&str>) -> String {
         let (number, path) = (self.added().count(), self.config.display());
-        let servers = count(number, "server");
+        let servers = pluralize(number, "server");
         let secrets = match self.added().map(|row| row.secrets.len()).sum() {
             0 => String::new(),
-            number => format!(", with {} encrypted in the store", count(number, "secret")),
+            number => format!(", with {} encrypted in the store", pluralize(number, "secret")),
         };
         match rehearsed {
             _ if number == 0 => format!("\nNothing to add to {path}."),
@@ -222,8 +222,8 @@ impl ImportReport {
 }
 
 /// Returns what a person should know of a server besides its row in the table.
-fn remarks(row: &ImportRow) -> Vec<String> {
-    let mut remarks: Vec<String> = row.reason.iter().cloned().chain(renamed(row)).collect();
+fn row_notes(row: &ImportRow) -> Vec<String> {
+    let mut remarks: Vec<String> = row.reason.iter().cloned().chain(describe_rename(row)).collect();
     if !row.sets.is_empty() {
         remarks.push(format!("sets {}", row.sets.join(", ")));
     }
@@ -250,7 +250,7 @@ fn cells(row: &ImportRow) -> [String; 4] {
         .map(|origin| origin.client.title())
         .collect();
     clients.dedup();
-    let of_project = if row.is_of_project() {
+    let of_project = if row.is_from_project() {
         ", project file"
     } else {
         ""
@@ -264,7 +264,7 @@ fn cells(row: &ImportRow) -> [String; 4] {
 }
 
 /// The files that have something to add, and which of them came along with the project.
-fn files(rows: &[ImportRow]) -> String {
+fn format_files(rows: &[ImportRow]) -> String {
     let mut lines = Vec::new();
     let added = rows.iter().filter(|row| row.action == ImportAction::Add);
     for origin in added.flat_map(|row| &row.from) {
@@ -285,25 +285,25 @@ fn files(rows: &[ImportRow]) -> String {
     if lines.is_empty() {
         String::new()
     } else {
-        printable(&format!("\nFrom\n{}\n", lines.join("\n")))
+        strip_controls(&format!("\nFrom\n{}\n", lines.join("\n")))
     }
 }
 
 /// Returns the name that the client has for the server, unless the person can easily tell our name
 /// from it.
-fn renamed(row: &ImportRow) -> Option<String> {
+fn describe_rename(row: &ImportRow) -> Option<String> {
     let origin = row.from.first()?;
-    let ours = letters(row.name.as_str());
-    let plain = letters(&origin.name).starts_with(&ours);
+    let ours = keep_alphanumerics(row.name.as_str());
+    let plain = keep_alphanumerics(&origin.name).starts_with(&ours);
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
 }
 
-fn letters(name: &str) -> String {
+fn keep_alphanumerics(name: &str) -> String {
     name.chars().filter(char::is_ascii_alphanumeric).collect()
 }
 
 /// Returns what the person has to supply before all of these servers can start.
-pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> String {
+pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> String {
     let mut lines = BTreeSet::new();
     for row in rows {
         for variable in row
@@ -331,7 +331,7 @@ pub(super) fn missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> String {
         return String::new();
     }
     let lines: Vec<_> = lines.into_iter().collect();
-    printable(&format!(
+    strip_controls(&format!(
         "\nBefore all of them can start:\n{}\n",
         lines.join("\n")
     ))

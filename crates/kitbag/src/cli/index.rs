@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 
 use super::completions::tools;
-use super::gateway::{know_all, mention};
-use super::output::{count, printable, table};
-use super::{Invocation, exit_code};
+use super::gateway::{FETCHING_TOOLS, fetch_all_listings, warn_of_missing_tools};
+use super::output::{pluralize, strip_controls, format_table};
+use super::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::search::IndexVerdict;
 
@@ -50,59 +50,59 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let app = App::open(&invocation.config()?).await?;
     let done = match arguments.verb {
-        Verb::Build => build(&app, invocation).await,
-        Verb::Verify => verify(&app, invocation).await,
-        Verb::Show { name } => show(&app, &name, invocation).await,
+        Verb::Build => build_index(&app, invocation).await,
+        Verb::Verify => verify_index(&app, invocation).await,
+        Verb::Show { name } => show_entry(&app, &name, invocation).await,
     };
     app.close().await;
     done
 }
 
-async fn build(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+async fn build_index(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let output = invocation.output;
-    let going_on = output.progress("Asking servers what they offer");
+    let going_on = output.progress(FETCHING_TOOLS);
     let mut last = None;
     let built = app
-        .build_index(|done, total| going_on.update(last.insert(embedded(done, total))))
+        .build_index(|done, total| going_on.update(last.insert(format_progress(done, total))))
         .await;
     drop(going_on);
-    mention(&built?, output);
+    warn_of_missing_tools(&built?, output);
     if let Some(last) = last {
         output.note(&last);
     }
     let size = app.index_size();
     output.show(&serde_json::json!({ "tools": size }), |_| {
-        format!("{} indexed", count(size, "tool"))
+        format!("{} indexed", pluralize(size, "tool"))
     })?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn verify(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    know_all(app, invocation.output).await;
+async fn verify_index(app: &App, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+    fetch_all_listings(app, invocation.output).await;
     let going_on = invocation.output.progress("Indexing tools");
     let verdict = app
-        .verify_index(|done, total| going_on.update(&embedded(done, total)))
+        .verify_index(|done, total| going_on.update(&format_progress(done, total)))
         .await;
     drop(going_on);
     let verdict = verdict?;
-    invocation.output.show(&verdict, told)?;
-    Ok(exit_code(verdict.flaws.is_empty()))
+    invocation.output.show(&verdict, format_verdict)?;
+    Ok(to_exit_code(verdict.flaws.is_empty()))
 }
 
-pub(super) fn embedded(done: usize, total: usize) -> String {
+pub(super) fn format_progress(done: usize, total: usize) -> String {
     format!("Indexing tools: {done} of {total} texts embedded")
 }
 
-fn told(verdict: &IndexVerdict) -> String {
+fn format_verdict(verdict: &IndexVerdict) -> String {
     let mut text = format!(
         "{}, {} with a vector, {} found by their own description\n",
-        count(verdict.tools, "tool"),
+        pluralize(verdict.tools, "tool"),
         verdict.embedded,
         verdict.found_by_description,
     );
     if !verdict.flaws.is_empty() {
         text.push('\n');
-        text.push_str(&table(
+        text.push_str(&format_table(
             ["NAME", "PROBLEM"],
             verdict
                 .flaws
@@ -113,10 +113,10 @@ fn told(verdict: &IndexVerdict) -> String {
     text
 }
 
-async fn show(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+async fn show_entry(app: &App, name: &str, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let entry = app.index_entry(name).await?;
     invocation
         .output
-        .show(&entry, |entry| printable(&format!("{entry:#}")))?;
+        .show(&entry, |entry| strip_controls(&format!("{entry:#}")))?;
     Ok(ExitCode::SUCCESS)
 }

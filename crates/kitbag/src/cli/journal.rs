@@ -18,17 +18,17 @@ pub(super) struct JournalLayer;
 /// The file belongs to the process, as does the subscriber that it serves.
 static FILE: OnceLock<LogFile> = OnceLock::new();
 
-pub(super) fn path(data_dir: &Path) -> PathBuf {
+pub(super) fn journal_path(data_dir: &Path) -> PathBuf {
     // The file is not among the logs of servers: one of them may be called `kitbag`.
     data_dir.join("kitbag.log")
 }
 
-pub(super) fn keep_in(data_dir: &Path) {
-    FILE.get_or_init(|| LogFile::new(path(data_dir)));
+pub(super) fn open_in(data_dir: &Path) {
+    FILE.get_or_init(|| LogFile::new(journal_path(data_dir)));
 }
 
 /// Writes down why the gateway ended, where only stderr would say so otherwise.
-pub(super) fn last_words(error: &anyhow::Error) {
+pub(super) fn record_exit(error: &anyhow::Error) {
     if let Some(file) = FILE.get() {
         file.append(&LogLine::new(
             LogStream::Gateway,
@@ -47,14 +47,14 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
         let ours = target.starts_with("kitbag");
         let line = LogLine::new(
             LogStream::Gateway,
-            Some(level(event.metadata().level())),
+            Some(to_log_level(event.metadata().level())),
             &text.0,
         );
-        file.append(&line.by((!ours).then(|| target.to_owned())));
+        file.append(&line.with_logger((!ours).then(|| target.to_owned())));
     }
 }
 
-fn level(level: &Level) -> LogLevel {
+fn to_log_level(level: &Level) -> LogLevel {
     match *level {
         Level::ERROR => LogLevel::Error,
         Level::WARN => LogLevel::Warning,

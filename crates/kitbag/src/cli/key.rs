@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 use super::Invocation;
 use super::completions::keys;
 use super::failure::Advise as _;
-use super::moment::{self, relative};
-use super::output::{date, table};
+use super::moment::{self, format_relative};
+use super::output::{format_date, format_table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_gateway::state::clock::now;
@@ -69,10 +69,10 @@ Examples:
         #[arg(add = ArgValueCandidates::new(keys))]
         id: String,
         /// The time for which the former key still works.
-        #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::length)]
+        #[arg(long, default_value = "1h", value_name = "LENGTH", value_parser = moment::parse_length)]
         grace: Duration,
         /// The end of the new key; unless given, it lasts as long as the former was made for.
-        #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+        #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::parse_end)]
         expires: Option<Timestamp>,
     },
     /// Make a key useless, for good.
@@ -91,17 +91,17 @@ struct CreateArguments {
     tenant: Option<Tenant>,
     /// `user` calls tools for its tenant; `operator` reads every tenant's figures, calls nothing and
     /// has no tenant.
-    #[arg(long, default_value = Role::User.as_str(), value_parser = roles())]
+    #[arg(long, default_value = Role::User.as_str(), value_parser = role_parser())]
     role: Role,
     /// A few words to recognise the key by.
     #[arg(long)]
     label: Option<String>,
     /// The end of the key: after a length such as 90d, or at the beginning of a day (UTC).
-    #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::end)]
+    #[arg(long, value_name = "LENGTH|DATE", value_parser = moment::parse_end)]
     expires: Option<Timestamp>,
 }
 
-fn roles() -> impl clap::builder::TypedValueParser<Value = Role> {
+fn role_parser() -> impl clap::builder::TypedValueParser<Value = Role> {
     PossibleValuesParser::new(Role::ALL.map(Role::as_str)).try_map(|name| name.parse::<Role>())
 }
 
@@ -133,14 +133,14 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     match arguments.verb {
         Verb::Create(wanted) => {
             let order = wanted.order()?;
-            create(&store, &order, invocation).await?;
+            create_key(&store, &order, invocation).await?;
             warn_of_unknown_tenant(&config, &order, invocation);
         }
-        Verb::List => list(&store, invocation).await?,
+        Verb::List => list_keys(&store, invocation).await?,
         Verb::Rotate { id, grace, expires } => {
-            rotate(&store, &KeyId(id), grace, expires, invocation).await?;
+            rotate_key(&store, &KeyId(id), grace, expires, invocation).await?;
         }
-        Verb::Revoke { id } => revoke(&store, KeyId(id), invocation).await?,
+        Verb::Revoke { id } => revoke_key(&store, KeyId(id), invocation).await?,
     }
     store.close().await;
     Ok(ExitCode::SUCCESS)
@@ -181,12 +181,12 @@ impl CreateArguments {
     }
 }
 
-async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
+async fn create_key(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
     let key = store.create_key(order, now()).await?;
-    let of = named_tenant(order.role, &order.tenant);
-    let event = trail::key_change("kitbag key create", Action::KeyCreated, &key.id, of);
-    trail::record(store, event).await?;
-    let whose = whose(order);
+    let of = tenant_of_role(order.role, &order.tenant);
+    let event = trail::key_event("kitbag key create", Action::KeyCreated, &key.id, of);
+    trail::record_event(store, event).await?;
+    let whose = describe_holder(order);
     invocation.output.note(&format!(
         "Key {} {whose}. Keep it now: it is not stored and cannot be shown again.",
         key.id
@@ -194,17 +194,17 @@ async fn create(store: &Store, order: &KeyOrder, invocation: &Invocation) -> any
     let token = key.token.reveal();
     invocation
         .output
-        .show(&shown(&key, order), |_| token.to_owned())
+        .show(&new_key_to_json(&key, order), |_| token.to_owned())
 }
 
 /// Returns a key that was made just now, with its secret.
-fn shown(key: &NewKey, order: &KeyOrder) -> Value {
+fn new_key_to_json(key: &NewKey, order: &KeyOrder) -> Value {
     json!({
         "id": key.id,
-        "tenant": named_tenant(order.role, &order.tenant),
+        "tenant": tenant_of_role(order.role, &order.tenant),
         "role": order.role,
         "label": order.label,
-        "expires_at": order.expires_at.map(date),
+        "expires_at": order.expires_at.map(format_date),
         "key": key.token.reveal(),
     })
 }
@@ -212,7 +212,7 @@ fn shown(key: &NewKey, order: &KeyOrder) -> Value {
 /// A slip in the name of a tenant makes a key that opens nothing, so the person is told now.
 fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invocation) {
     let tenant = &order.tenant;
-    if order.role == Role::Operator || config.policy.knows(tenant) {
+    if order.role == Role::Operator || config.policy.is_known_tenant(tenant) {
         return;
     }
     let file = match &config.origin {
@@ -225,8 +225,8 @@ fn warn_of_unknown_tenant(config: &Config, order: &KeyOrder, invocation: &Invoca
     ));
 }
 
-async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
-    let rows: Vec<KeyRow> = store.keys().await?.into_iter().map(row).collect();
+async fn list_keys(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
+    let rows: Vec<KeyRow> = store.list_keys().await?.into_iter().map(to_row).collect();
     if rows.is_empty() && !invocation.output.json {
         invocation
             .output
@@ -244,10 +244,10 @@ async fn list(store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
     ];
     invocation
         .output
-        .show(&rows, |rows| table(headings, rows.iter().map(cells)))
+        .show(&rows, |rows| format_table(headings, rows.iter().map(cells)))
 }
 
-async fn rotate(
+async fn rotate_key(
     store: &Store,
     id: &KeyId,
     grace: Duration,
@@ -258,10 +258,10 @@ async fn rotate(
         return Err(anyhow!("there is no key `{id}` that still works"))
             .advise(|| "see which there are with `kitbag key list`".to_owned());
     };
-    let of = named_tenant(rotated.order.role, &rotated.order.tenant);
-    let event = trail::key_change("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
+    let of = tenant_of_role(rotated.order.role, &rotated.order.tenant);
+    let event = trail::key_event("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
     let former = ShortText::cut(&format!("in place of {id}"));
-    trail::record(
+    trail::record_event(
         store,
         Event {
             detail: Some(former),
@@ -269,31 +269,31 @@ async fn rotate(
         },
     )
     .await?;
-    let (new, whose) = (&rotated.key.id, whose(&rotated.order));
+    let (new, whose) = (&rotated.key.id, describe_holder(&rotated.order));
     let ends = if grace.is_zero() {
         "no longer works".to_owned()
     } else {
-        format!("works until {}", date(rotated.former_ends_at))
+        format!("works until {}", format_date(rotated.former_ends_at))
     };
     invocation.output.note(&format!(
         "Key {new} {whose}, in place of {id}, which {ends}. Keep it now: it is not stored and cannot be \
          shown again."
     ));
-    let mut result = shown(&rotated.key, &rotated.order);
-    result["former"] = json!({ "id": id, "expires_at": date(rotated.former_ends_at) });
+    let mut result = new_key_to_json(&rotated.key, &rotated.order);
+    result["former"] = json!({ "id": id, "expires_at": format_date(rotated.former_ends_at) });
     let token = rotated.key.token.reveal();
     invocation.output.show(&result, |_| token.to_owned())
 }
 
-async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
+async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Result<()> {
     if !store.revoke_key(&id, now()).await? {
         return Err(anyhow!("there is no key `{id}` that could be revoked"))
             .advise(|| "see which there are with `kitbag key list`".to_owned());
     }
-    let revoked = store.keys().await?.into_iter().find(|key| key.id == id);
-    let of = revoked.and_then(|key| named_tenant(key.role, &key.tenant));
-    let event = trail::key_change("kitbag key revoke", Action::KeyRevoked, &id, of);
-    trail::record(store, event).await?;
+    let revoked = store.list_keys().await?.into_iter().find(|key| key.id == id);
+    let of = revoked.and_then(|key| tenant_of_role(key.role, &key.tenant));
+    let event = trail::key_event("kitbag key revoke", Action::KeyRevoked, &id, of);
+    trail::record_event(store, event).await?;
     invocation
         .output
         .show(&json!({ "id": id, "revoked": true }), |_| {
@@ -301,27 +301,27 @@ async fn revoke(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow::Re
         })
 }
 
-fn whose(order: &KeyOrder) -> String {
+fn describe_holder(order: &KeyOrder) -> String {
     let whose = match order.role {
         Role::User => format!("for tenant `{}`", order.tenant),
         Role::Operator => "for an operator".to_owned(),
     };
     match order.expires_at {
-        Some(end) => format!("{whose}, good until {}", date(end)),
+        Some(end) => format!("{whose}, good until {}", format_date(end)),
         None => whose,
     }
 }
 
-fn named_tenant(role: Role, tenant: &Tenant) -> Option<Tenant> {
+fn tenant_of_role(role: Role, tenant: &Tenant) -> Option<Tenant> {
     (role == Role::User).then(|| tenant.clone())
 }
 
-fn row(key: KeyInfo) -> KeyRow {
+fn to_row(key: KeyInfo) -> KeyRow {
     let seen = KeyTexts {
         last_used: key
             .last_used_at
-            .map_or_else(|| "never".to_owned(), relative),
-        state: state(&key, now()),
+            .map_or_else(|| "never".to_owned(), format_relative),
+        state: describe_state(&key, now()),
     };
     let KeyInfo {
         id,
@@ -335,22 +335,22 @@ fn row(key: KeyInfo) -> KeyRow {
     } = key;
     KeyRow {
         id,
-        tenant: named_tenant(role, &tenant),
+        tenant: tenant_of_role(role, &tenant),
         role,
         label,
-        created_at: date(created_at),
-        expires_at: expires_at.map(date),
-        last_used_at: last_used_at.map(date),
-        revoked_at: revoked_at.map(date),
+        created_at: format_date(created_at),
+        expires_at: expires_at.map(format_date),
+        last_used_at: last_used_at.map(format_date),
+        revoked_at: revoked_at.map(format_date),
         seen,
     }
 }
 
-fn state(key: &KeyInfo, now: Timestamp) -> String {
+fn describe_state(key: &KeyInfo, now: Timestamp) -> String {
     match (key.revoked_at, key.expires_at) {
-        (Some(at), _) => format!("revoked {}", day(&date(at))),
-        (None, Some(end)) if key.is_expired(now) => format!("expired {}", day(&date(end))),
-        (None, Some(end)) => format!("expires {}", relative(end)),
+        (Some(at), _) => format!("revoked {}", date_part(&format_date(at))),
+        (None, Some(end)) if key.is_expired(now) => format!("expired {}", date_part(&format_date(end))),
+        (None, Some(end)) => format!("expires {}", format_relative(end)),
         (None, None) => "active".to_owned(),
     }
 }
@@ -362,7 +362,7 @@ fn cells(row: &KeyRow) -> [String; 7] {
         .map_or_else(|| "(all)".to_owned(), ToString::to_string);
     let label = row.label.clone().unwrap_or_default();
     let KeyTexts { last_used, state } = &row.seen;
-    let (role, created) = (row.role.to_string(), day(&row.created_at));
+    let (role, created) = (row.role.to_string(), date_part(&row.created_at));
     [
         row.id.to_string(),
         tenant,
@@ -374,6 +374,6 @@ fn cells(row: &KeyRow) -> [String; 7] {
     ]
 }
 
-fn day(date: &str) -> String {
+fn date_part(date: &str) -> String {
     date.split('T').next().unwrap_or_default().to_owned()
 }

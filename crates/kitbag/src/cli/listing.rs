@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::Invocation;
 use super::completions::servers;
-use super::gateway::{JoinChoice, ReachedGateway, only};
-use super::next_steps::{first_steps, is_bare};
+use super::gateway::{CommandGateway, JoinChoice, server_to_list};
+use super::next_steps::{first_steps, has_no_servers};
 
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
@@ -17,7 +17,7 @@ pub(super) struct ListArguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 /// A row of something that servers offer.
@@ -28,9 +28,9 @@ pub(super) trait OfferedRow: Serialize + Sized {
     fn server(&self) -> &ServerName;
 
     /// Returns the rows that the gateway knows without asking a server.
-    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>>;
+    async fn fetch_rows(gateway: &mut CommandGateway) -> anyhow::Result<Vec<Self>>;
 
-    fn table(rows: &[Self]) -> String;
+    fn format_table(rows: &[Self]) -> String;
 }
 
 pub(super) async fn list<T: OfferedRow>(
@@ -39,15 +39,15 @@ pub(super) async fn list<T: OfferedRow>(
 ) -> anyhow::Result<()> {
     let (config, output) = (invocation.config()?, invocation.output);
     let rows: Vec<T> = arguments.rows(&config, invocation).await?;
-    if is_bare(&config) {
+    if has_no_servers(&config) {
         output.note(&first_steps(invocation));
     } else if rows.is_empty() {
-        output.note(&arguments.nothing(T::NOUN));
+        output.note(&arguments.describe_empty(T::NOUN));
     }
     if rows.is_empty() && !output.json {
         return Ok(());
     }
-    output.show(&rows, |rows| T::table(rows))
+    output.show(&rows, |rows| T::format_table(rows))
 }
 
 impl ListArguments {
@@ -56,11 +56,11 @@ impl ListArguments {
         config: &Config,
         invocation: &Invocation,
     ) -> anyhow::Result<Vec<T>> {
-        let only = only(self.server.as_ref(), config)?;
-        let mut gateway = ReachedGateway::reach(self.apart, config, invocation).await?;
+        let server = server_to_list(self.server.as_ref(), config)?;
+        let mut gateway = CommandGateway::join_or_open(self.join, config, invocation).await?;
         let asked = async {
-            gateway.know(only, invocation.output).await?;
-            T::known(&mut gateway).await
+            gateway.fetch_listings(server, invocation.output).await?;
+            T::fetch_rows(&mut gateway).await
         };
         let listed = asked.await;
         gateway.close().await;
@@ -71,7 +71,7 @@ impl ListArguments {
         Ok(rows)
     }
 
-    fn nothing(&self, noun: &str) -> String {
+    fn describe_empty(&self, noun: &str) -> String {
         match &self.server {
             Some(server) => format!("`{server}` has no {noun}."),
             None => format!("No server has {noun}."),

@@ -8,7 +8,7 @@ pub use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_upstream::mask::masked;
 
 use super::journal::JournalLayer;
@@ -30,12 +30,12 @@ pub enum LogFormat {
 
 /// Log lines always go to stderr: stdout carries results, and with `serve --stdio` the protocol. A
 /// gateway that serves keeps them in a file as well.
-pub fn start(logging: Logging) {
+pub fn init_logging(logging: Logging) {
     let targets = logging.targets;
-    let targets = targets.unwrap_or_else(|| unless_named(logging.default));
-    let lines = tracing_subscriber::fmt::layer().with_writer(|| Masked(progress::stderr()));
+    let targets = targets.unwrap_or_else(|| default_targets(logging.default));
+    let lines = tracing_subscriber::fmt::layer().with_writer(|| MaskingWriter(progress::lock_stderr()));
     let lines = match logging.format {
-        LogFormat::Text => lines.with_ansi(colored()).boxed(),
+        LogFormat::Text => lines.with_ansi(use_color()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().boxed(),
     };
     // One filter for all: with a filter for each layer, a library that asks whether it may log and
@@ -48,16 +48,16 @@ pub fn start(logging: Logging) {
 }
 
 /// The database's library warns of every short wait, which says nothing to a person.
-fn unless_named(default: LevelFilter) -> Targets {
+fn default_targets(default: LevelFilter) -> Targets {
     Targets::new()
         .with_default(default)
         .with_target("sqlx", LevelFilter::ERROR)
-        .with_target("kitbag_upstream::server", of_servers(default))
+        .with_target("kitbag_upstream::server", server_level(default))
 }
 
 /// A verb that is about a server tells the server's state by itself; a gateway that serves has only
 /// its log for that.
-fn of_servers(default: LevelFilter) -> LevelFilter {
+fn server_level(default: LevelFilter) -> LevelFilter {
     if default >= LevelFilter::INFO {
         default
     } else {
@@ -65,17 +65,17 @@ fn of_servers(default: LevelFilter) -> LevelFilter {
     }
 }
 
-fn colored() -> bool {
+fn use_color() -> bool {
     anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
 }
 
 /// A writer that masks secrets. A line comes in one piece.
-struct Masked<W>(W);
+struct MaskingWriter<W>(W);
 
-impl<W: Write> Write for Masked<W> {
+impl<W: Write> Write for MaskingWriter<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0
-            .write_all(written(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
+            .write_all(clean_line(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
         Ok(line.len())
     }
 
@@ -86,14 +86,14 @@ impl<W: Write> Write for Masked<W> {
 
 /// Names and errors of servers and clients may hold line breaks, and characters that hide or turn
 /// letters. Colours are our own: those that others send are escaped before they come here.
-fn written(line: &str) -> String {
+fn clean_line(line: &str) -> String {
     let text = line.trim_end_matches(['\r', '\n']);
     let mut clean = String::with_capacity(line.len());
     for piece in text.split_inclusive(ESCAPE) {
         let (shown, escape) = piece
             .strip_suffix(ESCAPE)
             .map_or((piece, ""), |shown| (shown, "\u{1b}"));
-        clean.push_str(&visible(shown));
+        clean.push_str(&strip_invisible(shown));
         clean.push_str(escape);
     }
     // This comes last: other characters that break lines have become line breaks by now.
@@ -116,7 +116,7 @@ mod tests {
         let forged = "\u{1b}[2mtime\u{1b}[0m client=x\n2026 kitbag error: a\u{202e}!\r2026 b\u{2028}2026 c\r\n";
         let expected =
             "\u{1b}[2mtime\u{1b}[0m client=x\n    2026 kitbag error: a!\n    2026 b\n    2026 c\n";
-        assert_eq!(written(forged), expected);
-        assert_eq!(written("plain\n"), "plain\n");
+        assert_eq!(clean_line(forged), expected);
+        assert_eq!(clean_line("plain\n"), "plain\n");
     }
 }

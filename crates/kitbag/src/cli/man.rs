@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 use serde_json::json;
 
-use super::output::count;
+use super::output::pluralize;
 use super::{Cli, Invocation};
 
 /// Write the manual pages.
@@ -29,7 +29,7 @@ Examples:
   kitbag man | man -l -";
 
 pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let pages = pages()?;
+    let pages = render_pages()?;
     let Some(dir) = &arguments.dir else {
         let main = pages
             .iter()
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     invocation
         .output
         .show(&json!({ "dir": dir, "pages": names }), |_| {
-            format!("{} in {}", count(pages.len(), "page"), dir.display())
+            format!("{} in {}", pluralize(pages.len(), "page"), dir.display())
         })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -60,9 +60,9 @@ struct Page {
 }
 
 /// Returns the pages of every verb and of its subcommands.
-fn pages() -> io::Result<Vec<Page>> {
+fn render_pages() -> io::Result<Vec<Page>> {
     fn collect(command: &Command, pages: &mut Vec<Page>) -> io::Result<()> {
-        pages.push(page(command)?);
+        pages.push(render_page(command)?);
         command
             .get_subcommands()
             .filter(|it| !it.is_hide_set())
@@ -75,7 +75,7 @@ fn pages() -> io::Result<Vec<Page>> {
     Ok(pages)
 }
 
-fn page(command: &Command) -> io::Result<Page> {
+fn render_page(command: &Command) -> io::Result<Page> {
     let version = env!("CARGO_PKG_VERSION");
     let man = Man::new(command.clone())
         .source(format!("Kitbag {version}"))
@@ -90,7 +90,7 @@ fn page(command: &Command) -> io::Result<Page> {
         man.render_subcommands_section(&mut text)?;
     }
     if let Some(after) = command.get_after_help() {
-        examples(&after.to_string()).to_writer(&mut text)?;
+        render_examples(&after.to_string()).to_writer(&mut text)?;
     }
     Ok(Page {
         name: man.get_filename(),
@@ -99,7 +99,7 @@ fn page(command: &Command) -> io::Result<Page> {
 }
 
 /// Sets the examples line by line as they stand: a command broken differently is another command.
-fn examples(after: &str) -> Roff {
+fn render_examples(after: &str) -> Roff {
     let mut roff = Roff::new();
     roff.control("SH", ["EXAMPLES"]);
     roff.control("nf", []);

@@ -79,7 +79,7 @@ use kitbag_config::{Config, ConfigSource, Environment, Overrides};
 use kitbag_gateway::state::file_limit;
 use tracing::level_filters::LevelFilter;
 
-use crate::reload::Follower;
+use crate::reload::ConfigFollower;
 use crate::trail;
 use failure::Advise as _;
 use logging::{LogFormat, Logging};
@@ -228,7 +228,7 @@ impl Invocation {
 
     /// Refuses a store that a flag or a variable names: a command line that is written down for later
     /// must not hold an address, which may have a password in it.
-    pub(crate) fn refuse_passing_store(&self) -> anyhow::Result<()> {
+    pub(crate) fn reject_store_override(&self) -> anyhow::Result<()> {
         match self.at.overrides.store {
             None => Ok(()),
             Some(_) => Err(anyhow!(
@@ -239,20 +239,20 @@ impl Invocation {
     }
 
     /// Returns the follower, which holds the configuration and follows it from now on.
-    pub(crate) fn follow_config(&self) -> anyhow::Result<Follower> {
-        Follower::begin(self.at.clone()).context("the configuration cannot be used")
+    pub(crate) fn follow_config(&self) -> anyhow::Result<ConfigFollower> {
+        ConfigFollower::new(self.at.clone()).context("the configuration cannot be used")
     }
 }
 
 impl Cli {
     /// Returns the command line that the person typed, or the exit code after help or a mistake was
     /// told.
-    pub fn read() -> Result<Self, ExitCode> {
-        let parsed = help::command().try_get_matches();
+    pub fn parse_or_report() -> Result<Self, ExitCode> {
+        let parsed = help::grouped_command().try_get_matches();
         let parsed = parsed.and_then(|matches| Self::from_arg_matches(&matches));
         parsed.map_err(|error| match error.use_stderr() {
-            true if hook::is_run_by_a_client() => ExitCode::SUCCESS,
-            _ => failure::usage(&error, std::env::args_os().any(|it| it == "--json")),
+            true if hook::is_run_by_client() => ExitCode::SUCCESS,
+            _ => failure::report_usage(&error, std::env::args_os().any(|it| it == "--json")),
         })
     }
 
@@ -267,12 +267,12 @@ impl Cli {
             color,
         } = self.global;
         color.apply();
-        logging::start(Logging {
+        logging::init_logging(Logging {
             targets: log,
             format: log_format,
             default: default_level(self.verb.as_ref()),
         });
-        prefer_small_pages();
+        disable_huge_pages();
         file_limit::raise_limit();
         let invocation = Invocation {
             output: Output { json },
@@ -287,17 +287,17 @@ impl Cli {
             },
         };
         let ended = match self.verb {
-            Some(verb) => in_runtime(recorded(verb, invocation)),
+            Some(verb) => block_on(run_and_record(verb, invocation)),
             None => next_steps::run(&invocation),
         };
         ended
-            .inspect_err(journal::last_words)
+            .inspect_err(journal::record_exit)
             .unwrap_or_else(|error| failure::report(&error, json))
     }
 }
 
 /// Huge pages make a heap that is mostly small things a third larger, and nothing here faster.
-fn prefer_small_pages() {
+fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
         tracing::debug!(%error, "huge pages stay on");
@@ -346,7 +346,7 @@ impl Verb {
 }
 
 /// Runs a verb; its changes to the configuration go on record, also if it failed later.
-async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
+async fn run_and_record(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
     let ended = Box::pin(verb.run(invocation)).await;
     let edits = kitbag_config::take_edits();
@@ -361,7 +361,7 @@ async fn recorded(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode
 async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
     let store = open_store(&at.load()?, "the audit cannot be reached").await?;
     for edit in edits {
-        trail::record(&store, trail::edit(&trail::typed(), edit)).await?;
+        trail::record_event(&store, trail::edit_event(&trail::typed_verb(), edit)).await?;
     }
     store.close().await;
     Ok(())
@@ -377,7 +377,7 @@ fn default_level(verb: Option<&Verb>) -> LevelFilter {
 }
 
 /// Returns the exit code of a verb that has told its result.
-fn exit_code(is_well: bool) -> ExitCode {
+fn to_exit_code(is_well: bool) -> ExitCode {
     if is_well {
         ExitCode::SUCCESS
     } else {
@@ -385,7 +385,7 @@ fn exit_code(is_well: bool) -> ExitCode {
     }
 }
 
-fn in_runtime<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

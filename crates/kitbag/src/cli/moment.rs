@@ -23,12 +23,12 @@ pub(super) enum MomentError {
 
 /// Returns the end that the text names: after a while, or at the beginning of a day or at a moment
 /// in UTC.
-pub(super) fn end(text: &str) -> Result<Timestamp, MomentError> {
-    end_from(text, now())
+pub(super) fn parse_end(text: &str) -> Result<Timestamp, MomentError> {
+    parse_end_from(text, now())
 }
 
 /// Returns a length of time; a day has 24 hours.
-pub(super) fn length(text: &str) -> Result<Duration, MomentError> {
+pub(super) fn parse_length(text: &str) -> Result<Duration, MomentError> {
     let span: Span = text.parse().map_err(|_| MomentError::NotALength)?;
     let length = span
         .to_duration(SpanRelativeTo::days_are_24_hours())
@@ -37,11 +37,11 @@ pub(super) fn length(text: &str) -> Result<Duration, MomentError> {
 }
 
 /// Returns the distance from now, into the past or the future: `in 3 days`, `2 hours ago`.
-pub(super) fn relative(at: Timestamp) -> String {
-    relative_to(at, now())
+pub(super) fn format_relative(at: Timestamp) -> String {
+    format_relative_to(at, now())
 }
 
-fn end_from(text: &str, now: Timestamp) -> Result<Timestamp, MomentError> {
+fn parse_end_from(text: &str, now: Timestamp) -> Result<Timestamp, MomentError> {
     let end = match (
         text.parse::<jiff::Timestamp>(),
         text.parse::<Date>(),
@@ -70,7 +70,7 @@ fn end_from(text: &str, now: Timestamp) -> Result<Timestamp, MomentError> {
     }
 }
 
-fn relative_to(at: Timestamp, now: Timestamp) -> String {
+fn format_relative_to(at: Timestamp, now: Timestamp) -> String {
     let apart = SignedDuration::from_millis(at.0.saturating_sub(now.0));
     let seconds = apart.unsigned_abs().as_secs();
     let (number, unit) = match seconds {
@@ -97,7 +97,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Result<i64, &str>) {
-        let found = end_from(text, NOW)
+        let found = parse_end_from(text, NOW)
             .map(|at| at.0 - NOW.0)
             .map_err(|error| error.to_string());
         assert_eq!(found, expected.map_err(str::to_owned), "{text}");
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn a_length_is_positive_and_may_be_nothing() {
-        assert_eq!(length("1h").unwrap(), Duration::from_secs(3_600));
-        assert_eq!(length("2d").unwrap(), Duration::from_secs(172_800));
-        assert_eq!(length("0s").unwrap(), Duration::ZERO);
+        assert_eq!(parse_length("1h").unwrap(), Duration::from_secs(3_600));
+        assert_eq!(parse_length("2d").unwrap(), Duration::from_secs(172_800));
+        assert_eq!(parse_length("0s").unwrap(), Duration::ZERO);
         for wrong in ["-1h", "1 month", "tomorrow", ""] {
-            assert!(length(wrong).is_err(), "{wrong}");
+            assert!(parse_length(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -145,7 +145,7 @@ mod tests {
             (90 * DAY - 1_000, "in 90 days"),
             (-DAY * 3, "3 days ago"),
         ] {
-            assert_eq!(relative_to(Timestamp(NOW.0 + apart), NOW), expected);
+            assert_eq!(format_relative_to(Timestamp(NOW.0 + apart), NOW), expected);
         }
     }
 }

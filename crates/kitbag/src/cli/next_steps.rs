@@ -10,8 +10,8 @@ use kitbag_config::Config;
 use serde::Serialize;
 
 use super::Invocation;
-use super::output::count;
-use crate::import::{of_this_project, places};
+use super::output::pluralize;
+use crate::import::{split_by_project, client_directories};
 
 #[derive(Debug, Serialize)]
 pub(super) struct NextSteps {
@@ -31,11 +31,11 @@ struct NextStep {
 /// Runs `kitbag` without a verb.
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let desk = Desk::look(invocation);
-    let next = if is_bare(&config) {
-        desk.begin()
+    let desk = ExistingClients::read(invocation);
+    let next = if has_no_servers(&config) {
+        desk.without_servers()
     } else {
-        desk.go_on(&config)
+        desk.with_servers(&config)
     };
     invocation.output.show(&next, |next| {
         format!(
@@ -49,30 +49,30 @@ pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 const ABOUT: &str = "Kitbag: one MCP endpoint in front of all your MCP servers.";
 
 /// True if no server is configured yet.
-pub(super) fn is_bare(config: &Config) -> bool {
+pub(super) fn has_no_servers(config: &Config) -> bool {
     config.servers.is_empty() && config.disabled.is_empty()
 }
 
 /// Returns the steps for the verbs that have nothing to show because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
-    Desk::look(invocation).begin().for_people()
+    ExistingClients::read(invocation).without_servers().for_people()
 }
 
 /// The servers that the clients on this machine have.
 #[derive(Debug, Default)]
-struct Desk {
+struct ExistingClients {
     servers: usize,
     /// The clients that have servers.
     clients: BTreeSet<Client>,
     has_kitbag: bool,
 }
 
-impl Desk {
-    fn look(invocation: &Invocation) -> Self {
-        let Ok(places) = places(&invocation.at.environment) else {
+impl ExistingClients {
+    fn read(invocation: &Invocation) -> Self {
+        let Ok(places) = client_directories(&invocation.at.environment) else {
             return Self::default();
         };
-        let (found, _) = of_this_project(find(&places, None), &places);
+        let (found, _) = split_by_project(find(&places, None), &places);
         Self {
             has_kitbag: found.iter().any(|found| found.kitbag.is_some()),
             clients: found
@@ -80,11 +80,11 @@ impl Desk {
                 .filter(|it| !it.servers.is_empty())
                 .map(|it| it.client)
                 .collect(),
-            servers: distinct(found),
+            servers: count_distinct(found),
         }
     }
 
-    fn begin(&self) -> NextSteps {
+    fn without_servers(&self) -> NextSteps {
         let find = "kitbag servers find TEXT";
         let next = if self.servers == 0 {
             [
@@ -93,18 +93,18 @@ impl Desk {
                     "kitbag servers add time -- uvx mcp-server-time",
                     "or add one you know",
                 ),
-                self.install("then connect your client"),
+                self.install_step("then connect your client"),
             ]
         } else {
             let theirs = format!(
                 "take over {} of {}",
-                count(self.servers, "server"),
-                self.owners()
+                pluralize(self.servers, "server"),
+                self.describe_owners()
             );
             [
                 NextStep::new("kitbag import", &theirs),
                 NextStep::new(find, "find another for a purpose"),
-                self.install("then connect your client"),
+                self.install_step("then connect your client"),
             ]
         };
         NextSteps {
@@ -114,12 +114,12 @@ impl Desk {
         }
     }
 
-    fn go_on(&self, config: &Config) -> NextSteps {
+    fn with_servers(&self, config: &Config) -> NextSteps {
         let servers = config.servers.len() + config.disabled.len();
         let connect = if self.has_kitbag {
             NextStep::new("kitbag search TEXT", "find a tool for a purpose")
         } else {
-            self.install("connect your client")
+            self.install_step("connect your client")
         };
         let next = [
             NextStep::new("kitbag tools", "see what they offer"),
@@ -128,26 +128,26 @@ impl Desk {
         ];
         NextSteps {
             servers,
-            heading: format!("{} configured. What to do next:", count(servers, "server")),
+            heading: format!("{} configured. What to do next:", pluralize(servers, "server")),
             next,
         }
     }
 
-    fn install(&self, why: &str) -> NextStep {
+    fn install_step(&self, why: &str) -> NextStep {
         let client = self.clients.first().map_or("NAME", |client| client.name());
         NextStep::new(&format!("kitbag install --client {client}"), why)
     }
 
-    fn owners(&self) -> String {
+    fn describe_owners(&self) -> String {
         match self.clients.first() {
             Some(only) if self.clients.len() == 1 => only.title().to_owned(),
-            _ => count(self.clients.len(), "client"),
+            _ => pluralize(self.clients.len(), "client"),
         }
     }
 }
 
 /// Counts the same server in several clients once.
-fn distinct(found: Vec<ClientConfig>) -> usize {
+fn count_distinct(found: Vec<ClientConfig>) -> usize {
     merge(found, BTreeSet::new(), |_, _| None).len()
 }
 
@@ -183,8 +183,8 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn desk(servers: usize, clients: &[Client]) -> Desk {
-        Desk {
+    fn desk(servers: usize, clients: &[Client]) -> ExistingClients {
+        ExistingClients {
             servers,
             clients: clients.iter().copied().collect(),
             has_kitbag: false,
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
         let told = desk(12, &[Client::VsCode, Client::Cursor])
-            .begin()
+            .without_servers()
             .for_people();
         assert_eq!(
             told,
@@ -212,7 +212,7 @@ mod tests {
             desk(1, &[Client::ClaudeDesktop]),
             desk(120, &Client::ALL),
         ] {
-            let steps = desk.begin();
+            let steps = desk.without_servers();
             assert!(
                 steps
                     .for_people()

@@ -8,7 +8,7 @@ use std::time::Duration;
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ColumnConstraint, ContentArrangement, Table, Width, presets};
 use kitbag_domain::Timestamp;
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use serde::Serialize;
 
 use super::progress;
@@ -44,8 +44,8 @@ impl Output {
         let text = text.trim_end();
         let text = match (is_terminal(), self.json) {
             (false, _) => Cow::Borrowed(text),
-            (true, true) => Cow::Owned(escaped(text)),
-            (true, false) => Cow::Owned(harmless(text)),
+            (true, true) => Cow::Owned(escape_json(text)),
+            (true, false) => Cow::Owned(strip_all_but_styles(text)),
         };
         let mut stdout = anstream::stdout().lock();
         writeln!(stdout, "{text}")?;
@@ -55,21 +55,21 @@ impl Output {
     /// Tells of a problem that did not spoil the result.
     pub fn warn(self, text: &str) {
         const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-        let _unheard = writeln!(stderr(), "{YELLOW}warning:{YELLOW:#} {}", printable(text));
+        let _unheard = writeln!(stderr(), "{YELLOW}warning:{YELLOW:#} {}", strip_controls(text));
     }
 
     /// Tells something worth knowing beside the result; a program has no use for it.
     pub fn note(self, text: &str) {
         if !self.json {
             // Nothing is left to do if not even stderr can be written.
-            let _unheard = writeln!(stderr(), "{}", printable(text));
+            let _unheard = writeln!(stderr(), "{}", strip_controls(text));
         }
     }
 }
 
 /// The stream for everything that is no result, above the progress that may be shown there.
 pub fn stderr() -> anstream::AutoStream<StderrLock<'static>> {
-    anstream::AutoStream::auto(progress::stderr())
+    anstream::AutoStream::auto(progress::lock_stderr())
 }
 
 impl Color {
@@ -85,16 +85,16 @@ impl Color {
 
 /// Sets columns under bold headings. At a terminal texts are wrapped to its width; in a pipe or a
 /// file every row is one line, so that it can be searched and cut.
-pub fn table<const N: usize>(
+pub fn format_table<const N: usize>(
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    table_within(width(), headings, rows)
+    format_table_within(table_width(), headings, rows)
 }
 
 /// Returns the number of columns for a text: the one that `COLUMNS` names, or else that of the
 /// terminal, if stdout is one.
-fn width() -> Option<u16> {
+fn table_width() -> Option<u16> {
     let told = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.trim().parse().ok());
@@ -106,19 +106,19 @@ const BOLD: Style = Style::new().bold();
 /// The number of spaces between two columns.
 const GAP: u16 = 2;
 
-fn table_within<const N: usize>(
+fn format_table_within<const N: usize>(
     width: Option<u16>,
     headings: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
     let rows: Vec<_> = rows
         .into_iter()
-        .map(|row| row.map(|cell| one_line(&printable(&cell))))
+        .map(|row| row.map(|cell| to_one_line(&strip_controls(&cell))))
         .collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(headings);
     match width {
-        Some(width) => wrap(&mut table, width, headings, &rows),
+        Some(width) => wrap_columns(&mut table, width, headings, &rows),
         None => drop(table.set_content_arrangement(ContentArrangement::Disabled)),
     }
     table.add_rows(rows);
@@ -140,7 +140,7 @@ fn table_within<const N: usize>(
 
 /// Columns wrap between words only: people copy names, and a name that is cut in two is none. Where
 /// the words alone are wider than the terminal, the lines are, too.
-fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows: &[[String; N]]) {
+fn wrap_columns<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows: &[[String; N]]) {
     let longest: [u16; N] = std::array::from_fn(|column| {
         let cells = rows
             .iter()
@@ -150,7 +150,7 @@ fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows
         let most = if column + 1 == N { width / 3 } else { u16::MAX };
         cells
             .flat_map(str::split_whitespace)
-            .map(columns)
+            .map(column_count)
             .max()
             .unwrap_or_default()
             .min(most)
@@ -168,14 +168,14 @@ fn wrap<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows
 }
 
 /// Returns the number of columns of a terminal that a word takes.
-fn columns(word: &str) -> u16 {
+fn column_count(word: &str) -> u16 {
     u16::try_from(word.chars().count()).unwrap_or(u16::MAX)
 }
 
 /// Returns the text without anything that could steer the terminal or hide from the person: much of
 /// the shown text was written by other people's servers.
-pub fn printable(text: &str) -> String {
-    visible(text)
+pub fn strip_controls(text: &str) -> String {
+    strip_invisible(text)
         .chars()
         .map(|c| if c.is_control() && c != '\n' { ' ' } else { c })
         .collect()
@@ -187,16 +187,16 @@ pub fn is_terminal() -> bool {
 
 /// Returns a text of ours without anything that could steer the terminal, and with our own styles: it
 /// may quote others in a place where that was forgotten.
-fn harmless(text: &str) -> String {
+fn strip_all_but_styles(text: &str) -> String {
     let mut clean = String::with_capacity(text.len());
     for (at, piece) in text.split("\u{1b}[").enumerate() {
         let style = piece
             .split_once('m')
             .filter(|(codes, _)| at > 0 && is_style(codes));
         match style {
-            Some((codes, after)) => clean.extend(["\u{1b}[", codes, "m", &printable(after)]),
-            None if at > 0 => clean.push_str(&printable(&format!("\u{1b}[{piece}"))),
-            None => clean.push_str(&printable(piece)),
+            Some((codes, after)) => clean.extend(["\u{1b}[", codes, "m", &strip_controls(after)]),
+            None if at > 0 => clean.push_str(&strip_controls(&format!("\u{1b}[{piece}"))),
+            None => clean.push_str(&strip_controls(piece)),
         }
     }
     clean
@@ -212,10 +212,10 @@ fn is_style(codes: &str) -> bool {
 
 /// Returns JSON that is the same for programs, with escapes for all that could steer the terminal or
 /// hide from the person.
-pub fn escaped(json: &str) -> String {
+pub fn escape_json(json: &str) -> String {
     let mut clean = String::with_capacity(json.len());
     for c in json.chars() {
-        let is_harmless = c == '\n' || !printable(c.encode_utf8(&mut [0; 4])).trim().is_empty();
+        let is_harmless = c == '\n' || !strip_controls(c.encode_utf8(&mut [0; 4])).trim().is_empty();
         if c.is_ascii_graphic() || c == ' ' || is_harmless {
             clean.push(c);
         } else {
@@ -229,18 +229,18 @@ pub fn escaped(json: &str) -> String {
 }
 
 /// Returns the text without line breaks, by which it could pass for several texts of ours.
-pub fn one_line(text: &str) -> String {
+pub fn to_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the date as programs write it down, too.
-pub fn date(at: Timestamp) -> String {
+pub fn format_date(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0)
         .map_or_else(|_| at.0.to_string(), |date| date.to_string())
 }
 
 /// `12 ms`, `3.2 s`, `4 min`.
-pub fn duration(length: Duration) -> String {
+pub fn format_duration(length: Duration) -> String {
     match length.as_secs() {
         0 => format!("{} ms", length.as_millis()),
         1..60 => format!("{:.1} s", length.as_secs_f64()),
@@ -249,20 +249,20 @@ pub fn duration(length: Duration) -> String {
 }
 
 /// `1 tool`, `2 tools`.
-pub fn count(number: usize, noun: &str) -> String {
+pub fn pluralize(number: usize, noun: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{number} {noun}{plural}")
 }
 
 /// Returns what a server offers: `3 tools, 1 prompt`.
-pub fn offers(tools: usize, prompts: usize, resources: usize) -> String {
+pub fn describe_offers(tools: usize, prompts: usize, resources: usize) -> String {
     let kinds = [
         (tools, "tool"),
         (prompts, "prompt"),
         (resources, "resource"),
     ];
     let some = kinds.into_iter().filter(|(number, _)| *number > 0);
-    let named: Vec<_> = some.map(|(number, noun)| count(number, noun)).collect();
+    let named: Vec<_> = some.map(|(number, noun)| pluralize(number, noun)).collect();
     if named.is_empty() {
         "nothing".to_owned()
     } else {
@@ -285,7 +285,7 @@ mod tests {
 
     fn plain(width: Option<u16>, rows: [[&str; 2]; 2]) -> String {
         let rows = rows.map(|row| row.map(str::to_owned));
-        anstream::adapter::strip_str(&table_within(width, ["NAME", "TEXT"], rows)).to_string()
+        anstream::adapter::strip_str(&format_table_within(width, ["NAME", "TEXT"], rows)).to_string()
     }
 
     #[test]
@@ -322,8 +322,8 @@ mod tests {
             "a\u{202e}b": "x\u{1b}[2J\u{9b}31m\u{7f}\u{e0041} é 日 👩\u{200d}💻\n",
         }));
         let json = json.unwrap();
-        let shown = escaped(&json);
-        assert_eq!(printable(&shown), shown);
+        let shown = escape_json(&json);
+        assert_eq!(strip_controls(&shown), shown);
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&shown).unwrap(),
             serde_json::from_str::<serde_json::Value>(&json).unwrap()
@@ -337,20 +337,20 @@ mod tests {
     #[test]
     fn of_a_text_only_styles_reach_the_terminal() {
         assert_eq!(
-            harmless("\u{1b}[1mNAME\u{1b}[0m\nx"),
+            strip_all_but_styles("\u{1b}[1mNAME\u{1b}[0m\nx"),
             "\u{1b}[1mNAME\u{1b}[0m\nx"
         );
         assert_eq!(
-            harmless("a\u{1b}[8mhidden\u{1b}[2Jb\u{1b}]0;t\u{7}c\u{202e}d\u{1b}[31mred"),
+            strip_all_but_styles("a\u{1b}[8mhidden\u{1b}[2Jb\u{1b}]0;t\u{7}c\u{202e}d\u{1b}[31mred"),
             "ahiddenbcd\u{1b}[31mred"
         );
     }
 
     #[test]
     fn what_a_server_wrote_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
+        assert_eq!(strip_controls("a\u{1b}[31mred\u{1b}[0m\u{7}\tb"), "ared b");
         assert_eq!(
-            printable("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"),
+            strip_controls("invoice\u{202e}fdp.exe \u{200b}\u{e0041}ok\r\n"),
             "invoicefdp.exe ok \n"
         );
     }

@@ -16,7 +16,7 @@ use kitbag_gateway::secrets::vault::KEY_VARIABLE;
 
 /// The flags that decide how the endpoint is served, no matter what the file says.
 #[derive(Debug, Args)]
-pub(super) struct Overriding {
+pub(super) struct ServeOverrides {
     /// The surface where the path names none: search, adaptive, code or all.
     #[arg(
         long,
@@ -26,7 +26,7 @@ pub(super) struct Overriding {
     )]
     pub(super) surface: Option<Surface>,
     /// The address to listen on; 127.0.0.1:7420 unless configured.
-    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = address)]
+    #[arg(long, env = "KITBAG_BIND", hide_env_values = true, value_name = "ADDRESS", value_parser = parse_address)]
     bind: Option<SocketAddr>,
     /// Turn away clients without a key, also those on this machine.
     #[arg(
@@ -42,7 +42,7 @@ pub(super) struct Overriding {
     require_key: Option<bool>,
 }
 
-impl Overriding {
+impl ServeOverrides {
     pub(super) fn apply(&self, overrides: &mut Overrides) {
         overrides.bind = self.bind;
         overrides.require_key = self.require_key;
@@ -51,14 +51,14 @@ impl Overriding {
 
     /// True if the person typed an address or a rule for keys, which a gateway that runs has for
     /// itself. In the environment they are meant for every gateway.
-    pub(super) fn is_about_the_address() -> bool {
+    pub(super) fn sets_address() -> bool {
         let typed = TypedArguments::read();
         typed.has("bind") || typed.has("require_key")
     }
 }
 
 /// An address to listen on; a person who mistypes it on the command line is told how it is spelt.
-pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn parse_address(text: &str) -> Result<SocketAddr, String> {
     parse_bind(text).map_err(|problem| match problem.remedy() {
         Some(remedy) => format!("{problem}; {remedy}"),
         None => problem.to_string(),
@@ -66,7 +66,7 @@ pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// Returns every value that was given outside the file, and the flag or variable that gave it.
-pub(super) fn given(overrides: &Overrides) -> Vec<Override> {
+pub(super) fn list_overrides(overrides: &Overrides) -> Vec<Override> {
     let typed = TypedArguments::read();
     let bind = overrides.bind.map(|bind| Value::String(bind.to_string()));
     let require_key = overrides.require_key.map(Value::Boolean);
@@ -75,7 +75,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Override> {
         .map(|surface| Value::String(surface.as_str().to_owned()));
     let key =
         std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyLocation::Env.as_str().to_owned()));
-    let store = overrides.store.as_ref().map(|address| given_store(address));
+    let store = overrides.store.as_ref().map(|address| to_store_override(address));
     let given = [
         (
             ("store", store.as_ref().map_or("path", |(key, _)| key)),
@@ -114,7 +114,7 @@ pub(super) fn given(overrides: &Overrides) -> Vec<Override> {
 }
 
 /// Returns the key that the address of a store stands for, and the address as it may be shown.
-fn given_store(address: &str) -> (&'static str, Value) {
+fn to_store_override(address: &str) -> (&'static str, Value) {
     match StoreAddress::parse(address, Path::new("")) {
         Ok(StoreAddress::Postgres(address)) => ("url", Value::String(address.to_string())),
         Ok(StoreAddress::Sqlite(path)) => ("path", Value::String(path.display().to_string())),

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
-pub(super) fn called_by() -> anyhow::Result<PathBuf> {
+pub(super) fn invoked_path() -> anyhow::Result<PathBuf> {
     let program =
         env::current_exe().context("the operating system does not say where Kitbag is")?;
     let word = env::args_os().next().unwrap_or_default();
@@ -18,14 +18,14 @@ pub(super) fn called_by() -> anyhow::Result<PathBuf> {
         env::current_dir().unwrap_or_default(),
         env::var_os("PATH").unwrap_or_default(),
     );
-    Ok(named(&word, &cwd, &path)
+    Ok(resolve_word(&word, &cwd, &path)
         .filter(|named| is_same(named, &program))
         .unwrap_or(program))
 }
 
 /// Returns the path where a shell finds the word, which need not be us: a caller may hand over any
 /// first word.
-fn named(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
+fn resolve_word(word: &OsStr, cwd: &Path, path: &OsStr) -> Option<PathBuf> {
     let word = Path::new(word);
     if word.components().count() > 1 || word.is_absolute() {
         return std::path::absolute(cwd.join(word)).ok();
@@ -51,7 +51,7 @@ mod tests {
         fs::write(folder.join("kitbag"), "").unwrap();
         let check = |word: &str, path: &Path, expected: Option<PathBuf>| {
             assert_eq!(
-                named(OsStr::new(word), folder, path.as_os_str()),
+                resolve_word(OsStr::new(word), folder, path.as_os_str()),
                 expected,
                 "{word}"
             );

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::output::{Output, printable};
+use super::output::{Output, strip_controls};
 
 /// Work that takes a while; it is over when this is dropped.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ impl Output {
             return ProgressDisplay(None);
         }
         let (texts, coming) = channel();
-        let first = printable(text);
+        let first = strip_controls(text);
         // Work on the runtime may keep its threads busy for seconds, so the writer has a thread of
         // its own.
-        let writer = std::thread::spawn(move || write(first, &coming));
+        let writer = std::thread::spawn(move || run_writer(first, &coming));
         ProgressDisplay(Some(ProgressLine { texts, writer }))
     }
 
     /// Shows `text` while the work goes on.
-    pub async fn during<T>(self, text: &str, work: impl Future<Output = T>) -> T {
+    pub async fn with_progress<T>(self, text: &str, work: impl Future<Output = T>) -> T {
         let _shown = self.progress(text);
         work.await
     }
@@ -47,7 +47,7 @@ impl ProgressDisplay {
         if let Some(line) = &self.0 {
             // The send fails only if the writer cannot write and has ended; then the person does
             // not miss the text.
-            let _gone = line.texts.send(printable(text));
+            let _gone = line.texts.send(strip_controls(text));
         }
     }
 }
@@ -64,41 +64,41 @@ impl Drop for ProgressDisplay {
 }
 
 /// stderr, without the line that may be shown there; it comes back when this is dropped.
-pub fn stderr() -> StderrLock<'static> {
+pub fn lock_stderr() -> StderrLock<'static> {
     let mut stderr = io::stderr().lock();
     // Nothing is left to do if not even stderr can be written.
-    let _unheard = wipe(&mut stderr);
+    let _unheard = clear_line(&mut stderr);
     stderr
 }
 
 /// The number of columns of the line at the cursor that are ours.
 static SHOWN: AtomicUsize = AtomicUsize::new(0);
 
-fn write(text: String, coming: &Receiver<String>) {
+fn run_writer(text: String, coming: &Receiver<String>) {
     // Nothing is left to do if not even stderr can be written.
     let _unheard = if io::stderr().is_terminal() {
-        draw(text, coming)
+        draw_line(text, coming)
     } else {
-        report(text, coming)
+        print_lines(text, coming)
     };
 }
 
 /// One line, drawn again and again.
-fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
+fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     let begun = Instant::now();
     let mut wait = BEFORE_THE_LINE;
     loop {
-        match news(coming, wait) {
-            News::Over => return wipe(&mut io::stderr().lock()),
-            News::Text(newer) => text = newer,
-            News::None => {}
+        match next_event(coming, wait) {
+            ProgressEvent::Over => return clear_line(&mut io::stderr().lock()),
+            ProgressEvent::Text(newer) => text = newer,
+            ProgressEvent::None => {}
         }
         if begun.elapsed() >= BEFORE_THE_LINE {
             let width =
                 terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-            let line = frame(&text, begun.elapsed(), usize::from(width));
+            let line = format_frame(&text, begun.elapsed(), usize::from(width));
             let mut stderr = io::stderr().lock();
-            wipe(&mut stderr)?;
+            clear_line(&mut stderr)?;
             SHOWN.store(line.chars().count(), Ordering::Relaxed);
             write!(stderr, "{line}")?;
             stderr.flush()?;
@@ -108,19 +108,19 @@ fn draw(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
 }
 
 /// Writes a line after a second, and then the news of every ten.
-fn report(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
+fn print_lines(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     let mut due = Some(Instant::now() + BEFORE_LINES);
     loop {
         let wait = due.map_or(BETWEEN_LINES, |due| {
             due.saturating_duration_since(Instant::now())
         });
-        match news(coming, wait) {
-            News::Over => return Ok(()),
-            News::Text(newer) if newer != text => {
+        match next_event(coming, wait) {
+            ProgressEvent::Over => return Ok(()),
+            ProgressEvent::Text(newer) if newer != text => {
                 text = newer;
                 due = due.or(Some(Instant::now() + BETWEEN_LINES));
             }
-            News::Text(_) | News::None => {}
+            ProgressEvent::Text(_) | ProgressEvent::None => {}
         }
         if due.is_some_and(|due| due <= Instant::now()) {
             writeln!(io::stderr(), "{text} …")?;
@@ -129,22 +129,22 @@ fn report(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
     }
 }
 
-enum News {
+enum ProgressEvent {
     Text(String),
     None,
     Over,
 }
 
 /// Returns the newest text that comes while we wait.
-fn news(coming: &Receiver<String>, wait: Duration) -> News {
+fn next_event(coming: &Receiver<String>, wait: Duration) -> ProgressEvent {
     match coming.recv_timeout(wait) {
-        Ok(text) => News::Text(coming.try_iter().last().unwrap_or(text)),
-        Err(RecvTimeoutError::Timeout) => News::None,
-        Err(RecvTimeoutError::Disconnected) => News::Over,
+        Ok(text) => ProgressEvent::Text(coming.try_iter().last().unwrap_or(text)),
+        Err(RecvTimeoutError::Timeout) => ProgressEvent::None,
+        Err(RecvTimeoutError::Disconnected) => ProgressEvent::Over,
     }
 }
 
-fn frame(text: &str, since: Duration, width: usize) -> String {
+fn format_frame(text: &str, since: Duration, width: usize) -> String {
     const WHEEL: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
     let turn = (since.as_millis() / FRAME.as_millis()) as usize % WHEEL.len();
     let line = format!("{} {text} ({} s)", WHEEL[turn], since.as_secs());
@@ -156,7 +156,7 @@ fn frame(text: &str, since: Duration, width: usize) -> String {
 }
 
 /// Wipes the line with spaces, which every terminal understands.
-fn wipe(out: &mut impl Write) -> io::Result<()> {
+fn clear_line(out: &mut impl Write) -> io::Result<()> {
     match SHOWN.swap(0, Ordering::Relaxed) {
         0 => Ok(()),
         columns => write!(out, "\r{:columns$}\r", "").and_then(|()| out.flush()),
@@ -176,7 +176,7 @@ mod tests {
     fn the_line_says_what_goes_on_for_how_long_and_fits_the_terminal() {
         let check = |text: &str, seconds: f64, width, expected: &str| {
             assert_eq!(
-                frame(text, Duration::from_secs_f64(seconds), width),
+                format_frame(text, Duration::from_secs_f64(seconds), width),
                 expected
             );
         };

@@ -9,13 +9,14 @@ use kitbag_domain::ServerName;
 use serde_json::{Map, Value};
 
 use super::Invocation;
-use super::arguments::{read_object, texts};
+use super::arguments::{read_object, parse_texts};
 use super::completions;
-use super::content::{block, member};
-use super::gateway::{JoinChoice, ReachedGateway};
+use super::content::{format_block, get_str};
+use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
-use super::output::{Output, one_line, printable, table};
-use kitbag_domain::text::summary;
+use super::output::{Output, to_one_line, strip_controls, format_table};
+use crate::local::requests::{GetPrompt, ListPrompts};
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::PromptRow;
 use kitbag_gateway::catalog::prompts::PromptArgument;
 
@@ -56,7 +57,7 @@ struct GetArguments {
     #[arg(long, value_name = "JSON|@FILE|-")]
     args: Option<String>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const GET_EXAMPLES: &str = "\
@@ -68,7 +69,7 @@ The arguments of prompts are texts: a value is taken as it is typed.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
-        Some(Verb::Get(wanted)) => get(wanted, invocation).await?,
+        Some(Verb::Get(wanted)) => get_prompt(wanted, invocation).await?,
         None => list::<PromptRow>(&arguments.listing, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -81,55 +82,57 @@ impl OfferedRow for PromptRow {
         &self.server
     }
 
-    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
-        gateway.prompts().await
+    async fn fetch_rows(gateway: &mut CommandGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.ask(ListPrompts {}).await
     }
 
-    fn table(rows: &[Self]) -> String {
-        table(["NAME", "ARGUMENTS", "DESCRIPTION"], rows.iter().map(cells))
+    fn format_table(rows: &[Self]) -> String {
+        format_table(["NAME", "ARGUMENTS", "DESCRIPTION"], rows.iter().map(cells))
     }
 }
 
 fn cells(row: &PromptRow) -> [String; 3] {
-    let arguments: Vec<_> = row.arguments.iter().map(shown).collect();
+    let arguments: Vec<_> = row.arguments.iter().map(format_argument).collect();
     [
         row.name.clone(),
         arguments.join(" "),
-        summary(row.description.as_deref().unwrap_or_default()),
+        first_sentence(row.description.as_deref().unwrap_or_default()),
     ]
 }
 
-fn shown(argument: &PromptArgument) -> String {
+fn format_argument(argument: &PromptArgument) -> String {
     let mark = if argument.required { "" } else { "?" };
     format!("{}{mark}", argument.name)
 }
 
-async fn get(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()> {
+async fn get_prompt(wanted: GetArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let base = wanted
         .args
         .as_deref()
         .map_or_else(|| Ok(Map::new()), read_object)?;
-    let given = texts(base, &wanted.words)?;
+    let given = parse_texts(base, &wanted.words)?;
     let mut gateway =
-        ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
-    let asked = ask(&mut gateway, &wanted.name, given, invocation.output).await;
+        CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
+    let asked = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&asked?, for_people)
 }
 
 /// Servers that have not been asked what they offer are asked only if no other server has the
 /// prompt.
-async fn ask(
-    gateway: &mut ReachedGateway,
+async fn fetch_prompt(
+    gateway: &mut CommandGateway,
     name: &str,
     given: BTreeMap<String, String>,
     output: Output,
 ) -> anyhow::Result<Value> {
-    if !gateway.prompts().await?.iter().any(|row| row.name == name) {
-        gateway.know(None, output).await?;
+    if !gateway.ask(ListPrompts {}).await?.iter().any(|row| row.name == name) {
+        gateway.fetch_listings(None, output).await?;
     }
-    let asking = gateway.prompt(name, given);
-    output.during(&format!("Asking for {name}"), asking).await
+    let (name, arguments) = (name.to_owned(), given);
+    let what = format!("Asking for {name}");
+    let asking = gateway.ask(GetPrompt { name, arguments });
+    output.with_progress(&what, asking).await
 }
 
 /// Shows each message under the role that is to say it. Its text is set in, so that none of its
@@ -141,15 +144,15 @@ fn for_people(result: &Value) -> String {
         .map(Vec::as_slice)
         .unwrap_or_default();
     let said = messages.iter().map(|message| {
-        let role = one_line(member(message, "role").unwrap_or("unknown"));
-        format!("{role}:\n{}", set_in(&content(message)))
+        let role = to_one_line(get_str(message, "role").unwrap_or("unknown"));
+        format!("{role}:\n{}", indent(&format_content(message)))
     });
-    let shown: Vec<String> = member(result, "description")
-        .map(one_line)
+    let shown: Vec<String> = get_str(result, "description")
+        .map(to_one_line)
         .into_iter()
         .chain(said)
         .collect();
-    printable(&if shown.is_empty() {
+    strip_controls(&if shown.is_empty() {
         format!("{result:#}")
     } else {
         shown.join("\n\n")
@@ -157,17 +160,17 @@ fn for_people(result: &Value) -> String {
 }
 
 /// Returns one block, or several as some servers send them.
-fn content(message: &Value) -> String {
+fn format_content(message: &Value) -> String {
     match message.get("content") {
-        Some(Value::Array(blocks)) => blocks.iter().map(block).collect::<Vec<_>>().join("\n"),
-        Some(one) => block(one),
+        Some(Value::Array(blocks)) => blocks.iter().map(format_block).collect::<Vec<_>>().join("\n"),
+        Some(one) => format_block(one),
         None => String::new(),
     }
 }
 
-fn set_in(text: &str) -> String {
+fn indent(text: &str) -> String {
     // Invisible characters are removed first, or they could break a line afterwards.
-    let lines = printable(text);
+    let lines = strip_controls(text);
     lines
         .trim_end()
         .lines()

@@ -16,12 +16,13 @@ use serde_json::{Value, json};
 
 use super::Invocation;
 use super::completions;
-use super::content::member;
+use super::content::get_str;
 use super::failure::Advise as _;
-use super::gateway::{JoinChoice, ReachedGateway};
+use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
-use super::output::{Output, count, printable, table};
-use kitbag_domain::text::summary;
+use super::output::{Output, pluralize, strip_controls, format_table};
+use crate::local::requests::{ListResources, ReadResource};
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ResourceRow;
 
 /// Show the resources and templates a client sees, or read one.
@@ -58,7 +59,7 @@ struct ReadArguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const READ_EXAMPLES: &str = "\
@@ -72,7 +73,7 @@ is not shown. A pipe and a file get everything as it is.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     match arguments.verb {
-        Some(Verb::Read(wanted)) => read(&wanted, invocation).await?,
+        Some(Verb::Read(wanted)) => read_resource(&wanted, invocation).await?,
         None => list::<ResourceRow>(&arguments.listing, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -85,12 +86,12 @@ impl OfferedRow for ResourceRow {
         &self.server
     }
 
-    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
-        gateway.resources().await
+    async fn fetch_rows(gateway: &mut CommandGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.ask(ListResources {}).await
     }
 
-    fn table(rows: &[Self]) -> String {
-        table(
+    fn format_table(rows: &[Self]) -> String {
+        format_table(
             ["URI", "KIND", "SERVER", "DESCRIPTION"],
             rows.iter().map(cells),
         )
@@ -108,42 +109,42 @@ fn cells(row: &ResourceRow) -> [String; 4] {
         row.uri.clone(),
         kind.to_owned(),
         row.server.to_string(),
-        summary(about),
+        first_sentence(about),
     ]
 }
 
-async fn read(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
+async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let mut gateway =
-        ReachedGateway::reach(wanted.apart, &invocation.config()?, invocation).await?;
-    let asked = ask(&mut gateway, &wanted.uri, invocation.output).await;
+        CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
+    let asked = fetch_resource(&mut gateway, &wanted.uri, invocation.output).await;
     gateway.close().await;
     let result = asked?;
     match &wanted.output {
-        Some(path) => keep(&result, path, wanted, invocation.output),
+        Some(path) => save_to_file(&result, path, wanted, invocation.output),
         None if invocation.output.json => invocation.output.show(&result, |_| String::new()),
-        None => write(&result, wanted),
+        None => write_to_stdout(&result, wanted),
     }
 }
 
 /// Servers that have not been asked what they offer are asked only if no other server has the
 /// resource.
-async fn ask(gateway: &mut ReachedGateway, uri: &str, output: Output) -> anyhow::Result<Value> {
-    if !gateway.resources().await?.iter().any(|row| row.uri == uri) {
-        gateway.know(None, output).await?;
+async fn fetch_resource(gateway: &mut CommandGateway, uri: &str, output: Output) -> anyhow::Result<Value> {
+    if !gateway.ask(ListResources {}).await?.iter().any(|row| row.uri == uri) {
+        gateway.fetch_listings(None, output).await?;
     }
-    output
-        .during(&format!("Reading {uri}"), gateway.read(uri))
-        .await
+    let uri = uri.to_owned();
+    let what = format!("Reading {uri}");
+    output.with_progress(&what, gateway.ask(ReadResource { uri })).await
 }
 
 /// Writes the resource into a file that the person named.
-fn keep(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> anyhow::Result<()> {
-    let parts = parts(result)?;
+fn save_to_file(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> anyhow::Result<()> {
+    let parts = parse_parts(result)?;
     let [part] = parts.as_slice() else {
         return Err(anyhow!(
             "`{}` has {} and fits no single file",
             wanted.uri,
-            count(parts.len(), "part")
+            pluralize(parts.len(), "part")
         ))
         .advise(|| SEVERAL.to_owned());
     };
@@ -154,14 +155,14 @@ fn keep(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> 
     output.show(&told, |_| {
         format!(
             "Wrote {} into {}",
-            count(bytes.len(), "byte"),
+            pluralize(bytes.len(), "byte"),
             path.display()
         )
     })
 }
 
-fn write(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
-    let bytes = shown(&parts(result)?, io::stdout().is_terminal(), &wanted.uri)?;
+fn write_to_stdout(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
+    let bytes = to_stdout_bytes(&parse_parts(result)?, io::stdout().is_terminal(), &wanted.uri)?;
     // Colours of a text in a pipe are part of the text, so this writes to stdout itself.
     let mut stdout = io::stdout().lock();
     stdout.write_all(&bytes)?;
@@ -170,17 +171,17 @@ fn write(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
 
 /// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
 /// the texts one below the other.
-fn shown(parts: &[ResourcePart], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
+fn to_stdout_bytes(parts: &[ResourcePart], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
     if let ([part], false) = (parts, at_terminal) {
         return Ok(part.bytes().to_owned());
     }
     let mut lines = String::new();
     for part in parts {
         let ResourcePart::Text(text) = part else {
-            return refuse(part, parts.len(), uri);
+            return not_text_error(part, parts.len(), uri);
         };
         let text = if at_terminal {
-            printable(text)
+            strip_controls(text)
         } else {
             text.clone()
         };
@@ -209,25 +210,25 @@ impl ResourcePart {
     }
 }
 
-fn parts(result: &Value) -> anyhow::Result<Vec<ResourcePart>> {
+fn parse_parts(result: &Value) -> anyhow::Result<Vec<ResourcePart>> {
     let contents = result.get("contents").and_then(Value::as_array);
     contents
         .map(Vec::as_slice)
         .unwrap_or_default()
         .iter()
-        .map(part)
+        .map(parse_part)
         .collect()
 }
 
-fn part(content: &Value) -> anyhow::Result<ResourcePart> {
-    match (member(content, "text"), member(content, "blob")) {
+fn parse_part(content: &Value) -> anyhow::Result<ResourcePart> {
+    match (get_str(content, "text"), get_str(content, "blob")) {
         (Some(text), _) => Ok(ResourcePart::Text(text.to_owned())),
         (None, Some(blob)) => {
             let bytes = BASE64
                 .decode(blob)
                 .context("the server sent bytes that are not Base64")?;
             Ok(ResourcePart::Binary {
-                kind: member(content, "mimeType").map(str::to_owned),
+                kind: get_str(content, "mimeType").map(str::to_owned),
                 bytes,
             })
         }
@@ -243,14 +244,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Refuses a part that is no text, where only text can be shown.
-fn refuse<T>(part: &ResourcePart, parts: usize, uri: &str) -> anyhow::Result<T> {
+fn not_text_error<T>(part: &ResourcePart, parts: usize, uri: &str) -> anyhow::Result<T> {
     let kind = match part {
         ResourcePart::Binary {
             kind: Some(kind), ..
         } => format!("{kind}, "),
         ResourcePart::Binary { kind: None, .. } | ResourcePart::Text(_) => String::new(),
     };
-    let size = count(part.bytes().len(), "byte");
+    let size = pluralize(part.bytes().len(), "byte");
     let advice = if parts == 1 {
         "write it into a file: --output FILE"
     } else {
@@ -271,10 +272,10 @@ mod tests {
     #[track_caller]
     fn check(contents: &Value, terminal: Result<&str, &str>, elsewhere: Result<&[u8], &str>) {
         let shown = |at_terminal| {
-            let parts = parts(&json!({ "contents": contents }));
-            let shown = parts.and_then(|parts| shown(&parts, at_terminal, "x:y"));
+            let parts = parse_parts(&json!({ "contents": contents }));
+            let shown = parts.and_then(|parts| to_stdout_bytes(&parts, at_terminal, "x:y"));
             shown.map_err(|error| {
-                anstream::adapter::strip_str(&CommandFailure::of(&error).to_string()).to_string()
+                anstream::adapter::strip_str(&CommandFailure::from_error(&error).to_string()).to_string()
             })
         };
         let found = shown(true).map(|bytes| String::from_utf8(bytes).unwrap());

@@ -7,8 +7,9 @@ use serde_json::{Map, Value};
 
 use super::arguments::read_text;
 use super::call::for_people;
-use super::gateway::{JoinChoice, ReachedGateway};
-use super::{Invocation, exit_code};
+use super::gateway::{CommandGateway, JoinChoice};
+use super::{Invocation, to_exit_code};
+use crate::local::requests::CallAlwaysOnTool;
 
 /// Run a program that calls tools.
 #[derive(Debug, Args)]
@@ -18,7 +19,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE")]
     file: String,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -33,25 +34,26 @@ call. The exit code is 1 when the program fails.";
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let code = read_text(&arguments.file)?;
     let config = invocation.config()?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let given = Map::from_iter([("code".to_owned(), Value::String(code))]);
-    let ran = ran(&mut gateway, given, invocation).await;
+    let ran = run_program(&mut gateway, given, invocation).await;
     gateway.close().await;
     let result = ran?;
     invocation.output.show(&result, for_people)?;
     let failed = result.get("isError").and_then(Value::as_bool);
-    Ok(exit_code(failed != Some(true)))
+    Ok(to_exit_code(failed != Some(true)))
 }
 
-async fn ran(
-    gateway: &mut ReachedGateway,
+async fn run_program(
+    gateway: &mut CommandGateway,
     given: Map<String, Value>,
     invocation: &Invocation,
 ) -> anyhow::Result<Value> {
-    gateway.know(None, invocation.output).await?;
-    let running = gateway.on_surface("run_code", given);
+    gateway.fetch_listings(None, invocation.output).await?;
+    let name = "run_code".to_owned();
+    let running = gateway.ask(CallAlwaysOnTool { name, arguments: given });
     invocation
         .output
-        .during("Running the program", running)
+        .with_progress("Running the program", running)
         .await
 }

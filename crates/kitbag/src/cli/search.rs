@@ -7,11 +7,12 @@ use clap::Args;
 use kitbag_relevance::{MAX_TOP_K, Options};
 
 use super::Invocation;
-use super::gateway::{JoinChoice, ReachedGateway};
-use super::index::embedded;
+use super::gateway::{CommandGateway, JoinChoice};
+use super::index::format_progress;
 use super::learned::priors::{milliseconds, minute, percent, usd};
-use super::output::{Output, table};
-use kitbag_domain::text::summary;
+use super::output::{Output, format_table};
+use crate::local::requests::SearchTools;
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::search::{FoundPriors, FoundTool, SearchResult};
 
 /// Find the tools for what you want to do.
@@ -43,10 +44,10 @@ pub struct Arguments {
     #[arg(long)]
     tag: Vec<String>,
     /// Only tools that do this to the world: read, write, destructive or unknown.
-    #[arg(long, value_name = "CLASS", value_parser = write_class)]
+    #[arg(long, value_name = "CLASS", value_parser = parse_write_class)]
     write_class: Vec<WriteClass>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -57,16 +58,16 @@ Examples:
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut gateway =
-        ReachedGateway::reach(arguments.apart, &invocation.config()?, invocation).await?;
+        CommandGateway::join_or_open(arguments.join, &invocation.config()?, invocation).await?;
     let (intent, explain) = (arguments.intent.join(" "), arguments.explain);
-    let searched = search(&mut gateway, intent, arguments.options(), invocation.output).await;
+    let searched = search_tools(&mut gateway, intent, arguments.to_options(), invocation.output).await;
     gateway.close().await;
-    tell(&searched?, explain, invocation.output)?;
+    print_result(&searched?, explain, invocation.output)?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl Arguments {
-    fn options(self) -> Options {
+    fn to_options(self) -> Options {
         Options {
             top_k: usize::from(self.top).min(MAX_TOP_K),
             max_cost_usd: self.max_cost,
@@ -80,7 +81,7 @@ impl Arguments {
     }
 }
 
-fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Result<()> {
+fn print_result(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Result<()> {
     if let Some(warning) = &searched.warning {
         output.warn(warning);
     }
@@ -99,61 +100,62 @@ fn tell(searched: &SearchResult, explain: bool, output: Output) -> anyhow::Resul
         output.note(doubt);
     }
     output.show(&searched.found, |found| match explain {
-        true => explained(found),
-        false => plain(found),
+        true => format_explained(found),
+        false => format_plain(found),
     })
 }
 
-async fn search(
-    gateway: &mut ReachedGateway,
+async fn search_tools(
+    gateway: &mut CommandGateway,
     intent: String,
     options: Options,
     output: Output,
 ) -> anyhow::Result<SearchResult> {
-    gateway.know(None, output).await?;
+    gateway.fetch_listings(None, output).await?;
     let shown = output.progress("Indexing tools");
-    let searched = gateway.search(intent, options, |step| {
+    let request = SearchTools { query: intent, options };
+    let searched = gateway.ask_with_progress(request, |step| {
         let (done, total) = (step.progress, step.total.unwrap_or_default());
-        shown.update(&embedded(done as usize, total as usize));
+        shown.update(&format_progress(done as usize, total as usize));
     });
     searched.await
 }
 
-fn plain(found: &[FoundTool]) -> String {
-    table(
+fn format_plain(found: &[FoundTool]) -> String {
+    format_table(
         ["SCORE", "NAME", "DESCRIPTION"],
         found.iter().map(|it| {
             [
                 format!("{:.2}", it.score),
                 it.tool_name.clone(),
-                described(it),
+                describe_tool(it),
             ]
         }),
     )
 }
 
 /// Returns what the tool does, and the names under which other servers have the same tool.
-fn described(found: &FoundTool) -> String {
+fn describe_tool(found: &FoundTool) -> String {
     match found.also.as_slice() {
-        [] => summary(&found.description),
+        [] => first_sentence(&found.description),
         also => format!(
             "{} (also: {})",
-            summary(&found.description),
+            first_sentence(&found.description),
             also.join(", ")
         ),
     }
 }
 
-fn explained(found: &[FoundTool]) -> String {
-    let votes = found.iter().filter_map(votes);
-    std::iter::once(scores(found))
+fn format_explained(found: &[FoundTool]) -> String {
+    let votes = found.iter().filter_map(format_votes);
+    std::iter::once(format_scores(found))
         .chain(votes)
         .collect::<Vec<_>>()
         .join("\n")
 }
 
 /// The lessons that speak for a tool or against it, in one line.
-fn votes(found: &FoundTool) -> Option<String> {
+fn format_votes(found: &FoundTool) -> Option<String> {
     /// More lessons than this say the same again.
     const MOST: usize = 3;
     let lessons = found.neighbours.iter().take(MOST).map(|it| {
@@ -164,8 +166,8 @@ fn votes(found: &FoundTool) -> Option<String> {
     (!lessons.is_empty()).then(|| format!("{}: {}", found.tool_name, lessons.join(", ")))
 }
 
-fn scores(found: &[FoundTool]) -> String {
-    table(
+fn format_scores(found: &[FoundTool]) -> String {
+    format_table(
         [
             "SCORE", "NAME", "KIND", "WORDS", "MEANING", "STEPS", "PRIORS", "LEARNED", "COSINE",
             "SUCCESS", "P95", "COST", "AS OF",
@@ -200,6 +202,6 @@ fn as_of(priors: &FoundPriors) -> String {
     }
 }
 
-fn write_class(text: &str) -> Result<WriteClass, String> {
+fn parse_write_class(text: &str) -> Result<WriteClass, String> {
     WriteClass::parse(text).ok_or_else(|| "one of: read, write, destructive, unknown".to_owned())
 }

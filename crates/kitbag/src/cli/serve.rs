@@ -8,14 +8,14 @@ use clap::Args;
 use serde_json::json;
 use tokio::io::{AsyncRead, BufReader};
 
-use super::next_steps::{first_steps, is_bare};
-use super::output::count;
-use super::overriding::Overriding;
+use super::next_steps::{first_steps, has_no_servers};
+use super::output::pluralize;
+use super::overriding::ServeOverrides;
 use super::{Invocation, journal};
-use crate::local::joined::Joined;
+use crate::local::gateway_connection::GatewayConnection;
 use crate::local::protocol::Want;
 use crate::local::relay::{GatewayEnded, RelayEnd, relay};
-use crate::serving::{self, Banner, asked_to_end};
+use crate::serving::{self, Banner, wait_for_signal};
 use kitbag_gateway::admin::app::App;
 
 /// Serve every configured server at one MCP endpoint.
@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, requires = "stdio")]
     own: bool,
     #[command(flatten)]
-    overriding: Overriding,
+    overriding: ServeOverrides,
 }
 
 const EXAMPLES: &str = "\
@@ -48,51 +48,51 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     arguments.overriding.apply(&mut invocation.at.overrides);
     if arguments.stdio {
-        return Box::pin(on_stdio(&arguments, &invocation)).await;
+        return Box::pin(serve_stdio(&arguments, &invocation)).await;
     }
-    journal::keep_in(
+    journal::open_in(
         &invocation
             .at
             .environment
             .data_dir(&invocation.at.overrides)?,
     );
     let follower = invocation.follow_config()?;
-    let config = follower.running().clone();
+    let config = follower.initial_config().clone();
     config.serve.check_exposure()?;
     let app = App::open(&config).await?;
     serving::serve_http(app, follower, |banner| {
-        welcome(banner, &config, &invocation);
+        print_banner(banner, &config, &invocation);
     })
     .await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Passes the client on to the gateway that runs, or serves it here.
-async fn on_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
+async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
     let surface = arguments.overriding.surface;
-    if !arguments.own && !Overriding::is_about_the_address() {
-        match joined(surface, invocation, &mut stdin).await? {
+    if !arguments.own && !ServeOverrides::sets_address() {
+        match relay_if_running(surface, invocation, &mut stdin).await? {
             Some(RelayEnd::ByClient) => return Ok(ExitCode::SUCCESS),
             Some(RelayEnd::ByGateway) => return Err(GatewayEnded.into()),
             Some(RelayEnd::Unused) => tracing::info!("the gateway has ended; going on without it"),
             None => {}
         }
     }
-    journal::keep_in(
+    journal::open_in(
         &invocation
             .at
             .environment
             .data_dir(&invocation.at.overrides)?,
     );
     let follower = invocation.follow_config()?;
-    let app = App::open(&follower.running().clone()).await?;
+    let app = App::open(&follower.initial_config().clone()).await?;
     serving::serve_stdio(app, follower, surface, &mut stdin).await?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Returns how serving through the gateway that runs ended, if there is one to join.
-async fn joined(
+async fn relay_if_running(
     surface: Option<Surface>,
     invocation: &Invocation,
     stdin: &mut (impl AsyncRead + Unpin),
@@ -101,19 +101,19 @@ async fn joined(
     // the one it has.
     let config = invocation.config().ok();
     let want = Want::Stdio { surface };
-    let Some(gateway) = Joined::find(&invocation.at, config.as_ref(), want).await else {
+    let Some(gateway) = GatewayConnection::find(&invocation.at, config.as_ref(), want).await else {
         return Ok(None);
     };
     tracing::debug!("joined the gateway that runs");
     let mut stdout = tokio::io::stdout();
     tokio::select! {
         ended = relay(gateway, stdin, &mut stdout) => Ok(Some(ended?)),
-        () = asked_to_end() => Ok(Some(RelayEnd::ByClient)),
+        () = wait_for_signal() => Ok(Some(RelayEnd::ByClient)),
     }
 }
 
-fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
-    let snippet = snippet(banner, config);
+fn print_banner(banner: &Banner, config: &Config, invocation: &Invocation) {
+    let snippet = client_snippet(banner, config);
     let result = json!({
         "endpoint": banner.endpoint,
         "servers": config.servers.len(),
@@ -123,7 +123,7 @@ fn welcome(banner: &Banner, config: &Config, invocation: &Invocation) {
         "client": snippet,
     });
     let shown = invocation.output.show(&result, |_| {
-        let next = is_bare(config).then(|| first_steps(invocation));
+        let next = has_no_servers(config).then(|| first_steps(invocation));
         for_people(banner, config, &snippet, next.as_deref())
     });
     if let Err(error) = shown {
@@ -142,7 +142,7 @@ fn for_people(
         .origin
         .as_ref()
         .map_or("the defaults".to_owned(), |path| path.display().to_string());
-    let found = found(banner);
+    let found = describe_servers(banner);
     let disabled = match config.disabled.len() {
         0 => String::new(),
         number => format!("; {number} disabled"),
@@ -160,8 +160,8 @@ fn for_people(
     )
 }
 
-fn found(banner: &Banner) -> String {
-    let tools = count(banner.tools, "tool");
+fn describe_servers(banner: &Banner) -> String {
+    let tools = pluralize(banner.tools, "tool");
     match (banner.known, banner.asking) {
         (0, 0) => "none yet".to_owned(),
         (known, 0) => format!("{known} with {tools}"),
@@ -176,7 +176,7 @@ fn found(banner: &Banner) -> String {
 }
 
 /// Returns an entry that most clients understand; the person fills in the key.
-fn snippet(banner: &Banner, config: &Config) -> serde_json::Value {
+fn client_snippet(banner: &Banner, config: &Config) -> serde_json::Value {
     let mut server = json!({ "type": "http", "url": banner.endpoint });
     if !config.serve.allows_keyless() {
         server["headers"] = json!({ "Authorization": "Bearer YOUR_KEY" });
@@ -192,7 +192,7 @@ mod tests {
     fn the_welcome_says_what_was_found() {
         let check = |known, asking, tools, expected: &str| {
             assert_eq!(
-                found(&Banner {
+                describe_servers(&Banner {
                     endpoint: String::new(),
                     known,
                     asking,

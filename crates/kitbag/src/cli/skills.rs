@@ -4,13 +4,14 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kitbag_domain::ServerName;
-use kitbag_domain::text::summary;
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::SkillRow;
 
 use super::Invocation;
-use super::gateway::ReachedGateway;
+use super::gateway::CommandGateway;
 use super::listing::{ListArguments, OfferedRow, list};
-use super::output::table;
+use super::output::format_table;
+use crate::local::requests::ListSkills;
 
 /// Show the skills a client sees.
 #[derive(Debug, Args)]
@@ -40,12 +41,12 @@ impl OfferedRow for SkillRow {
         &self.server
     }
 
-    async fn known(gateway: &mut ReachedGateway) -> anyhow::Result<Vec<Self>> {
-        gateway.skills().await
+    async fn fetch_rows(gateway: &mut CommandGateway) -> anyhow::Result<Vec<Self>> {
+        gateway.ask(ListSkills {}).await
     }
 
-    fn table(rows: &[Self]) -> String {
-        table(
+    fn format_table(rows: &[Self]) -> String {
+        format_table(
             ["NAME", "SERVER", "URI", "DESCRIPTION"],
             rows.iter().map(cells),
         )
@@ -57,6 +58,6 @@ fn cells(row: &SkillRow) -> [String; 4] {
         row.name.clone(),
         row.server.to_string(),
         row.uri.clone(),
-        summary(&row.description),
+        first_sentence(&row.description),
     ]
 }

@@ -12,12 +12,12 @@ use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::{count, table};
+use super::output::{pluralize, format_table};
 use crate::cli::open_store::open_store;
-use crate::local::joined::{self, JoinOutcome};
+use crate::local::gateway_connection::{JoinOutcome, join_gateway};
 use crate::local::protocol::Want;
 use crate::trail;
-use kitbag_gateway::secrets::vault::{given_key, keeper, vault};
+use kitbag_gateway::secrets::vault::{key_from_environment, key_keeper, open_vault};
 use kitbag_gateway::state::store_address::{StoreConfigError, store_address};
 
 /// Move everything that Kitbag keeps to another database, or back it up.
@@ -75,33 +75,33 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     match arguments.verb {
-        Verb::Migrate { from, to } => migrate(from.as_deref(), &to, &config, invocation).await?,
+        Verb::Migrate { from, to } => migrate_store(from.as_deref(), &to, &config, invocation).await?,
         Verb::Backup { file } => back_up(&file, &config, invocation).await?,
-        Verb::Restore { file, to } => restore(&file, to.as_deref(), &config, invocation).await?,
+        Verb::Restore { file, to } => restore_backup(&file, to.as_deref(), &config, invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn migrate(
+async fn migrate_store(
     from: Option<&str>,
     to: &str,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    refuse_while_serving(config, invocation).await?;
-    let from = Store::open(named_or_own(from, config)?)
+    reject_running_gateway(config, invocation).await?;
+    let from = Store::open(parse_or_configured(from, config)?)
         .await
         .context("the store to copy cannot be opened")?;
-    let to = Store::open(address(to, config)?)
+    let to = Store::open(parse_address(to, config)?)
         .await
         .context("the store to copy into cannot be opened")?;
-    let report = copied(&from, &to, invocation).await?;
+    let report = copy_with_progress(&from, &to, invocation).await?;
     move_secret_key(&from, &to, config).await?;
-    note_copy(&to, from.place()).await?;
+    record_copy(&to, from.place()).await?;
     let told = (from.place().to_owned(), to.place().to_owned());
     from.close().await;
     to.close().await;
-    show(&report, &told, invocation)?;
+    show_report(&report, &told, invocation)?;
     invocation
         .output
         .note("Use it from now on with `url` or `path` under [store], or with --store.");
@@ -112,11 +112,11 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
     let store = open_store(config, "the store cannot be opened").await?;
     let going_on = invocation.output.progress("Backing up");
     let done = store
-        .back_up(file, |step| going_on.update(&told_step(step)))
+        .back_up(file, |step| going_on.update(&format_progress(step)))
         .await;
     drop(going_on);
     done?;
-    let key = keeper(config.secret_key, &store).place();
+    let key = key_keeper(config.secret_key, &store).place();
     store.close().await;
     let result = json!({ "file": file, "secret_key": key });
     invocation
@@ -128,7 +128,7 @@ async fn back_up(file: &Path, config: &Config, invocation: &Invocation) -> anyho
     Ok(())
 }
 
-async fn restore(
+async fn restore_backup(
     file: &Path,
     to: Option<&str>,
     config: &Config,
@@ -138,24 +138,24 @@ async fn restore(
         return Err(anyhow!("there is no file {}", file.display()))
             .advise(|| "name a file that `kitbag store backup` wrote".to_owned());
     }
-    refuse_while_serving(config, invocation).await?;
+    reject_running_gateway(config, invocation).await?;
     let backup = Store::open(file)
         .await
         .context("the backup cannot be read")?;
-    let to = Store::open(named_or_own(to, config)?)
+    let to = Store::open(parse_or_configured(to, config)?)
         .await
         .context("the store to restore into cannot be opened")?;
-    let report = copied(&backup, &to, invocation).await?;
-    note_copy(&to, backup.place()).await?;
+    let report = copy_with_progress(&backup, &to, invocation).await?;
+    record_copy(&to, backup.place()).await?;
     let told = (backup.place().to_owned(), to.place().to_owned());
     backup.close().await;
     to.close().await;
-    show(&report, &told, invocation)
+    show_report(&report, &told, invocation)
 }
 
 /// The copy would miss everything that a gateway writes while its store is copied.
-async fn refuse_while_serving(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
-    match joined::find(&invocation.at, Some(config), Want::Ask).await {
+async fn reject_running_gateway(config: &Config, invocation: &Invocation) -> anyhow::Result<()> {
+    match join_gateway(&invocation.at, Some(config), Want::Ask).await {
         JoinOutcome::Nothing => Ok(()),
         JoinOutcome::Joined(_) | JoinOutcome::Refused { .. } => {
             Err(anyhow!("a gateway of this configuration runs"))
@@ -164,9 +164,9 @@ async fn refuse_while_serving(config: &Config, invocation: &Invocation) -> anyho
     }
 }
 
-async fn copied(from: &Store, to: &Store, invocation: &Invocation) -> anyhow::Result<CopyReport> {
+async fn copy_with_progress(from: &Store, to: &Store, invocation: &Invocation) -> anyhow::Result<CopyReport> {
     let going_on = invocation.output.progress("Copying");
-    let report = copy(from, to, |step| going_on.update(&told_step(step))).await;
+    let report = copy_store(from, to, |step| going_on.update(&format_progress(step))).await;
     drop(going_on);
     Ok(report?)
 }
@@ -174,42 +174,42 @@ async fn copied(from: &Store, to: &Store, invocation: &Invocation) -> anyhow::Re
 /// The key that secrets are encrypted under is in no store; with a file or a keyring it belongs to
 /// one.
 async fn move_secret_key(from: &Store, to: &Store, config: &Config) -> anyhow::Result<()> {
-    if given_key()?.is_some() {
+    if key_from_environment()?.is_some() {
         return Ok(());
     }
-    let target = keeper(config.secret_key, to);
-    vault(config.secret_key, from)?
+    let target = key_keeper(config.secret_key, to);
+    open_vault(config.secret_key, from)?
         .copy_key_to(&*target)
         .await
         .context("everything was copied but the key of the secrets")?;
     Ok(())
 }
 
-async fn note_copy(to: &Store, from: &str) -> anyhow::Result<()> {
-    let event = trail::change(&trail::typed(), Action::StoreCopied, from);
-    trail::record(to, event).await
+async fn record_copy(to: &Store, from: &str) -> anyhow::Result<()> {
+    let event = trail::change_event(&trail::typed_verb(), Action::StoreCopied, from);
+    trail::record_event(to, event).await
 }
 
-fn named_or_own(named: Option<&str>, config: &Config) -> anyhow::Result<StoreAddress> {
+fn parse_or_configured(named: Option<&str>, config: &Config) -> anyhow::Result<StoreAddress> {
     match named {
-        Some(named) => address(named, config),
+        Some(named) => parse_address(named, config),
         None => Ok(store_address(config)?),
     }
 }
 
-fn address(text: &str, config: &Config) -> anyhow::Result<StoreAddress> {
+fn parse_address(text: &str, config: &Config) -> anyhow::Result<StoreAddress> {
     let filled = Template::new(text).resolve(|variable| std::env::var(variable).ok());
     let filled = filled.map_err(StoreConfigError::from)?;
     let address = StoreAddress::parse(&filled, &config.data_dir);
     Ok(address.map_err(StoreConfigError::from)?)
 }
 
-fn told_step(step: CopyProgress) -> String {
+fn format_progress(step: CopyProgress) -> String {
     let CopyProgress { table, rows, of } = step;
     format!("Copying {table}: {rows} of {of} rows")
 }
 
-fn show(
+fn show_report(
     report: &CopyReport,
     (from, to): &(String, String),
     invocation: &Invocation,
@@ -220,10 +220,10 @@ fn show(
         .map(|(table, rows)| ((*table).to_owned(), json!(rows)))
         .collect();
     let result = json!({ "from": from, "to": to, "resumed": report.resumed, "rows": rows });
-    invocation.output.show(&result, |_| told(report, from, to))
+    invocation.output.show(&result, |_| format_report(report, from, to))
 }
 
-fn told(report: &CopyReport, from: &str, to: &str) -> String {
+fn format_report(report: &CopyReport, from: &str, to: &str) -> String {
     let total: u64 = report.tables.iter().map(|(_, rows)| rows).sum();
     let resumed = if report.resumed {
         "An earlier copy was gone on with. "
@@ -234,8 +234,8 @@ fn told(report: &CopyReport, from: &str, to: &str) -> String {
         .tables
         .iter()
         .map(|(table, rows)| [(*table).to_owned(), rows.to_string()]);
-    let rows = table(["TABLE", "ROWS"], rows);
-    let total = count(usize::try_from(total).unwrap_or(usize::MAX), "row");
+    let rows = format_table(["TABLE", "ROWS"], rows);
+    let total = pluralize(usize::try_from(total).unwrap_or(usize::MAX), "row");
     format!(
         "{resumed}Copied {total} from {from} to {to}, and counted them on both sides.\n\n{rows}"
     )

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Invocation;
 use super::confirm::{Confirmation, confirm};
 use super::failure::Advise as _;
-use super::output::{count, table};
+use super::output::{pluralize, format_table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_launch_review::{Review, ReviewSource};
@@ -79,14 +79,14 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     match &arguments.verb {
-        None => trust(&arguments.trusting, invocation).await?,
-        Some(Verb::List) => list(invocation)?,
-        Some(Verb::Withdraw { path }) => withdraw(path.as_deref(), invocation).await?,
+        None => trust_project(&arguments.trusting, invocation).await?,
+        Some(Verb::List) => list_trusted(invocation)?,
+        Some(Verb::Withdraw { path }) => withdraw_trust(path.as_deref(), invocation).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
+async fn trust_project(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
     let file = ProjectFile::load(&path, &invocation.at).context("this file cannot be trusted")?;
     let trust = Trust {
@@ -107,21 +107,21 @@ async fn trust(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow
         yes: arguments.yes,
         command: &command,
     };
-    confirm(&reviews(&file, &path), question, invocation.output)?;
+    confirm(&review_servers(&file, &path), question, invocation.output)?;
     let servers = file.servers.iter();
     let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
-    record(Action::ProjectTrusted, &path, invocation).await?;
+    record_change(Action::ProjectTrusted, &path, invocation).await?;
     let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
     invocation.output.show(&told, |_| {
-        let servers = count(in_force, "server");
+        let servers = pluralize(in_force, "server");
         format!(
             "{} is trusted as it is now: {servers} in force in its folder",
             path.display()
         )
     })?;
     for variable in &refused {
-        invocation.output.warn(&not_granted(variable, &path));
+        invocation.output.warn(&describe_not_granted(variable, &path));
     }
     Ok(())
 }
@@ -132,7 +132,7 @@ fn is_satisfied(spec: &ServerSpec, trust: &Trust) -> bool {
 }
 
 /// Returns every server in the file, as it would run.
-fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
+fn review_servers(file: &ProjectFile, path: &Path) -> Vec<Review> {
     let project = path.parent().unwrap_or(path).to_owned();
     let origin = ReviewSource::ProjectFile {
         path: path.to_owned(),
@@ -145,7 +145,7 @@ fn reviews(file: &ProjectFile, path: &Path) -> Vec<Review> {
         .collect()
 }
 
-fn list(invocation: &Invocation) -> anyhow::Result<()> {
+fn list_trusted(invocation: &Invocation) -> anyhow::Result<()> {
     let all = trust_file(invocation)?.read_all()?;
     let rows: Vec<_> = all
         .iter()
@@ -166,14 +166,14 @@ fn list(invocation: &Invocation) -> anyhow::Result<()> {
         return Ok(());
     }
     invocation.output.show(&rows, |_| {
-        table(
+        format_table(
             ["FILE", "STATE", "MAY HAVE", "SINCE"],
             all.iter().map(cells),
         )
     })
 }
 
-async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
+async fn withdraw_trust(path: Option<&Path>, invocation: &Invocation) -> anyhow::Result<()> {
     let named = named_file(path, invocation);
     // A project that was deleted can still be taken off the list.
     let path = fs::canonicalize(&named).unwrap_or(named);
@@ -181,16 +181,16 @@ async fn withdraw(path: Option<&Path>, invocation: &Invocation) -> anyhow::Resul
         return Err(anyhow!("{} was not trusted", path.display()))
             .advise(|| "see which are: kitbag trust list".to_owned());
     }
-    record(Action::ProjectWithdrawn, &path, invocation).await?;
+    record_change(Action::ProjectWithdrawn, &path, invocation).await?;
     invocation.output.show(&json!({ "path": path }), |_| {
         format!("{} is no longer trusted", path.display())
     })
 }
 
-async fn record(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
+async fn record_change(action: Action, path: &Path, invocation: &Invocation) -> anyhow::Result<()> {
     let store = open_store(&invocation.at.load()?, "the audit cannot be reached").await?;
-    let event = trail::change(&trail::typed(), action, &path.display().to_string());
-    let recorded = trail::record(&store, event).await;
+    let event = trail::change_event(&trail::typed_verb(), action, &path.display().to_string());
+    let recorded = trail::record_event(&store, event).await;
     store.close().await;
     recorded
 }
@@ -247,7 +247,7 @@ fn cells(trust: &Trust) -> [String; 4] {
     ]
 }
 
-fn not_granted(variable: &str, path: &Path) -> String {
+fn describe_not_granted(variable: &str, path: &Path) -> String {
     let (what, flag) = (describe_variable(variable), grant_flag(variable));
     let path = path.display();
     format!(

@@ -16,9 +16,9 @@ use kitbag_domain::{RemoteTransport, ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;
 
-use super::keeping::Keeping;
-use super::memory::{Memory, PlaceLook, place_of};
-use super::same::OurServers;
+use super::staged_secrets::StagedSecrets;
+use super::history::{ImportHistory, SectionSnapshot, section_of};
+use super::duplicates::ConfiguredServers;
 use kitbag_gateway::state::store_address::store_address;
 use kitbag_launch_review::danger::Danger;
 use kitbag_launch_review::words::variables;
@@ -27,49 +27,49 @@ use kitbag_store::StoreAddress;
 
 #[derive(Debug)]
 pub(crate) struct ImportPlan {
-    /// The file that gets the servers.
+    /// The file to add the servers to.
     pub(crate) config: PathBuf,
     pub(crate) rows: Vec<ImportRow>,
     pub(crate) problems: Vec<FileProblem>,
-    /// The text that the file will hold.
+    /// The new text of the file.
     text: String,
-    /// The clients that are followed.
+    /// The clients to follow.
     pub(crate) follow: Vec<Client>,
     /// True if there is something to write.
     pub(crate) edits: bool,
-    keeping: Keeping,
+    secrets: StagedSecrets,
     store: StoreAddress,
     secret_key: KeyLocation,
     data_dir: PathBuf,
-    memory: Memory,
-    looks: Vec<PlaceLook>,
-    marked: Marked,
+    memory: ImportHistory,
+    snapshots: Vec<SectionSnapshot>,
+    marked: FlaggedServers,
 }
 
-/// The treatment of a server that a person should look at twice.
+/// How to import servers flagged as dangerous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Marked {
-    /// A person looks at the server.
-    AsItIs,
-    /// No person is asked, so the server waits until a person switches it on.
-    SwitchedOff,
+pub(crate) enum FlaggedServers {
+    /// The user reviews the plan.
+    AsConfigured,
+    /// Nobody is asked, so the server stays disabled until the user enables it.
+    Disabled,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct ImportRow {
     pub(crate) name: ServerName,
     pub(crate) action: ImportAction,
-    /// The whole command line, or the address.
+    /// The whole command line, or the URL.
     pub(crate) target: String,
     /// The names of the variables or headers that are set for the server.
     pub(crate) sets: Vec<String>,
-    /// The forms that a person should look at twice.
+    /// The reasons to review the server carefully.
     pub(crate) dangers: Vec<Danger>,
     pub(crate) disabled: bool,
     pub(crate) from: Vec<ServerOrigin>,
     /// The names of the secrets that go into the store.
     pub(crate) secrets: Vec<String>,
-    /// Variables that have no value yet.
+    /// Variables without a value.
     pub(crate) missing: Vec<NeededVariable>,
     pub(crate) notes: Vec<ImportNote>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -82,60 +82,60 @@ pub(crate) struct ImportRow {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ImportAction {
     Add,
-    /// A server of ours does the same.
+    /// The configuration has an equivalent server.
     Known,
-    /// Our configuration would not take the server.
+    /// The configuration would be invalid with this server.
     Refused,
 }
 
 impl ImportPlan {
-    /// Makes the plan: reads, and writes nothing.
-    pub(crate) async fn make(found: Vec<ClientConfig>, at: &ConfigSource) -> anyhow::Result<Self> {
-        Self::of(found, at, Marked::AsItIs).await
+    /// Builds the plan without writing anything.
+    pub(crate) async fn build(found: Vec<ClientConfig>, at: &ConfigSource) -> anyhow::Result<Self> {
+        Self::new(found, at, FlaggedServers::AsConfigured).await
     }
 
-    /// Makes the same plan without the servers that these files had when they were last looked at.
-    pub(crate) async fn of_additions(
+    /// Builds the plan for servers that were added since the last import.
+    pub(crate) async fn for_additions(
         found: Vec<ClientConfig>,
         at: &ConfigSource,
     ) -> anyhow::Result<Self> {
-        Self::of(found, at, Marked::SwitchedOff).await
+        Self::new(found, at, FlaggedServers::Disabled).await
     }
 
-    async fn of(
+    async fn new(
         mut found: Vec<ClientConfig>,
         at: &ConfigSource,
-        marked: Marked,
+        marked: FlaggedServers,
     ) -> anyhow::Result<Self> {
         let path = at.editable_file()?;
         let text = edit::read_file(&path)?;
         let config = at
             .parse(&text, &path)
             .context("the configuration cannot be used")?;
-        let keeping = Keeping::of(&config).await?;
-        let memory = Memory::open(&config.data_dir);
+        let keeping = StagedSecrets::load(&config).await?;
+        let memory = ImportHistory::open(&config.data_dir);
         let looks = found
             .iter()
             .filter(|it| it.scope != Scope::Project)
-            .filter_map(PlaceLook::at)
+            .filter_map(SectionSnapshot::new)
             .collect();
         let problems = found
             .iter_mut()
             .flat_map(|it| it.problems.drain(..))
             .collect();
-        if marked == Marked::SwitchedOff {
+        if marked == FlaggedServers::Disabled {
             for found in &mut found {
                 memory.retain_new(&path, found);
             }
         }
-        let ours = OurServers {
+        let ours = ConfiguredServers {
             config: &config,
             path: &path,
-            secrets: keeping.known(),
-            memory: &memory,
+            secrets: keeping.stored_values(),
+            history: &memory,
         };
-        let merged = merge(found, ours.names(), |wish, server| {
-            ours.same_as(wish, server)
+        let merged = merge(found, ours.taken_names(), |wish, server| {
+            ours.find_duplicate(wish, server)
         });
         let mut plan = Self {
             config: path,
@@ -144,32 +144,32 @@ impl ImportPlan {
             text,
             follow: config.follow.clone(),
             edits: false,
-            keeping,
+            secrets: keeping,
             store: store_address(&config)?,
             secret_key: config.secret_key,
             data_dir: config.data_dir.clone(),
             memory,
-            looks,
+            snapshots: looks,
             marked,
         };
         for server in merged {
-            plan.decide(server, &config, at);
+            plan.plan_server(server, &config, at);
         }
         Ok(plan)
     }
 
-    /// Returns the servers that came along with a project and would be added: their author is
+    /// Returns the reviews of servers from project files that would be added: their author is
     /// unknown.
-    pub(crate) fn to_confirm(&self) -> Vec<Review> {
+    pub(crate) fn reviews_to_confirm(&self) -> Vec<Review> {
         let added = self
             .rows
             .iter()
-            .filter(|row| row.action == ImportAction::Add && row.is_of_project());
+            .filter(|row| row.action == ImportAction::Add && row.is_from_project());
         added.map(|row| row.review.clone()).collect()
     }
 
-    /// Follows these clients from then on, with those that are followed already.
-    pub(crate) fn follow(
+    /// Adds these clients to the followed clients.
+    pub(crate) fn follow_clients(
         &mut self,
         clients: impl IntoIterator<Item = Client>,
     ) -> Result<(), EditError> {
@@ -187,48 +187,48 @@ impl ImportPlan {
         Ok(())
     }
 
-    /// A secret must be in the store before anything refers to it.
-    pub(crate) async fn carry_out(&mut self, at: &ConfigSource) -> anyhow::Result<()> {
+    /// Stores the secrets first, since the configuration refers to them.
+    pub(crate) async fn apply(&mut self, at: &ConfigSource) -> anyhow::Result<()> {
         if self.edits {
-            self.keeping.put_down(&self.store, self.secret_key).await?;
+            self.secrets.save(&self.store, self.secret_key).await?;
             at.parse(&self.text, &self.config)
                 .context("the servers were not added")?;
             edit::write_file(&self.config, &self.text)?;
         }
-        self.remember();
+        self.record_history();
         Ok(())
     }
 
-    /// Remembers the servers that the files have now, so that they are not new the next time.
-    fn remember(&mut self) {
-        if self.looks.iter().all(PlaceLook::is_empty) && self.follow.is_empty() {
+    /// Records the servers that the files have now, so that they are not new the next time.
+    fn record_history(&mut self) {
+        if self.snapshots.iter().all(SectionSnapshot::is_empty) && self.follow.is_empty() {
             return;
         }
         let rows = &self.rows;
-        self.memory.note(&self.config, &self.looks, |place, name| {
-            our_name(rows, place, name)
+        self.memory.record(&self.config, &self.snapshots, |section, name| {
+            find_configured_name(rows, section, name)
         });
-        // The servers are added all the same.
+        // The servers are imported even if the history cannot be saved.
         if let Err(error) = self.memory.save(&self.data_dir) {
-            tracing::warn!(%error, "what was imported cannot be remembered");
+            tracing::warn!(%error, "the import history cannot be saved");
         }
     }
 
-    fn decide(&mut self, merged: MergedServer, config: &Config, at: &ConfigSource) {
+    fn plan_server(&mut self, merged: MergedServer, config: &Config, at: &ConfigSource) {
         let MergedServer {
             name,
             server,
             from,
             known,
         } = merged;
-        let review = Review::of(name.as_str(), origin(&from, at), &revealed(&server.launch));
-        let waits = self.marked == Marked::SwitchedOff && !review.dangers.is_empty();
+        let review = Review::of(name.as_str(), review_source(&from, at), &reveal_values(&server.launch));
+        let awaits_review = self.marked == FlaggedServers::Disabled && !review.dangers.is_empty();
         let mut row = ImportRow {
             target: review.line(),
             sets: review.sets(),
             dangers: review.dangers.clone(),
             action: ImportAction::Known,
-            disabled: server.disabled || waits,
+            disabled: server.disabled || awaits_review,
             from,
             secrets: Vec::new(),
             missing: Vec::new(),
@@ -238,40 +238,40 @@ impl ImportPlan {
             name,
         };
         if known {
-            row.missing = self.missing_of_ours(config, &row.name, &server.variables);
+            row.missing = self.missing_of_configured(config, &row.name, &server.variables);
             self.rows.push(row);
             return;
         }
-        let kept = self.keeping.mark();
-        match self.add(&row, &server, at) {
+        let checkpoint = self.secrets.mark();
+        match self.add_to_text(&row, &server, at) {
             Ok(text) => {
                 self.text = text;
                 self.edits = true;
                 row.action = ImportAction::Add;
-                row.secrets = self.keeping.since(kept);
-                row.missing = self.missing(&server.variables, row.file());
+                row.secrets = self.secrets.staged_since(checkpoint);
+                row.missing = self.missing_variables(&server.variables, row.source_file());
             }
             Err(error) => {
-                self.keeping.back_to(kept);
+                self.secrets.roll_back(checkpoint);
                 row.action = ImportAction::Refused;
-                row.reason = Some(reason(&error));
+                row.reason = Some(describe_error(&error));
             }
         }
         self.rows.push(row);
     }
 
-    /// Returns the text with one server more, if the configuration takes it.
-    fn add(
+    /// Returns the text with this server added, if the configuration is valid with it.
+    fn add_to_text(
         &mut self,
         row: &ImportRow,
         server: &FoundServer,
         at: &ConfigSource,
     ) -> anyhow::Result<String> {
-        let keeping = &mut self.keeping;
-        let reach = reach(&server.launch, |value, what| {
+        let keeping = &mut self.secrets;
+        let reach = build_reach(&server.launch, |value, what| {
             value.template(|hidden| match hidden {
-                HiddenText::Typed(secret) => keeping.keep(&row.name, what, secret),
-                HiddenText::Wanted(id) => keeping.want(row.file(), &row.name, id),
+                HiddenText::Typed(secret) => keeping.stage(&row.name, what, secret),
+                HiddenText::Wanted(id) => keeping.reserve_name(row.source_file(), &row.name, id),
             })
         });
         let text = edit::add_server(
@@ -286,20 +286,20 @@ impl ImportPlan {
         Ok(text)
     }
 
-    /// Returns the missing variables under the names that secrets have here.
-    fn missing(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
+    /// Returns the missing variables, with the names of secrets in the store.
+    fn missing_variables(&self, variables: &[NeededVariable], file: &Path) -> Vec<NeededVariable> {
         variables
             .iter()
-            .map(|variable| self.named_here(variable, file))
+            .map(|variable| self.to_local_name(variable, file))
             .filter(|variable| !self.is_set(&variable.name))
             .collect()
     }
 
-    fn named_here(&self, variable: &NeededVariable, file: &Path) -> NeededVariable {
+    fn to_local_name(&self, variable: &NeededVariable, file: &Path) -> NeededVariable {
         let Some(id) = variable.name.strip_prefix(Template::SECRET) else {
             return variable.clone();
         };
-        let name = self.keeping.wanted(file, id);
+        let name = self.secrets.reserved_name(file, id);
         let name = name.map_or(id, |name| name.as_str());
         NeededVariable {
             name: format!("{}{name}", Template::SECRET),
@@ -307,9 +307,9 @@ impl ImportPlan {
         }
     }
 
-    /// Returns the variables that a server of ours waits for. The server may use other names for
-    /// them by now.
-    fn missing_of_ours(
+    /// Returns the unset variables of a configured server, which may have renamed them since the
+    /// import.
+    fn missing_of_configured(
         &self,
         config: &Config,
         name: &ServerName,
@@ -325,7 +325,7 @@ impl ImportPlan {
         let open = wanted.into_iter().filter(|name| !self.is_set(name));
         open.filter_map(|name| {
             Some(NeededVariable {
-                source: source_of(&name, theirs)?,
+                source: find_source(&name, theirs)?,
                 name,
             })
         })
@@ -334,50 +334,50 @@ impl ImportPlan {
 
     fn is_set(&self, variable: &str) -> bool {
         match variable.strip_prefix(Template::SECRET) {
-            Some(secret) => self.keeping.has(secret),
+            Some(secret) => self.secrets.contains(secret),
             None => env::var_os(variable).is_some(),
         }
     }
 }
 
 impl ImportRow {
-    /// True if only files of a project have the server.
-    pub(crate) fn is_of_project(&self) -> bool {
+    /// True if only project files have the server.
+    pub(crate) fn is_from_project(&self) -> bool {
         self.from
             .iter()
             .all(|origin| origin.scope == Scope::Project)
     }
 
-    /// True if the server was switched off so that a person looks at it first.
-    pub(crate) fn waits(&self) -> bool {
+    /// True if the server is disabled until the user has reviewed it.
+    pub(crate) fn awaits_review(&self) -> bool {
         self.action == ImportAction::Add && self.disabled && !self.dangers.is_empty()
     }
 
-    /// True if the place in a file has the server under this name.
-    fn stands_at(&self, place: &str, name: &str) -> bool {
+    /// True if this section of a client's file has the server under this name.
+    fn is_from_section(&self, section: &str, name: &str) -> bool {
         let mut origins = self.from.iter();
-        origins.any(|origin| origin.name == name && place_of(origin) == place)
+        origins.any(|origin| origin.name == name && section_of(origin) == section)
     }
 
-    fn file(&self) -> &Path {
+    fn source_file(&self) -> &Path {
         self.from
             .first()
             .map_or(Path::new(""), |origin| &origin.path)
     }
 }
 
-/// Returns our name for the server that a place in a file has under this name, unless it was
-/// refused.
-fn our_name(rows: &[ImportRow], place: &str, name: &str) -> Option<ServerName> {
-    let mut with_us = rows
+/// Returns the configured name of the server that has this name in a section of a client's file,
+/// unless it was refused.
+fn find_configured_name(rows: &[ImportRow], section: &str, name: &str) -> Option<ServerName> {
+    let mut accepted = rows
         .iter()
         .filter(|row| row.action != ImportAction::Refused);
-    let row = with_us.find(|row| row.stands_at(place, name))?;
+    let row = accepted.find(|row| row.is_from_section(section, name))?;
     Some(row.name.clone())
 }
 
-/// Returns the source that the client's file names for a variable of ours.
-fn source_of(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
+/// Returns the source that the client's file gives for a variable of the configuration.
+fn find_source(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
     let id = name.rsplit('.').next().unwrap_or(name);
     let alike = theirs
         .iter()
@@ -385,8 +385,8 @@ fn source_of(name: &str, theirs: &[NeededVariable]) -> Option<VariableSource> {
     alike.map(|it| it.source.clone())
 }
 
-/// Returns the person's own file, if one has the server: then the person wrote it.
-fn origin(from: &[ServerOrigin], at: &ConfigSource) -> ReviewSource {
+/// Prefers the user's own file, since then the user wrote the server's entry.
+fn review_source(from: &[ServerOrigin], at: &ConfigSource) -> ReviewSource {
     let own = from.iter().find(|origin| origin.scope != Scope::Project);
     match (own, from.first()) {
         (None, Some(origin)) => ReviewSource::ProjectFile {
@@ -399,10 +399,9 @@ fn origin(from: &[ServerOrigin], at: &ConfigSource) -> ReviewSource {
     }
 }
 
-/// Returns the reach with every typed value in full, so that no value escapes being judged by being
-/// called a secret.
-fn revealed(launch: &ClientLaunch) -> Reach {
-    reach(launch, |value, _| {
+/// Returns the reach with all secrets in plain text, so that the review covers them, too.
+fn reveal_values(launch: &ClientLaunch) -> Reach {
+    build_reach(launch, |value, _| {
         value.template(|hidden| match hidden {
             HiddenText::Typed(secret) => secret.to_owned(),
             HiddenText::Wanted(id) => format!("<{id}>"),
@@ -410,9 +409,8 @@ fn revealed(launch: &ClientLaunch) -> Reach {
     })
 }
 
-/// Returns how the server is reached, with what `text` makes of each value and of the name it
-/// stands under.
-fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
+/// Builds the reach, converting each value with `text`, which also gets the value's key.
+fn build_reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
     match launch {
         ClientLaunch::Stdio {
             command,
@@ -443,8 +441,8 @@ fn reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> St
     }
 }
 
-/// Returns the reason without a place in the file, which does not have the server.
-fn reason(error: &anyhow::Error) -> String {
+/// Omits the position in the file, since the file does not contain the server.
+fn describe_error(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
         Some(ConfigError::Invalid { problem, .. }) => problem.to_string(),
         _ => error.root_cause().to_string(),

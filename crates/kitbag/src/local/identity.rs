@@ -1,4 +1,4 @@
-//! Identifies a gateway: the one that serves the same configuration from the same data.
+//! Identifies the gateway that serves a configuration from a data directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -9,37 +9,38 @@ use kitbag_config::{ConfigError, ConfigSource};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(super) data_dir: PathBuf,
-    /// The file an edit of the configuration goes to, whether it is there already or not: a
-    /// gateway that began on defaults stays the same one when the file is written.
+    /// The file that edits of the configuration go to. It may not exist: a gateway that started with
+    /// defaults keeps its identity when the file is written.
     config: PathBuf,
-    /// The project's file beside the configuration, if that is in force: its servers are for one
-    /// folder.
+    /// The active project file. Its servers are for one folder.
     project: Option<PathBuf>,
-    /// The database, if a flag or a variable names it and not the configuration.
+    /// The database, if a flag or a variable overrides the configuration.
     store: Option<String>,
 }
 
 impl Identity {
-    pub(crate) fn of(at: &ConfigSource, project: Option<&Path>) -> Result<Self, ConfigError> {
+    pub(crate) fn new(at: &ConfigSource, project: Option<&Path>) -> Result<Self, ConfigError> {
         let data_dir = at.environment.data_dir(&at.overrides)?;
         Ok(Self {
-            data_dir: real(&data_dir),
-            config: real(&at.editable_file()?),
+            data_dir: canonicalize(&data_dir),
+            config: canonicalize(&at.editable_file()?),
             project: project.map(Path::to_owned),
             store: at.overrides.store.clone(),
         })
     }
 
-    /// Returns a name that is the same for the same places, and short, because the address of a
-    /// socket must be.
-    #[cfg_attr(not(unix), expect(dead_code, reason = "only sockets are named by it"))]
+    /// Returns a hash of the identity, short because the path of a socket must be.
+    #[cfg_attr(
+        not(unix),
+        expect(dead_code, reason = "only the names of sockets need it")
+    )]
     pub(super) fn name(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         let paths = [&self.data_dir, &self.config].into_iter();
         let paths = paths.chain(&self.project).map(|path| path.as_os_str());
         for text in paths.chain(self.store.as_deref().map(OsStr::new)) {
             let bytes = text.as_encoded_bytes();
-            // Lengths keep two lists of texts apart that read the same when joined.
+            // Hashing the lengths distinguishes lists whose concatenation is the same.
             hasher
                 .update(&(bytes.len() as u64).to_le_bytes())
                 .update(bytes);
@@ -48,20 +49,20 @@ impl Identity {
     }
 }
 
-/// The name has 64 bits. No other user can choose any of them: the paths belong to one user.
+/// 64 bits are enough, since all paths that could collide belong to one user.
 const NAME_LENGTH: usize = 16;
 
-/// Returns the path without links, also if its end does not exist yet.
-fn real(path: &Path) -> PathBuf {
+/// Resolves the links of a path whose last components may not exist yet.
+fn canonicalize(path: &Path) -> PathBuf {
     path.ancestors()
-        .find_map(|above| real_above(above, path))
+        .find_map(|prefix| canonicalize_prefix(prefix, path))
         .unwrap_or_else(|| path.to_owned())
 }
 
-/// Returns the path with the links resolved in the part above, if that exists.
-fn real_above(above: &Path, path: &Path) -> Option<PathBuf> {
-    let rest = path.strip_prefix(above).ok()?;
-    let real = fs::canonicalize(above).ok()?;
+/// Resolves the links of the prefix, if it exists.
+fn canonicalize_prefix(prefix: &Path, path: &Path) -> Option<PathBuf> {
+    let rest = path.strip_prefix(prefix).ok()?;
+    let real = fs::canonicalize(prefix).ok()?;
     Some(if rest.as_os_str().is_empty() {
         real
     } else {
@@ -95,7 +96,7 @@ mod tests {
             home: Some(folder.to_owned()),
             ..Environment::default()
         };
-        Identity::of(
+        Identity::new(
             &ConfigSource {
                 overrides,
                 environment: around,

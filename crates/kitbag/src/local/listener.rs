@@ -1,4 +1,4 @@
-//! The gateway's local socket for its own user, and the connections to it.
+//! The gateway's end of the local socket: opens it and accepts connections.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,31 +7,32 @@ use kitbag_config::{Config, ConfigSource};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::connection::{LocalService, converse};
+use super::serve_connection::{LocalService, serve_connection};
 use super::socket::{self, Socket, SocketError};
 use super::{Identity, SocketClaim, protocol};
 use crate::reload::Freshness;
 use kitbag_gateway::admin::app::App;
-use kitbag_gateway::front::listener::LAST_CALLS;
+use kitbag_gateway::front::listener::DRAIN_TIMEOUT;
 
-/// The limit is higher than the number of clients on one machine; connections beyond it wait.
-const MOST_CONNECTIONS: usize = 256;
-/// The interval at which a gateway looks if the gateway that holds the socket has gone.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// The time to wait when the system has no more connections to give.
-const EXHAUSTED: Duration = Duration::from_millis(100);
+/// More than the number of clients on one machine. Further connections wait.
+const MAX_CONNECTIONS: usize = 256;
+/// The interval between attempts to take over the socket of another gateway.
+const CLAIM_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause after a connection cannot be accepted, such as when no file descriptor is free.
+const ACCEPT_RETRY: Duration = Duration::from_millis(100);
 
-/// The local socket of one gateway, opened before clients and the person are told that it serves.
+/// The socket of one gateway, opened before the gateway announces that it serves.
 #[derive(Debug)]
 pub(crate) struct LocalListener {
     identity: Identity,
+    /// `None` while another gateway holds the socket.
     socket: Option<Socket>,
 }
 
 impl LocalListener {
-    /// Opens the socket. A gateway that cannot have it serves without, and logs the reason.
+    /// Opens the socket. If that fails, logs the reason and returns `None`.
     pub(crate) fn open(at: &ConfigSource, config: &Config) -> Option<Self> {
-        let identity = Identity::of(at, config.project.active_path()).ok()?;
+        let identity = Identity::new(at, config.project.active_path()).ok()?;
         match socket::open(&identity) {
             Ok(SocketClaim::Ours(socket)) => Some(Self {
                 identity,
@@ -39,8 +40,8 @@ impl LocalListener {
             }),
             Ok(SocketClaim::Taken) => {
                 tracing::info!(
-                    "another gateway serves this configuration, and local commands join that one; \
-                     this one is reached by its address"
+                    "another gateway serves this configuration and local commands join that one; \
+                     reach this one at its address"
                 );
                 Some(Self {
                     identity,
@@ -48,16 +49,16 @@ impl LocalListener {
                 })
             }
             Err(error) => {
-                mention(&error);
+                warn_of_error(&error);
                 None
             }
         }
     }
 
-    /// Serves until `ended`; requests under way are then given a moment to finish. If another
-    /// gateway has the socket, this gateway takes it when the other is gone.
+    /// Serves until `ended`, then gives open requests a moment to finish. If another gateway holds
+    /// the socket, takes it over when that gateway ends.
     pub(crate) async fn serve(self, app: Arc<App>, fresh: Freshness, ended: CancellationToken) {
-        let Some(socket) = self.claimed(&ended).await else {
+        let Some(socket) = self.claim_socket(&ended).await else {
             return;
         };
         tracing::debug!(socket = %socket.path().display(), "local clients can join");
@@ -69,11 +70,11 @@ impl LocalListener {
         let mut connections = JoinSet::new();
         loop {
             tokio::select! {
-                accepted = socket.accept(), if connections.len() < MOST_CONNECTIONS => match accepted {
-                    Ok(stream) => drop(connections.spawn(served(converse(stream, service.clone())))),
+                accepted = socket.accept(), if connections.len() < MAX_CONNECTIONS => match accepted {
+                    Ok(stream) => drop(connections.spawn(log_error(serve_connection(stream, service.clone())))),
                     Err(error) => {
-                        mention(&error);
-                        tokio::time::sleep(EXHAUSTED).await;
+                        warn_of_error(&error);
+                        tokio::time::sleep(ACCEPT_RETRY).await;
                     }
                 },
                 Some(_) = connections.join_next() => {}
@@ -81,29 +82,27 @@ impl LocalListener {
             }
         }
         drop(socket);
-        let all_gone = async { while connections.join_next().await.is_some() {} };
-        let _ = tokio::time::timeout(LAST_CALLS, all_gone).await;
+        let all_closed = async { while connections.join_next().await.is_some() {} };
+        let _ = tokio::time::timeout(DRAIN_TIMEOUT, all_closed).await;
     }
 
-    async fn claimed(self, ended: &CancellationToken) -> Option<Socket> {
+    async fn claim_socket(self, ended: &CancellationToken) -> Option<Socket> {
         if self.socket.is_some() {
             return self.socket;
         }
         loop {
             tokio::select! {
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(CLAIM_INTERVAL) => {}
                 () = ended.cancelled() => return None,
             }
             match socket::open(&self.identity) {
                 Ok(SocketClaim::Ours(socket)) => {
-                    tracing::info!(
-                        "the other gateway is gone; local commands join this one from now on"
-                    );
+                    tracing::info!("the other gateway ended; local commands now join this one");
                     return Some(socket);
                 }
                 Ok(SocketClaim::Taken) => {}
                 Err(error) => {
-                    mention(&error);
+                    warn_of_error(&error);
                     return None;
                 }
             }
@@ -111,13 +110,13 @@ impl LocalListener {
     }
 }
 
-async fn served(conversation: impl Future<Output = Result<(), protocol::LineError>>) {
+async fn log_error(conversation: impl Future<Output = Result<(), protocol::LineError>>) {
     if let Err(error) = conversation.await {
-        tracing::debug!(%error, "a local connection ended badly");
+        tracing::debug!(%error, "local connection failed");
     }
 }
 
-fn mention(error: &SocketError) {
+fn warn_of_error(error: &SocketError) {
     tracing::warn!(
         remedy = error.remedy(),
         "local clients cannot join: {error}"

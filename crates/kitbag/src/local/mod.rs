@@ -1,34 +1,33 @@
-//! The local socket: one gateway for every client and every command of the same person.
+//! The local socket: one gateway for all clients and commands of one user.
 //!
 //! `kitbag serve` listens on a socket that only its own user can open. `kitbag serve --stdio` and
-//! the verbs that need tools find it by the configuration they would use themselves, and join
-//! instead of starting every server once more.
+//! the verbs that need tools find it by the configuration that they would use themselves. They join
+//! that gateway instead of starting every server once more.
 //!
 //! # Layout
-//! - `identity`: the identity of the gateway that a command means
-//! - `socket`: the place of its socket, its user, and the gateway that answers there
-//! - `protocol`: the messages on it
-//! - `listener`, `connection`, `answer`: the gateway's end
-//! - `offers`: the offers of servers, as a command lists, gets and reads them
-//! - `joined`, `relay`: the other end, for a command and for a client on stdio
+//! - `identity`: identifies the gateway that serves a configuration
+//! - `socket`: the socket's path, its lock, and the check of the user at the other end
+//! - `protocol`: the messages
+//! - `requests`: the requests of commands, with their answers; `suggestions` for unknown names
+//! - `listener`, `serve_connection`: the gateway's end
+//! - `gateway_connection`, `relay`: the other end, for a command and for a client on stdio
 
-pub(crate) mod answer;
-mod connection;
+pub(crate) mod gateway_connection;
 mod identity;
-pub(crate) mod joined;
 pub(crate) mod listener;
-pub(crate) mod offers;
 pub(crate) mod protocol;
 pub(crate) mod relay;
+pub(crate) mod requests;
+mod serve_connection;
 #[cfg(unix)]
 mod socket;
 #[cfg(not(unix))]
 #[path = "no_socket.rs"]
 mod socket;
+mod suggestions;
 
 pub(crate) use self::identity::Identity;
 
-/// The outcome of the attempt to listen.
 #[derive(Debug)]
 #[cfg_attr(
     not(unix),

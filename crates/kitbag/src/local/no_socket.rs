@@ -1,4 +1,4 @@
-//! This system has no sockets with an owner, so every command works on its own.
+//! Replaces `socket` on systems where sockets have no owner: every command opens its own gateway.
 
 use std::io;
 use std::path::Path;
@@ -17,7 +17,7 @@ pub(super) struct SocketUnsupported(io::ErrorKind);
 
 impl SocketUnsupported {
     pub(super) fn remedy(&self) -> String {
-        "connect clients to the address it serves on".to_owned()
+        "connect clients to the address that the gateway serves on".to_owned()
     }
 }
 

@@ -1,8 +1,7 @@
-//! The socket itself: a file that only its owner can reach, and a check of the user at the other
-//! end.
+//! The socket: a file that only its owner can open, and a check of the user at the other end.
 //!
-//! It lies below the data directory, which a client and a gateway find without any variable:
-//! clients launch programs with hardly an environment, and `XDG_RUNTIME_DIR` is not part of it.
+//! It is below the data directory rather than `XDG_RUNTIME_DIR`, since clients start programs with
+//! hardly any environment.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind};
@@ -18,29 +17,29 @@ use super::{Identity, SocketClaim};
 
 pub(super) use tokio::net::UnixStream as Stream;
 
-/// The gateway's end. The file is removed with it.
+/// The listening socket. Dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Socket {
     listener: UnixListener,
     path: PathBuf,
-    /// The lock is held as long as the gateway serves; the system releases it even after `kill -9`,
-    /// so that a socket without a holder is known to be a leftover.
+    /// Held while the gateway serves. The system releases it even after `kill -9`, so a socket
+    /// whose lock is free is a leftover.
     _lock: File,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SocketError {
-    #[error("the folder {} belongs to user {owner}, not to user {user}", path.display())]
+    #[error("folder {} belongs to uid {owner}, expected {user}", path.display())]
     ForeignFolder {
         path: PathBuf,
         owner: u32,
         user: u32,
     },
-    #[error("other users can reach into {} (mode {mode:o})", path.display())]
+    #[error("other users have access to {} (mode {mode:o})", path.display())]
     OpenFolder { path: PathBuf, mode: u32 },
     #[error("{} is not a folder", path.display())]
     NoFolder { path: PathBuf },
-    #[error("at the other end of {} is user {other}, not user {user}", path.display())]
+    #[error("socket {} belongs to uid {other}, expected {user}", path.display())]
     Stranger {
         path: PathBuf,
         other: u32,
@@ -64,22 +63,25 @@ impl SocketError {
             Self::ForeignFolder { path, .. }
             | Self::NoFolder { path }
             | Self::Stranger { path, .. } => {
-                format!("find out which user made {}, and remove it", path.display())
+                format!(
+                    "find out which user created {} and remove it",
+                    path.display()
+                )
             }
             Self::Io { path, .. } => {
-                format!("see which users may write there: ls -ld {}", path.display())
+                format!("check who may write there: ls -ld {}", path.display())
             }
         }
     }
 }
 
-/// Listens in the first place that can hold a socket.
+/// Listens in the first folder that can hold a socket.
 pub(super) fn open(identity: &Identity) -> Result<SocketClaim, SocketError> {
     let name = identity.name();
-    // A failure here shows when the folder below it is made.
-    let _there = fs::create_dir_all(&identity.data_dir);
+    // A failure is reported when the folder below it is created.
+    let _created = fs::create_dir_all(&identity.data_dir);
     let mut last = None;
-    for folder in folders(identity, &name) {
+    for folder in candidate_folders(identity, &name) {
         match open_in(&folder, &name) {
             Err(SocketError::Io { path, source }) => last = Some(SocketError::Io { path, source }),
             done => return done,
@@ -93,12 +95,12 @@ pub(super) fn open(identity: &Identity) -> Result<SocketClaim, SocketError> {
 /// Connects to the gateway that serves this configuration, if one does.
 pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, SocketError> {
     let name = identity.name();
-    for folder in folders(identity, &name)
+    for folder in candidate_folders(identity, &name)
         .into_iter()
         .filter(|folder| folder.exists())
     {
         check_folder(&folder)?;
-        let path = socket_in(&folder, &name);
+        let path = socket_path(&folder, &name);
         match Stream::connect(&path).await {
             Ok(stream) => return check_peer(&stream, &path).map(|()| Some(stream)),
             Err(error)
@@ -113,7 +115,7 @@ pub(super) async fn connect(identity: &Identity) -> Result<Option<Stream>, Socke
 }
 
 impl Socket {
-    /// Returns the next connection of our own user; a connection of any other user is turned away.
+    /// Returns the next connection. Rejects connections of other users.
     pub(super) async fn accept(&self) -> Result<Stream, SocketError> {
         let accepted = self.listener.accept().await;
         let (stream, _) = accepted.map_err(|source| SocketError::io(&self.path, source))?;
@@ -129,46 +131,46 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         // The next gateway replaces a file that could not be removed.
-        let _left_behind = fs::remove_file(&self.path);
+        let _leftover = fs::remove_file(&self.path);
     }
 }
 
-/// Returns the folders in the order in which they are tried. The data directory may be too deep for
-/// the address of a socket, or on a file system that has no sockets.
-fn folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
-    let user = user();
-    let places = [
+/// Returns the folders to try, in order. The path below the data directory may be too long for a
+/// socket, or its file system may not support sockets.
+fn candidate_folders(identity: &Identity, name: &str) -> Vec<PathBuf> {
+    let user = effective_uid();
+    let candidates = [
         identity.data_dir.join("run"),
         PathBuf::from(format!("/run/user/{user}/kitbag")),
         PathBuf::from(format!("/tmp/kitbag-{user}")),
     ];
-    places
+    candidates
         .into_iter()
-        .filter(|folder| socket_in(folder, name).as_os_str().len() <= LONGEST_ADDRESS)
+        .filter(|folder| socket_path(folder, name).as_os_str().len() <= MAX_PATH_BYTES)
         .collect()
 }
 
-/// The length that macOS allows with the zero at the end; Linux allows four more.
-const LONGEST_ADDRESS: usize = 103;
+/// The limit of macOS without the terminating zero; Linux allows four more.
+const MAX_PATH_BYTES: usize = 103;
 
 fn open_in(folder: &Path, name: &str) -> Result<SocketClaim, SocketError> {
-    make_folder(folder).map_err(|source| SocketError::io(folder, source))?;
+    create_private_folder(folder).map_err(|source| SocketError::io(folder, source))?;
     check_folder(folder)?;
     let lock = folder.join(format!("{name}.lock"));
-    let Some(held) = held(&lock).map_err(|source| SocketError::io(&lock, source))? else {
+    let Some(lock_file) = try_lock(&lock).map_err(|source| SocketError::io(&lock, source))? else {
         return Ok(SocketClaim::Taken);
     };
-    let path = socket_in(folder, name);
-    let listener = listen(&path).map_err(|source| SocketError::io(&path, source))?;
+    let path = socket_path(folder, name);
+    let listener = bind(&path).map_err(|source| SocketError::io(&path, source))?;
     Ok(SocketClaim::Ours(Socket {
         listener,
         path,
-        _lock: held,
+        _lock: lock_file,
     }))
 }
 
-/// Returns the file with the lock on it, unless another gateway holds the lock.
-fn held(lock: &Path) -> io::Result<Option<File>> {
+/// Opens and locks the file; `None` if another gateway holds the lock.
+fn try_lock(lock: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
@@ -182,8 +184,8 @@ fn held(lock: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Listens in the place of a socket that a killed gateway may have left.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+/// Listens on the path, replacing a socket that a killed gateway may have left.
+fn bind(path: &Path) -> io::Result<UnixListener> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -193,10 +195,10 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     match DirBuilder::new().mode(0o700).create(folder) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
-        made => made,
+        result => result,
     }
 }
 
@@ -209,11 +211,11 @@ fn check_folder(folder: &Path) -> Result<(), SocketError> {
     let mode = found.mode() & 0o777;
     if !found.is_dir() {
         Err(SocketError::NoFolder { path })
-    } else if found.uid() != user() {
+    } else if found.uid() != effective_uid() {
         Err(SocketError::ForeignFolder {
             path,
             owner: found.uid(),
-            user: user(),
+            user: effective_uid(),
         })
     } else if mode & 0o077 != 0 {
         Err(SocketError::OpenFolder { path, mode })
@@ -226,20 +228,20 @@ fn check_peer(stream: &Stream, path: &Path) -> Result<(), SocketError> {
     let peer = stream.peer_cred();
     let peer = peer.map_err(|source| SocketError::io(path, source))?;
     match peer.uid() {
-        other if other == user() => Ok(()),
+        other if other == effective_uid() => Ok(()),
         other => Err(SocketError::Stranger {
             path: path.to_owned(),
             other,
-            user: user(),
+            user: effective_uid(),
         }),
     }
 }
 
-fn socket_in(folder: &Path, name: &str) -> PathBuf {
+fn socket_path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.sock"))
 }
 
-fn user() -> u32 {
+fn effective_uid() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
@@ -292,10 +294,10 @@ mod tests {
         assert_eq!(mode, 0o600);
         drop(first);
         assert!(
-            !socket_in(&folder, "name").exists(),
+            !socket_path(&folder, "name").exists(),
             "it goes with its gateway"
         );
-        drop(std::os::unix::net::UnixListener::bind(socket_in(&folder, "name")).unwrap());
+        drop(std::os::unix::net::UnixListener::bind(socket_path(&folder, "name")).unwrap());
         assert!(
             matches!(open_in(&folder, "name").unwrap(), SocketClaim::Ours(_)),
             "a leftover"
@@ -310,7 +312,7 @@ mod tests {
                 data_home: Some(data_dir.into()),
                 ..Default::default()
             };
-            Identity::of(
+            Identity::new(
                 &kitbag_config::ConfigSource {
                     environment: around,
                     ..Default::default()
@@ -319,12 +321,16 @@ mod tests {
             )
             .unwrap()
         };
-        let places = |data_dir: &str| folders(&identity(data_dir), "0123456789abcdef");
+        let candidates =
+            |data_dir: &str| candidate_folders(&identity(data_dir), "0123456789abcdef");
         assert_eq!(
-            places("/home/ann/share")[0],
+            candidates("/home/ann/share")[0],
             PathBuf::from("/home/ann/share/kitbag/run")
         );
-        let deep = places(&format!("/home/{}", "deep/".repeat(20)));
-        assert_eq!(deep[1], PathBuf::from(format!("/tmp/kitbag-{}", user())));
+        let deep = candidates(&format!("/home/{}", "deep/".repeat(20)));
+        assert_eq!(
+            deep[1],
+            PathBuf::from(format!("/tmp/kitbag-{}", effective_uid()))
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! `kitbag check`: each check finds what was planted, and nothing in the catalog of this repository.
+//! `kitbag tools check`: each check finds what was planted, and nothing in the catalog of this repository.
 
 use kitbag_testkit::home::{CONFIG, CommandOutcome, Home};
 use serde_json::json;
@@ -71,7 +71,7 @@ fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     let text = std::fs::read_to_string(home.path(file)).expect("the file is there");
     assert!(text.contains(from), "{from} is not in {file}");
     home.write(file, &text.replacen(from, to, 1));
-    let CommandOutcome { code, stdout, .. } = home.run(&["check", "cat", "--only", check]);
+    let CommandOutcome { code, stdout, .. } = home.run(&["tools", "check", "cat", "--only", check]);
     let told: Vec<&str> = stdout.lines().collect();
     assert_eq!(code, Some(1), "{check}: {stdout}");
     assert!(told[0].starts_with(expected), "{check}: {stdout}");
@@ -124,14 +124,14 @@ fn each_check_finds_what_was_planted() {
 
 #[test]
 fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
-    let told = sound().ok(&["check", "cat"]);
+    let told = sound().ok(&["tools", "check", "cat"]);
     assert!(
         told.contains("1 tool of cat") && told.contains("14 pages"),
         "{told}"
     );
     let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
     // The day on which the newest rows of dated data were written.
-    let told = Home::new().json(&["check", catalog, "--on", "2026-11-16"]);
+    let told = Home::new().json(&["tools", "check", catalog, "--on", "2026-11-16"]);
     assert_eq!(told["findings"], json!([]));
     assert_eq!(told["checks"].as_array().unwrap().len(), 12, "{told:#}");
 }
@@ -146,7 +146,7 @@ fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
         json!({ "id": name, "name": name, "description": description }).to_string()
     });
     home.write("others/tools.jsonl", &others.join("\n"));
-    let told = home.run(&["check", "cat", "--among", "others", "--only", "intents"]);
+    let told = home.run(&["tools", "check", "cat", "--among", "others", "--only", "intents"]);
     assert_eq!(told.code, Some(1));
     let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the first three for \"resize a photo\"; \
                     `resize`, ";
@@ -159,7 +159,7 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
     let taken = TICKET.replacen("\"ticket\"", "\"google_ads\"", 1);
     home.write("mine/ticket.toml", TICKET);
     home.write("mine/ads.toml", &taken);
-    let told = home.run(&["check", "mine", "--only", "files,04"]);
+    let told = home.run(&["tools", "check", "mine", "--only", "files,04"]);
     assert!(
         told.stdout.starts_with("mine/ads.toml:1: check files: in `name`: the name `google_ads` is taken by `google-ads`"),
         "{}",
@@ -170,9 +170,9 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
         "{}",
         told.stdout
     );
-    let told = home.fails(&["check", "elsewhere"]);
+    let told = home.fails(&["tools", "check", "elsewhere"]);
     assert!(told.contains("there is nothing at elsewhere"), "{told}");
-    let told = home.run(&["check", "mine", "--only", "99"]);
+    let told = home.run(&["tools", "check", "mine", "--only", "99"]);
     assert_eq!(told.code, Some(2), "{}", told.stderr);
     assert!(
         told.stderr
@@ -187,7 +187,7 @@ fn the_operators_data_is_checked_with_everything_in_force() {
     let home = Home::new();
     home.write("mine.toml", &MODELS.replacen("= 1\n", "= -1\n", 1));
     home.write(CONFIG, "[catalog]\ndata = ['~/mine.toml']\n");
-    let told = home.run(&["check", "--only", "files"]);
+    let told = home.run(&["tools", "check", "--only", "files"]);
     assert_eq!(told.code, Some(1), "{}", told.stdout);
     assert!(told.stdout.contains("mine.toml:"), "{}", told.stdout);
 }

@@ -47,7 +47,7 @@ fn a_hook_is_put_into_the_clients_own_file_and_leaves_it_as_it_was() {
             assert_eq!(text(&home, path), hooked);
         }
         assert!(
-            home.run(&["doctor"]).stdout.contains("hands each prompt"),
+            home.run(&["doctor"]).stdout.contains("sends each prompt"),
             "{client}"
         );
 

@@ -2,9 +2,9 @@
 //!
 //! # Layout
 //! - [`servers`]: `kitbag servers`
-//! - [`tools`]: `kitbag tools`, `kitbag describe` and `kitbag call`
+//! - [`tools`]: `kitbag tools`, `kitbag tools show` and `kitbag call`
 //! - [`keys_and_secrets`]: `kitbag key` and `kitbag secret`
-//! - [`check`]: `kitbag check`; [`openapi`]: `kitbag openapi`
+//! - [`check`]: `kitbag tools check`; [`openapi`]: `kitbag openapi`
 //! - [`templates`]: `kitbag templates`
 //! - [`context`]: `kitbag context`
 //! - [`hooks`]: `kitbag install --hook`

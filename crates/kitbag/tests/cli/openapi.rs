@@ -1,4 +1,4 @@
-//! `kitbag openapi import`: files are made, checked, never written over unasked, and what is left to do is told.
+//! `kitbag tools import`: files are made, checked, never written over unasked, and what is left to do is told.
 
 use kitbag_testkit::home::Home;
 use serde_json::{Value, json};
@@ -28,31 +28,31 @@ fn document() -> Value {
 fn a_document_becomes_files_that_pass_the_checks_and_the_person_is_told_what_is_left_to_do() {
     let home = Home::new();
     home.write("spec.json", &document().to_string());
-    let told = home.ok(&["openapi", "import", "spec.json", "--dry-run"]);
+    let told = home.ok(&["tools", "import", "spec.json", "--dry-run"]);
     assert!(
         told.contains("Would make 2 files in tools; skipped 0 operations."),
         "{told}"
     );
     assert!(!home.path("tools").exists());
 
-    let told = home.ok(&["openapi", "import", "spec.json"]);
+    let told = home.ok(&["tools", "import", "spec.json"]);
     for text in [
         "tools/pet-shop-get-pet.toml",
         "Made 2 files in tools",
         "2 intents among 28 tools",
         "nothing is wrong.",
-        "Next: kitbag credentials set pet-shop token",
+        "Next: kitbag secret set pet-shop token",
         "under [catalog]: directories = [",
     ] {
         assert!(told.contains(text), "no {text}: {told}");
     }
-    let told = home.fails(&["openapi", "import", "spec.json"]);
+    let told = home.fails(&["tools", "import", "spec.json"]);
     assert!(
         told.contains("tools/pet-shop-get-pet.toml is there already"),
         "{told}"
     );
     let only = [
-        "openapi",
+        "tools",
         "import",
         "spec.json",
         "--only",
@@ -84,7 +84,7 @@ fn a_document_that_cannot_be_used_or_reached_is_told_with_advice() {
             "`127.0.0.1` may not be called",
         ),
     ] {
-        let told = home.fails(&["openapi", "import", spec]);
+        let told = home.fails(&["tools", "import", spec]);
         assert!(told.contains(expected), "{spec}: {told}");
     }
 }
@@ -94,7 +94,7 @@ fn an_api_of_the_own_network_is_imported_and_one_entry_of_the_configuration_perm
     let home = Home::new();
     home.write("spec.json", &document().to_string());
     let server = [
-        "openapi",
+        "tools",
         "import",
         "spec.json",
         "--server",
@@ -127,8 +127,8 @@ fn a_document_of_which_nothing_can_be_imported_is_an_error_with_the_reason() {
     }
     home.write("xml.json", &xml.to_string());
     for words in [
-        vec!["openapi", "import", "xml.json"],
-        vec!["openapi", "import", "xml.json", "--dry-run"],
+        vec!["tools", "import", "xml.json"],
+        vec!["tools", "import", "xml.json", "--dry-run"],
     ] {
         let told = home.fails(&words);
         assert!(

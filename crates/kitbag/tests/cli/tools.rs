@@ -1,4 +1,4 @@
-//! `kitbag tools`, `kitbag describe` and `kitbag call`.
+//! `kitbag tools`, `kitbag tools show` and `kitbag call`.
 
 use std::fs;
 
@@ -55,16 +55,16 @@ fn a_call_is_checked_before_its_server_is_started_and_explained_as_to_any_client
 #[test]
 fn a_tool_is_described_with_its_parameters_and_a_search_without_a_match_says_so() {
     let home = Home::new();
-    let told = home.ok(&["describe", "agents__lookup_capability"]);
+    let told = home.ok(&["tools", "show", "agents__lookup_capability"]);
     assert!(
         told.contains("PARAMETER")
             && told.contains("Call it: kitbag call agents__lookup_capability"),
         "{told}"
     );
-    let definition = home.json(&["describe", "agents__lookup_capability"]);
+    let definition = home.json(&["tools", "show", "agents__lookup_capability"]);
     assert!(definition["inputSchema"].is_object(), "{definition}");
     assert!(
-        home.fails(&["describe", "agents__lokup_capability"])
+        home.fails(&["tools", "show", "agents__lokup_capability"])
             .contains("did you mean agents__lookup_capability")
     );
     home.write(CONFIG, "[servers.off]\ncommand = 'x'\nenabled = false\n");

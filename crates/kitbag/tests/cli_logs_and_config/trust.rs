@@ -102,7 +102,7 @@ fn a_cloned_folder_runs_nothing_and_is_handed_nothing_by_any_verb() {
         &["servers", "test"],
         &["servers", "list"],
         &["call", "innocent__x"],
-        &["tokens"],
+        &["stats", "tokens"],
         &["index", "build"],
         &["config", "check"],
         &["import", "--dry-run"],

@@ -83,8 +83,8 @@ fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() 
         &["lock"],
         &["tools"],
         &["tools", "--json"],
-        &["describe", "bed__letter"],
-        &["describe", "bed__letter", "--json"],
+        &["tools", "show", "bed__letter"],
+        &["tools", "show", "bed__letter", "--json"],
         &["search", "send a letter"],
         &["search", "send a letter", "--explain"],
         &["search", "send a letter", "--json"],
@@ -109,10 +109,10 @@ fn nothing_that_a_stranger_wrote_steers_the_terminal_or_hides_from_the_person() 
         &["feedback"],
         &["learned"],
         &["templates"],
-        &["priors", "show", HOSTILE],
+        &["learned", "priors", "show", HOSTILE],
         &["doctor"],
         &["doctor", "--json"],
-        &["check"],
+        &["tools", "check"],
     ] {
         let shown = seen(&home, words);
         assert_eq!(steering(&shown), None, "{words:?}: {shown:?}");

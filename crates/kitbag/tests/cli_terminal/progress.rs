@@ -40,7 +40,7 @@ fn programs_that_want_json_are_not_told() {
 #[test]
 fn at_a_terminal_a_line_moves_and_is_gone_in_the_end() {
     let shown = at_a_terminal(&home(), &["tools"]);
-    let line = "Asking servers what they offer (";
+    let line = "Fetching tools from servers (";
     let moments: BTreeSet<&str> = shown
         .split('\r')
         .filter(|moment| moment.contains(line))

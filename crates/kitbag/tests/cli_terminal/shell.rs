@@ -129,7 +129,7 @@ fn bash_completes_arguments_uris_prompts_keys_and_secrets_and_starts_nothing() {
     check("kitbag call bed__big bytes=3 shape=pa", &["paragraphs"]);
     check("kitbag call --own bed__big shape=ar", &["array"]);
     check("kitbag call bed__nothing x", &[""]);
-    check("kitbag describe bed__bi", &["bed__big"]);
+    check("kitbag tools show bed__bi", &["bed__big"]);
     check(
         "kitbag resources read test:",
         &[

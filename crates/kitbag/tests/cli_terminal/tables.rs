@@ -65,7 +65,7 @@ fn no_table_breaks_a_name() {
         &["prompts"],
         &["search", "echo", "a", "message"],
         &["search", "echo", "a", "message", "--explain"],
-        &["tokens"],
+        &["stats", "tokens"],
         &["key", "list"],
         &["secret", "list"],
         &["import", "--dry-run"],

@@ -66,7 +66,7 @@ fn a_healthy_home_is_told_so() {
     for part in [
         "Configuration\n",
         "✓ ok       bed: offers",
-        "\nAll is well, with 1 note.\n",
+        "\nNo problems found, 1 note.\n",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
@@ -219,12 +219,12 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     let visit = Visit::to(&home, &[]);
     // What we would not edit, a person has to.
     let advice = format!(
-        "run `kitbag import`, then take them out of {} by hand",
+        "run `kitbag import`, then remove them from {} by hand",
         settings.display()
     );
     assert_eq!(visit.one("clients", "VS Code", "note")["try"], advice);
     let found = visit.one("clients", "Windsurf", "note");
-    assert_eq!(found["what"], "goes past Kitbag to 1 server: time");
+    assert_eq!(found["what"], "connects directly to 1 server: time");
     assert_eq!(
         found["try"],
         "run `kitbag install --client windsurf --move-servers`"
@@ -232,7 +232,7 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     let found = visit.one("clients", "Cursor", "warning");
     assert_eq!(
         found["what"],
-        "has Kitbag, and goes past it to 2 servers: time, git"
+        "uses Kitbag but bypasses it for 2 servers: time, git"
     );
     assert_eq!(
         found["try"],
@@ -250,7 +250,7 @@ fn clients_that_bypass_kitbag_are_named_with_the_command_that_changes_it() {
     let path = home.path(".cursor/mcp.json");
     assert_eq!(
         Visit::to(&home, &["--offline"]).one("clients", "Cursor", "ok")["what"],
-        format!("goes through Kitbag ({})", path.display())
+        format!("uses Kitbag ({})", path.display())
     );
 }
 
@@ -284,20 +284,20 @@ fn a_client_that_does_not_find_kitbag_is_named() {
     };
     let visit = Visit::to(&home, &[]);
     let expected =
-        "problem: launches /old/kitbag, which is not there => run `kitbag install --client cursor`";
+        "problem: starts /old/kitbag, which does not exist => run `kitbag install --client cursor`";
     assert_eq!(said(&visit, "Cursor"), expected);
     assert!(
         said(&visit, "Windsurf")
             .starts_with("problem: launches `kitbag`, which is not on the PATH")
     );
     assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
-    let expected = "warning: connects to http://127.0.0.1:1/mcp, where no program answers => run `kitbag serve`";
+    let expected = "warning: connects to http://127.0.0.1:1/mcp, where nothing is listening => run `kitbag serve`";
     assert_eq!(said(&visit, "LM Studio"), expected);
 
     write_program(&home.path("bin/kitbag"), "#!/bin/sh\n");
     assert!(
         said(&Visit::to(&home, &[]), "Windsurf")
-            .starts_with("warning: launches `kitbag` without its full path")
+            .starts_with("warning: starts `kitbag` without its full path")
     );
 }
 
@@ -344,7 +344,7 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
     let visit = Visit::to(&home, &[]);
     assert_eq!(
         visit.one("address", &address, "problem")["what"],
-        "another program has this address"
+        "in use by another program"
     );
     drop(taken);
     let visit = Visit::to(&home, &[]);
@@ -370,7 +370,7 @@ fn an_address_is_free_or_kitbags_or_another_programs() {
     serving.wait().unwrap();
     assert_eq!(
         visit.one("address", &address, "ok")["what"],
-        "Kitbag is being served there"
+        "in use by Kitbag"
     );
 }
 

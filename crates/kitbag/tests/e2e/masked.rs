@@ -166,8 +166,8 @@ async fn everything_told(gateway: &Gateway, key: &str) -> Vec<(String, String)> 
     }
     for words in [
         &["tools"][..],
-        &["describe", "good__letter_send"],
-        &["describe", "good__letter_send", "--json"],
+        &["tools", "show", "good__letter_send"],
+        &["tools", "show", "good__letter_send", "--json"],
         &["search", "send", "a", "letter"],
         &["search", "send", "a", "letter", "--explain"],
         &["servers", "show", "good", "--json"],

@@ -18,7 +18,7 @@ async fn a_conversation_starts_with_at_most_five_hundred_tokens() {
     let home = Home::new(&Testbed::named("bed").table());
     for surface in ["search", "code"] {
         let told = home
-            .kitbag(&["tokens", "--surface", surface, "--json"])
+            .kitbag(&["stats", "tokens", "--surface", surface, "--json"])
             .await;
         let tokens: Value =
             serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
@@ -27,7 +27,7 @@ async fn a_conversation_starts_with_at_most_five_hundred_tokens() {
         assert_eq!(number("saved"), number("catalog") - number("shown"));
         assert_eq!(tokens["servers"][0]["server"], "bed");
     }
-    let told = home.kitbag(&["tokens", "--surface", "all"]).await;
+    let told = home.kitbag(&["stats", "tokens", "--surface", "all"]).await;
     assert!(told.stdout.contains("0 saved (0.0 %)"), "{told:?}");
     assert!(told.stderr.contains("these are estimates"), "{told:?}");
 }

@@ -95,7 +95,7 @@ async fn clients_get_tools_as_the_operator_wants_them() {
     let found = gateway.home.kitbag(&["doctor"]).await.stdout;
     let found = found.split_whitespace().collect::<Vec<_>>().join(" ");
     for told in [
-        "[tools.\"good__nothing\"]: no server has such a tool",
+        "[tools.\"good__nothing\"]: no server has this tool",
         "[tools.\"good__slow\"]: the fixed argument `ms` does not fit",
     ] {
         assert!(found.contains(told), "{told}: {found}");

@@ -107,7 +107,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
     for (edit, told) in [
         (
             "[servers.two]\ncommand = 'a'\nurl = 'b'",
-            "what was before stays in force",
+            "keeping the previous configuration",
         ),
         ("[serves]", "serves"),
         (
@@ -128,7 +128,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         );
     }
     fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
-    says(&gateway, "kitbag.toml is gone").await;
+    says(&gateway, "kitbag.toml does not exist any more").await;
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
     gateway.home.configure(&Testbed::named("two").table());
     client.knows("two__echo").await;
@@ -179,7 +179,7 @@ async fn no_call_fails_however_often_servers_are_changed() {
     }
     for round in 1..=8 {
         gateway.home.configure(&format!("{}{}", one(), two(round)));
-        let taken_over = "the changed configuration is in force";
+        let taken_over = "configuration reloaded";
         until("it is in force", async || {
             (gateway.log().matches(taken_over).count() == round).then_some(())
         })
@@ -252,7 +252,7 @@ async fn a_rule_that_is_added_holds_for_what_is_watched_already() {
         "{}[policy]\ndeny_tools = [\"one/test://watched-*\"]",
         one()
     ));
-    says(&gateway, "the changed configuration is in force").await;
+    says(&gateway, "configuration reloaded").await;
     for uri in [WATCHED, OTHER] {
         client
             .call("touch_resource", &json!({ "uri": uri }))
@@ -438,8 +438,8 @@ async fn what_a_followed_client_adds_with_something_to_look_at_waits_for_the_per
         json!({ "mcpServers": { "sly": server } }).to_string(),
     )
     .unwrap();
-    says(&gateway, "switched off until you look at it").await;
-    says(&gateway, "the changed configuration is in force").await;
+    says(&gateway, "disabled until you have reviewed it").await;
+    says(&gateway, "configuration reloaded").await;
     let text = fs::read_to_string(home.path("kitbag.toml")).unwrap();
     assert!(
         text.contains("[servers.sly]") && text.contains("enabled = false"),

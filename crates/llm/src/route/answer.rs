@@ -76,7 +76,7 @@ impl PromptAnswer {
             about.insert("instead_of".to_owned(), json!(passed));
         }
         about.insert("usage".to_owned(), self.usage.to_json());
-        about.insert("cost_usd".to_owned(), json!(self.cost.map(NanoUsd::usd)));
+        about.insert("cost_usd".to_owned(), json!(self.cost.map(NanoUsd::to_usd)));
         let finish_reason = self.finish_reason.as_ref();
         about.extend(finish_reason.map(|it| ("finish_reason".to_owned(), json!(it))));
         Value::Object(about)

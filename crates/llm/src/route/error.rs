@@ -1,7 +1,7 @@
 //! The reasons why no model is asked, or none has answered: a word for programs, a sentence, and advice.
 
 use jiff::civil::Date;
-use kitbag_domain::Remedy;
+use kitbag_domain::{Remedy, near_names};
 
 use crate::route::{LlmTier, ModelCandidate, ModelKnowledge};
 
@@ -74,7 +74,7 @@ impl PromptError {
             provider: provider.map(str::to_owned),
             model: model.to_owned(),
             ended: provider.and_then(|provider| known.day.model_ended(provider, model)),
-            near: (known.near)(model, &names),
+            near: near_names(model, names.iter().copied()).into_iter().map(str::to_owned).collect(),
             known: names.into_iter().map(str::to_owned).collect(),
         }
     }

@@ -69,8 +69,6 @@ pub struct ModelKnowledge<'a> {
     pub prompt_tokens: u64,
     /// Returns how a model of a provider has done.
     pub record: &'a (dyn Fn(&str, &str) -> ModelRecord + Send + Sync),
-    /// Returns those of the names that are like one.
-    pub near: fn(&str, &[&str]) -> Vec<String>,
 }
 
 impl fmt::Debug for ModelKnowledge<'_> {
@@ -105,7 +103,7 @@ pub fn tool_providers(tool: &ToolFile) -> Vec<&'static Arc<ToolFile>> {
         let properties = action.input.get("properties")?;
         properties.get("provider")?.get("enum")?.as_array()
     });
-    let all = kitbag_tool_files::providers().iter();
+    let all = kitbag_tool_files::model_providers().iter();
     all.filter(|file| named.is_none_or(|names| names.iter().any(|it| it == file.name.as_str())))
         .collect()
 }

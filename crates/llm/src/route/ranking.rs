@@ -93,7 +93,7 @@ fn rank_route(
     // A model without a price comes after those with one.
     let cost = candidate
         .answer_cost(usage)
-        .map_or(f64::INFINITY, NanoUsd::usd);
+        .map_or(f64::INFINITY, NanoUsd::to_usd);
     ModelRank {
         class: match route.is_stand_in {
             _ if rate < HEALTHY_RATE => RankClass::Failing,

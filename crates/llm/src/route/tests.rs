@@ -53,10 +53,6 @@ impl World {
             day: self.data.at(self.day),
             prompt_tokens: self.prompt_tokens,
             record: &self.record,
-            near: |name, names| {
-                let names = names.iter().filter(|it| it.starts_with(&name[..3]));
-                names.map(|it| (*it).to_owned()).collect()
-            },
         };
         choose_candidates(&request, &known)
     }

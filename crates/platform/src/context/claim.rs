@@ -1,21 +1,21 @@
-//! Weighs a claim: the most trusted source names the object that stands; others say the same, or otherwise.
+//! Weighs a claim: the most trusted source decides its object; other sources back or contradict it.
 
 use kitbag_domain::Timestamp;
 use kitbag_store::NewFact;
 use serde_json::{Value, json};
 
-use super::fact::shown;
-use super::ranking::trust;
+use super::fact::fact_to_json;
+use super::ranking::trust_order;
 use super::tier::AuthorityTier;
-use super::{compared, has_ended};
+use super::{comparison_key, has_ended};
 use crate::moment;
 
-/// Everything that is said of one subject and predicate, weighed.
+/// All facts about one subject and predicate, weighed.
 #[derive(Debug)]
 pub(super) struct WeighedClaim<'a> {
-    /// The fact that decides. Absent if none is in force.
+    /// The most trusted valid fact.
     deciding: Option<&'a NewFact>,
-    /// Facts in force that name the same object, the deciding one first.
+    /// Valid facts with the same object, the deciding fact first.
     backing: Vec<&'a NewFact>,
     contradicting: Vec<&'a NewFact>,
     ended: Vec<&'a NewFact>,
@@ -25,12 +25,12 @@ impl<'a> WeighedClaim<'a> {
     pub(super) fn weigh(facts: &'a [NewFact], now: Timestamp) -> Self {
         let (ended, mut valid): (Vec<_>, Vec<_>) =
             facts.iter().partition(|fact| has_ended(fact, now));
-        valid.sort_by_key(|fact| trust(fact));
+        valid.sort_by_key(|fact| trust_order(fact));
         let deciding = valid.first().copied();
-        let object = deciding.map(|fact| compared(&fact.object));
+        let object = deciding.map(|fact| comparison_key(&fact.object));
         let (backing, contradicting) = valid
             .into_iter()
-            .partition(|fact| Some(compared(&fact.object)) == object);
+            .partition(|fact| Some(comparison_key(&fact.object)) == object);
         Self {
             deciding,
             backing,
@@ -39,37 +39,37 @@ impl<'a> WeighedClaim<'a> {
         }
     }
 
-    pub(super) fn answer(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         json!({
             "stands": self.deciding.map(|fact| fact.object.clone()),
-            "because": self.reason(),
+            "because": self.explain_verdict(),
             "contested": !self.contradicting.is_empty(),
-            "backing": all(&self.backing),
-            "contradicting": all(&self.contradicting),
-            "ended": all(&self.ended),
+            "backing": facts_to_json(&self.backing),
+            "contradicting": facts_to_json(&self.contradicting),
+            "ended": facts_to_json(&self.ended),
         })
     }
 
-    fn reason(&self) -> String {
+    fn explain_verdict(&self) -> String {
         let Some(fact) = self.deciding else {
-            return "every source has ended, so that nothing stands".to_owned();
+            return "no source is valid any more".to_owned();
         };
         let mut reason = format!(
             "{} says so, {}",
-            described(fact),
-            self.compared_with_the_next()
+            describe_source(fact),
+            self.compare_with_best_contradiction()
         );
         match self.backing.len() - 1 {
             0 => {}
             1 => reason.push_str("; one more source says the same"),
             others => reason.push_str(&format!("; {others} more sources say the same")),
         }
-        reason.push_str(&self.against());
+        reason.push_str(&self.describe_contradiction());
         reason
     }
 
-    /// Says what puts the deciding fact before the best one that contradicts it.
-    fn compared_with_the_next(&self) -> &'static str {
+    /// Compares the deciding fact with the best one that contradicts it.
+    fn compare_with_best_contradiction(&self) -> &'static str {
         match (self.deciding, self.contradicting.first()) {
             (Some(first), Some(next)) if first.authority < next.authority => {
                 "and is more trusted than every source that says otherwise"
@@ -78,31 +78,31 @@ impl<'a> WeighedClaim<'a> {
                 "and is newer than equally trusted sources that say otherwise"
             }
             (Some(_), Some(_)) => {
-                "but an equally trusted source of the same time says otherwise, so that this is open"
+                "but an equally trusted source of the same time says otherwise, so this is undecided"
             }
-            _ => "and no source in force says otherwise",
+            _ => "and no valid source says otherwise",
         }
     }
 
-    fn against(&self) -> String {
+    fn describe_contradiction(&self) -> String {
         match self.contradicting.first() {
             Some(fact) => format!(
-                "; against it speaks above all `{}`, from {}",
+                "; the strongest contradiction is `{}`, from {}",
                 fact.object,
-                described(fact)
+                describe_source(fact)
             ),
             None => String::new(),
         }
     }
 }
 
-fn all(facts: &[&NewFact]) -> Vec<Value> {
-    facts.iter().map(|fact| shown(fact)).collect()
+fn facts_to_json(facts: &[&NewFact]) -> Vec<Value> {
+    facts.iter().map(|fact| fact_to_json(fact)).collect()
 }
 
-fn described(fact: &NewFact) -> String {
-    let tier = AuthorityTier::of_number(fact.authority);
-    let day = moment::day(fact.observed_at);
+fn describe_source(fact: &NewFact) -> String {
+    let tier = AuthorityTier::from_number(fact.authority);
+    let day = moment::utc_day(fact.observed_at);
     format!("`{}` ({tier}, observed {day})", fact.source)
 }
 
@@ -136,7 +136,7 @@ mod tests {
     #[track_caller]
     fn check(facts: &[&str], stands: Option<&str>, contested: bool, because: &str) {
         let facts: Vec<NewFact> = facts.iter().map(|text| fact(text)).collect();
-        let answer = WeighedClaim::weigh(&facts, NOW).answer();
+        let answer = WeighedClaim::weigh(&facts, NOW).to_json();
         assert_eq!(answer["stands"], json!(stands), "{answer}");
         assert_eq!(answer["contested"], contested, "{answer}");
         let told = answer["because"].as_str().unwrap();
@@ -152,7 +152,7 @@ mod tests {
             &["900 CRM 2 10"],
             Some("900"),
             false,
-            "`CRM` (tier 2, reliable, observed 1970-01-11) says so, and no source in force says otherwise",
+            "`CRM` (tier 2, reliable, observed 1970-01-11) says so, and no valid source says otherwise",
         );
         check(
             &["850 press 3 20", "900 CRM 2 10", "900 wiki 4 1"],
@@ -175,7 +175,7 @@ mod tests {
             Some("850"),
             true,
             "`a` (tier 1, authoritative, observed 1970-01-11) says so, but an equally trusted source of the same time \
-             says otherwise, so that this is open; against it speaks above all `900`, from `b` (tier 1, authoritative, \
+             says otherwise, so this is undecided; against it speaks above all `900`, from `b` (tier 1, authoritative, \
              observed 1970-01-11)",
         );
     }
@@ -186,13 +186,13 @@ mod tests {
             &["900 contract 1 10 ended", "850 press 4 1"],
             Some("850"),
             false,
-            "`press` (tier 4, hearsay, observed 1970-01-02) says so, and no source in force says otherwise",
+            "`press` (tier 4, hearsay, observed 1970-01-02) says so, and no valid source says otherwise",
         );
         check(
             &["900 contract 1 10 ended"],
             None,
             false,
-            "every source has ended, so that nothing stands",
+            "no source is valid any more",
         );
     }
 
@@ -202,7 +202,7 @@ mod tests {
             &["Berlin CRM 1 10", "berlin wiki 4 9"],
             Some("Berlin"),
             false,
-            "`CRM` (tier 1, authoritative, observed 1970-01-11) says so, and no source in force says otherwise; one more \
+            "`CRM` (tier 1, authoritative, observed 1970-01-11) says so, and no valid source says otherwise; one more \
              source says the same",
         );
     }

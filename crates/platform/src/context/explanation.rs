@@ -1,12 +1,12 @@
-//! `context-explain`: where a claim comes from, and what speaks against it.
+//! `context-explain`: the sources of a claim and its contradictions.
 
 use kitbag_store::{FactFilter, FactHolders, NewFact};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::claim::WeighedClaim;
-use super::question::asked_name;
-use super::switched_on;
+use super::question::query_key;
+use super::check_enabled;
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 
 #[derive(Debug, Deserialize)]
@@ -16,16 +16,16 @@ pub(crate) struct ExplainArguments {
     predicate: String,
 }
 
-pub(crate) async fn explain(
+pub(crate) async fn explain_claim(
     services: &PlatformServices,
     arguments: ExplainArguments,
     caller: &PlatformCaller,
 ) -> Result<Value, PlatformError> {
-    switched_on(services)?;
+    check_enabled(services)?;
     let filter = FactFilter {
         holders: FactHolders::ReadBy(caller.tenant.clone()),
-        subject_key: Some(asked_name(&arguments.subject)),
-        predicate_key: Some(asked_name(&arguments.predicate)),
+        subject_key: Some(query_key(&arguments.subject)),
+        predicate_key: Some(query_key(&arguments.predicate)),
         ..FactFilter::default()
     };
     let facts = services.store.facts(&filter).await?;
@@ -37,7 +37,7 @@ pub(crate) async fn explain(
         });
     };
     let mut answer = json!({ "subject": first.subject, "predicate": first.predicate });
-    let weighed = WeighedClaim::weigh(&facts, (services.now)()).answer();
+    let weighed = WeighedClaim::weigh(&facts, (services.now)()).to_json();
     if let (Value::Object(answer), Value::Object(weighed)) = (&mut answer, weighed) {
         answer.extend(weighed);
     }

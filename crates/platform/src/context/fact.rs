@@ -1,12 +1,12 @@
-//! A fact as a line of a file, and as models read it.
+//! A fact: parsed from a line of a file, and as JSON for models.
 
-use kitbag_domain::text::{visible, visible_line};
+use kitbag_domain::text::{strip_invisible, strip_to_one_line};
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_store::{NewFact, StoredFact};
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
-use super::compared;
+use super::comparison_key;
 use super::tier::AuthorityTier;
 use crate::moment;
 
@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 200;
 const LONGEST_TEXT: usize = 4_000;
 const LONGEST_URL: usize = 2_000;
 
-/// A fact as an operator writes it down.
+/// A fact as an operator writes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FactLine {
@@ -45,7 +45,7 @@ struct Name(String);
 #[serde(try_from = "String")]
 struct LongText(String);
 
-/// A text; numbers and truth values become one.
+/// A text; numbers and booleans are converted.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "Value")]
 struct ObjectText(String);
@@ -59,12 +59,12 @@ struct Moment(Timestamp);
 
 impl FactLine {
     /// Returns the fact for a tenant, or for all of them, without its vector.
-    pub fn fact(self, tenant: Option<Tenant>) -> NewFact {
+    pub fn into_fact(self, tenant: Option<Tenant>) -> NewFact {
         NewFact {
             tenant,
-            subject_key: compared(&self.subject.0),
+            subject_key: comparison_key(&self.subject.0),
             subject: self.subject.0,
-            predicate_key: compared(&self.predicate.0),
+            predicate_key: comparison_key(&self.predicate.0),
             predicate: self.predicate.0,
             object: self.object.0,
             source: self.source.name.0,
@@ -78,8 +78,8 @@ impl FactLine {
     }
 }
 
-/// Returns the text that stands for the fact when it is compared with a question.
-pub(super) fn text(fact: &NewFact) -> String {
+/// Returns the text to compare with questions.
+pub(super) fn text_to_embed(fact: &NewFact) -> String {
     // `renewal_date` is two words for a reader.
     let predicate = fact.predicate.replace(['_', '-'], " ");
     format!(
@@ -88,19 +88,19 @@ pub(super) fn text(fact: &NewFact) -> String {
     )
 }
 
-/// Returns the fact as an operator reads it.
-pub fn listed(stored: &StoredFact) -> Value {
+/// Returns the fact for operators, with its id and tenant.
+pub fn stored_fact_to_json(stored: &StoredFact) -> Value {
     let tenant = stored.fact.tenant.as_ref().map_or("*", Tenant::as_str);
     let mut listed = json!({ "id": stored.id, "tenant": tenant });
-    if let (Value::Object(listed), Value::Object(shown)) = (&mut listed, shown(&stored.fact)) {
+    if let (Value::Object(listed), Value::Object(shown)) = (&mut listed, fact_to_json(&stored.fact)) {
         listed.extend(shown);
     }
     listed
 }
 
-/// Returns the fact as a model reads it.
-pub(super) fn shown(fact: &NewFact) -> Value {
-    let tier = AuthorityTier::of_number(fact.authority);
+/// Returns the fact for models.
+pub(super) fn fact_to_json(fact: &NewFact) -> Value {
+    let tier = AuthorityTier::from_number(fact.authority);
     let mut shown = json!({
         "subject": fact.subject,
         "predicate": fact.predicate,
@@ -108,22 +108,22 @@ pub(super) fn shown(fact: &NewFact) -> Value {
         "quote": fact.quote,
         "source": fact.source,
         "authority": { "tier": tier.number(), "name": tier.as_str() },
-        "observed_at": moment::written(fact.observed_at),
+        "observed_at": moment::to_rfc3339(fact.observed_at),
     });
     if let Some(url) = &fact.url {
         shown["url"] = json!(url);
     }
     if let Some(end) = fact.valid_until {
-        shown["valid_until"] = json!(moment::written(end));
+        shown["valid_until"] = json!(moment::to_rfc3339(end));
     }
     shown
 }
 
-fn of_length(text: String, most: usize) -> Result<String, String> {
+fn check_length(text: String, most: usize) -> Result<String, String> {
     match text.chars().count() {
-        0 => Err("a text is empty".to_owned()),
+        0 => Err("the text is empty".to_owned()),
         length if length > most => Err(format!(
-            "a text has {length} characters, and may have {most} here"
+            "the text has {length} characters; the limit is {most}"
         )),
         _ => Ok(text),
     }
@@ -133,7 +133,7 @@ impl TryFrom<String> for Name {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        of_length(visible_line(&text), LONGEST_NAME).map(Self)
+        check_length(strip_to_one_line(&text), LONGEST_NAME).map(Self)
     }
 }
 
@@ -141,7 +141,7 @@ impl TryFrom<String> for LongText {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        of_length(visible(&text).trim().to_owned(), LONGEST_TEXT).map(Self)
+        check_length(strip_invisible(&text).trim().to_owned(), LONGEST_TEXT).map(Self)
     }
 }
 
@@ -153,7 +153,7 @@ impl TryFrom<Value> for ObjectText {
             Value::String(text) => text,
             Value::Number(number) => number.to_string(),
             Value::Bool(truth) => truth.to_string(),
-            _ => return Err("the object is a text, a number, true or false".to_owned()),
+            _ => return Err("the object must be a text, a number or a boolean".to_owned()),
         };
         LongText::try_from(text).map(|LongText(text)| Self(text))
     }
@@ -163,10 +163,10 @@ impl TryFrom<String> for SourceUrl {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        let text = of_length(visible_line(&text), LONGEST_URL)?;
+        let text = check_length(strip_to_one_line(&text), LONGEST_URL)?;
         match text.starts_with("https://") || text.starts_with("http://") {
             true => Ok(Self(text)),
-            false => Err(format!("`{text}` is not an address on the web")),
+            false => Err(format!("`{text}` is not an HTTP URL")),
         }
     }
 }
@@ -174,9 +174,9 @@ impl TryFrom<String> for SourceUrl {
 impl<'de> Deserialize<'de> for Moment {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        moment::read(&text).map(Self).ok_or_else(|| {
+        moment::parse_moment(&text).map(Self).ok_or_else(|| {
             de::Error::custom(format!(
-                "`{text}` is no moment: write 2026-11-16 or 2026-11-16T10:00:00Z"
+                "`{text}` is not a timestamp: write 2026-11-16 or 2026-11-16T10:00:00Z"
             ))
         })
     }

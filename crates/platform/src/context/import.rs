@@ -1,61 +1,61 @@
-//! Takes facts from a file of lines of JSON: all of them or, if one has a mistake, none.
+//! Imports facts from a file of JSON lines: all of them, or none if one is invalid.
 
 use kitbag_domain::{Remedy, Tenant};
-use kitbag_store::{ContextVector, FactImport, FactsImported, NewFact, Store};
+use kitbag_store::{ContextVector, FactImport, FactImportOutcome, NewFact, Store};
 
 use super::MOST_FACTS;
 use super::fact::{self, FactLine};
 use crate::embedding::{EmbedFunction, EmbeddingFailed, TextsToEmbed};
 
-/// Texts that are embedded at once; a service takes no more at a time.
+/// The batch size of embedding services.
 const TEXTS_AT_ONCE: usize = 128;
 
-/// A file of facts, and those who may read them.
+/// A file of facts, and the tenant that may read them.
 #[derive(Debug, Clone)]
 pub struct ContextImport<'a> {
-    /// A fact on each line.
+    /// One fact per line.
     pub text: &'a str,
     /// Absent if all tenants may read them.
     pub holder: Option<Tenant>,
-    /// The facts of this source that the holder has make room for the new ones.
+    /// The source whose facts of this holder are replaced by the new ones.
     pub replaced_source: Option<&'a str>,
 }
 
-/// The facts that came and went.
+/// The result of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportedFacts {
     pub added: u64,
     pub replaced: u64,
-    /// Facts of the file that were there already.
+    /// Facts that were already stored.
     pub known: u64,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContextImportError {
-    #[error("line {number} is no fact: {reason}")]
+    #[error("line {number} is not a fact: {reason}")]
     Line { number: usize, reason: String },
-    #[error("line {number} is about the source `{found}`, and `{replaced}` is to be replaced")]
+    #[error("line {number} has the source `{found}`, but only `{replaced}` is to be replaced")]
     OtherSource {
         number: usize,
         found: String,
         replaced: String,
     },
-    #[error("there would be {would_be} facts, and there may be {MOST_FACTS}")]
+    #[error("there would be {would_be} facts; the limit is {MOST_FACTS}")]
     TooMany { would_be: i64 },
-    #[error("the meaning of the facts cannot be computed")]
+    #[error("the facts cannot be embedded")]
     Embedding(#[from] EmbeddingFailed),
     #[error(transparent)]
     Store(#[from] kitbag_store::Error),
 }
 
-pub async fn import(
+pub async fn import_facts(
     store: &Store,
     embed: &EmbedFunction,
     import: &ContextImport<'_>,
 ) -> Result<ImportedFacts, ContextImportError> {
-    let mut facts = read(import)?;
+    let mut facts = read_facts(import)?;
     for some in facts.chunks_mut(TEXTS_AT_ONCE) {
-        give_meaning(some, embed).await?;
+        embed_facts(some, embed).await?;
     }
     let imported = store
         .import_facts(FactImport {
@@ -66,16 +66,16 @@ pub async fn import(
         })
         .await?;
     match imported {
-        FactsImported::Imported { added, replaced } => Ok(ImportedFacts {
+        FactImportOutcome::Imported { added, replaced } => Ok(ImportedFacts {
             added,
             replaced,
             known: facts.len() as u64 - added,
         }),
-        FactsImported::TooMany { would_be } => Err(ContextImportError::TooMany { would_be }),
+        FactImportOutcome::TooMany { would_be } => Err(ContextImportError::TooMany { would_be }),
     }
 }
 
-fn read(import: &ContextImport<'_>) -> Result<Vec<NewFact>, ContextImportError> {
+fn read_facts(import: &ContextImport<'_>) -> Result<Vec<NewFact>, ContextImportError> {
     let lines = import.text.lines().zip(1..);
     lines
         .filter(|(line, _)| !line.trim().is_empty())
@@ -92,7 +92,7 @@ fn read_line(
         number,
         reason: error.to_string(),
     })?;
-    let fact = read.fact(import.holder.clone());
+    let fact = read.into_fact(import.holder.clone());
     match import.replaced_source {
         Some(replaced) if replaced != fact.source => Err(ContextImportError::OtherSource {
             number,
@@ -103,8 +103,8 @@ fn read_line(
     }
 }
 
-async fn give_meaning(facts: &mut [NewFact], embed: &EmbedFunction) -> Result<(), EmbeddingFailed> {
-    let texts = facts.iter().map(fact::text).collect();
+async fn embed_facts(facts: &mut [NewFact], embed: &EmbedFunction) -> Result<(), EmbeddingFailed> {
+    let texts = facts.iter().map(fact::text_to_embed).collect();
     let embedded = embed(TextsToEmbed::Documents(texts)).await?;
     for (fact, vector) in facts.iter_mut().zip(embedded.vectors) {
         let model = embedded.model.clone();
@@ -122,13 +122,13 @@ impl Remedy for ContextImportError {
                     .to_owned(),
             ),
             Self::OtherSource { .. } => {
-                Some("nothing was imported; a file that replaces a source has its facts alone".to_owned())
+                Some("nothing was imported; a file that replaces a source may only have facts of that source".to_owned())
             }
             Self::TooMany { .. } => {
-                Some("nothing was imported; forget some first: kitbag context forget --source NAME".to_owned())
+                Some("nothing was imported; delete some first: kitbag context forget --source NAME".to_owned())
             }
             Self::Embedding(_) => {
-                Some("nothing was imported; see what is wrong with [index]: kitbag doctor".to_owned())
+                Some("nothing was imported; check [index] with kitbag doctor".to_owned())
             }
             Self::Store(_) => None,
         }

@@ -6,15 +6,15 @@ use kitbag_store::{ContextVector, FactFilter, FactHolders, NewFact, StoredFact};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::fact::shown;
-use super::ranking::{AskedQuestion, RankedFact, by_authority, by_relevance};
-use super::{compared, has_ended, switched_on};
+use super::fact::fact_to_json;
+use super::ranking::{AskedQuestion, RankedFact, rank_by_authority, rank_by_relevance};
+use super::{comparison_key, has_ended, check_enabled};
 use crate::embedding::{EmbeddedTexts, TextsToEmbed};
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 
-/// The facts of an answer unless the caller says otherwise: a model reads ten with ease.
-const USUAL: usize = 10;
-const MOST: usize = 100;
+/// A model reads ten facts with ease.
+const DEFAULT_LIMIT: usize = 10;
+const MAX_LIMIT: usize = 100;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -26,27 +26,27 @@ pub(crate) struct QueryArguments {
     limit: Option<usize>,
 }
 
-pub(crate) async fn query(
+pub(crate) async fn query_facts(
     services: &PlatformServices,
     arguments: QueryArguments,
     caller: &PlatformCaller,
 ) -> Result<Value, PlatformError> {
-    switched_on(services)?;
-    let facts = services.store.facts(&arguments.filter(caller)?).await?;
+    check_enabled(services)?;
+    let facts = services.store.facts(&arguments.to_filter(caller)?).await?;
     let known = facts.len();
-    let valid = in_force(services, &arguments, facts);
+    let valid = valid_facts(services, &arguments, facts);
     let (ranked, note) = match &arguments.question {
-        Some(question) => by_question(services, question, &valid).await,
-        None => (by_authority(&valid), None),
+        Some(question) => rank_by_question(services, question, &valid).await,
+        None => (rank_by_authority(&valid), None),
     };
-    let limit = arguments.limit.unwrap_or(USUAL).clamp(1, MOST);
-    let objects = objects(&valid);
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
+    let objects = objects_by_claim(&valid);
     let answered: Vec<Value> = ranked
         .iter()
         .take(limit)
-        .map(|ranked| answered(ranked, &objects))
+        .map(|ranked| ranked_fact_to_json(ranked, &objects))
         .collect();
-    let note = note.or_else(|| nothing_found(&arguments, known, ranked.len()));
+    let note = note.or_else(|| explain_no_results(&arguments, known, ranked.len()));
     let mut answer = json!({ "facts": answered, "more": ranked.len().saturating_sub(limit) });
     if let Some(note) = note {
         answer["note"] = json!(note);
@@ -55,26 +55,26 @@ pub(crate) async fn query(
 }
 
 impl QueryArguments {
-    fn filter(&self, caller: &PlatformCaller) -> Result<FactFilter, PlatformError> {
+    fn to_filter(&self, caller: &PlatformCaller) -> Result<FactFilter, PlatformError> {
         if self.question.is_none() && self.subject.is_none() && self.predicate.is_none() {
             let reason = "give a `question`, a `subject` or a `predicate`".to_owned();
             return Err(PlatformError::Arguments { reason });
         }
         Ok(FactFilter {
             holders: FactHolders::ReadBy(caller.tenant.clone()),
-            subject_key: self.subject.as_deref().map(asked_name),
-            predicate_key: self.predicate.as_deref().map(asked_name),
+            subject_key: self.subject.as_deref().map(query_key),
+            predicate_key: self.predicate.as_deref().map(query_key),
             ..FactFilter::default()
         })
     }
 }
 
-/// Returns the name as it is compared. No name has a zero byte, and one of the engines takes none.
-pub(super) fn asked_name(text: &str) -> String {
-    compared(&text.replace('\0', " "))
+/// PostgreSQL takes no zero bytes; no name has one.
+pub(super) fn query_key(text: &str) -> String {
+    comparison_key(&text.replace('\0', " "))
 }
 
-fn in_force(
+fn valid_facts(
     services: &PlatformServices,
     arguments: &QueryArguments,
     facts: Vec<StoredFact>,
@@ -87,51 +87,51 @@ fn in_force(
         .collect()
 }
 
-/// Returns the best first, and a note if they could be compared by words alone.
-async fn by_question<'a>(
+/// Ranks facts, best first. Returns a note if only words could be compared.
+async fn rank_by_question<'a>(
     services: &PlatformServices,
     question: &str,
     facts: &'a [NewFact],
 ) -> (Vec<RankedFact<'a>>, Option<String>) {
     let texts = TextsToEmbed::Questions(vec![question.to_owned()]);
     let (meaning, note) = match (services.embed)(texts).await {
-        Ok(embedded) => (first(embedded), None),
+        Ok(embedded) => (first_vector(embedded), None),
         Err(failed) => (
             None,
-            Some(format!("{failed}; facts were compared by words alone")),
+            Some(format!("{failed}; facts were compared by words only")),
         ),
     };
     let asked = AskedQuestion {
         words: question,
         meaning,
     };
-    (by_relevance(&asked, facts), note)
+    (rank_by_relevance(&asked, facts), note)
 }
 
-fn first(embedded: EmbeddedTexts) -> Option<ContextVector> {
+fn first_vector(embedded: EmbeddedTexts) -> Option<ContextVector> {
     let model = embedded.model;
     let vector = embedded.vectors.into_iter().next()?;
     Some(ContextVector { model, vector })
 }
 
-/// The objects that are said of a subject and a predicate, as they are compared.
+/// The normalized objects of each subject and predicate.
 type ClaimObjects<'a> = HashMap<(&'a str, &'a str), HashSet<String>>;
 
-fn objects(facts: &[NewFact]) -> ClaimObjects<'_> {
+fn objects_by_claim(facts: &[NewFact]) -> ClaimObjects<'_> {
     let mut objects = ClaimObjects::new();
     for fact in facts {
         let claim = (fact.subject_key.as_str(), fact.predicate_key.as_str());
         objects
             .entry(claim)
             .or_default()
-            .insert(compared(&fact.object));
+            .insert(comparison_key(&fact.object));
     }
     objects
 }
 
-fn answered(ranked: &RankedFact<'_>, objects: &ClaimObjects<'_>) -> Value {
+fn ranked_fact_to_json(ranked: &RankedFact<'_>, objects: &ClaimObjects<'_>) -> Value {
     let fact = ranked.fact;
-    let mut answer = shown(fact);
+    let mut answer = fact_to_json(fact);
     let claim = (fact.subject_key.as_str(), fact.predicate_key.as_str());
     if objects.get(&claim).is_some_and(|said| said.len() > 1) {
         answer["contradicted"] = json!("other sources say otherwise: see context_explain");
@@ -142,16 +142,16 @@ fn answered(ranked: &RankedFact<'_>, objects: &ClaimObjects<'_>) -> Value {
     answer
 }
 
-fn nothing_found(arguments: &QueryArguments, known: usize, found: usize) -> Option<String> {
+fn explain_no_results(arguments: &QueryArguments, known: usize, found: usize) -> Option<String> {
     let note = match (known, found) {
         (_, 1..) => return None,
         (0, _) if arguments.subject.is_some() || arguments.predicate.is_some() => {
-            "no fact has this subject or predicate; ask a question without them to see how they are called"
+            "no fact has this subject or predicate; ask a question without them to find the right names"
         }
         (0, _) => {
             "there are no facts yet; the operator imports them with `kitbag context import FILE`"
         }
-        _ => "no fact that is in force has to do with this",
+        _ => "no valid fact is relevant to this",
     };
     Some(note.to_owned())
 }

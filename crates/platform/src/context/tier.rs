@@ -1,17 +1,17 @@
-//! The tiers by which sources are trusted.
+//! How far a source is trusted.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
 
-/// The first is trusted most.
+/// From most to least trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AuthorityTier {
     /// The system or the document that decides: a signed contract, the books.
     Authoritative,
-    /// A source that is kept with care, such as a customer database.
+    /// A maintained source, such as a customer database.
     Reliable,
-    /// Something that was written or said by people who should know.
+    /// Written or said by people who should know.
     Reported,
     Hearsay,
 }
@@ -29,8 +29,8 @@ impl AuthorityTier {
         self as i64 + 1
     }
 
-    /// Returns the tier of a number. One that is not known is trusted least.
-    pub fn of_number(number: i64) -> Self {
+    /// Unknown numbers are trusted least.
+    pub fn from_number(number: i64) -> Self {
         let known = Self::ALL.into_iter().find(|tier| tier.number() == number);
         known.unwrap_or(Self::Hearsay)
     }
@@ -56,7 +56,7 @@ impl<'de> Deserialize<'de> for AuthorityTier {
         #[derive(Deserialize)]
         #[serde(
             untagged,
-            expecting = "the authority is a number from 1 to 4 or its name"
+            expecting = "the authority must be a number from 1 to 4 or its name"
         )]
         enum Written {
             Number(i64),
@@ -69,7 +69,7 @@ impl<'de> Deserialize<'de> for AuthorityTier {
         });
         found.ok_or_else(|| {
             de::Error::custom(
-                "the authority is 1 (authoritative), 2 (reliable), 3 (reported) or 4 (hearsay)",
+                "the authority must be 1 (authoritative), 2 (reliable), 3 (reported) or 4 (hearsay)",
             )
         })
     }

@@ -1,19 +1,19 @@
-//! `submit-feedback`: reports of agents to the operators.
+//! `submit-feedback`: reports from agents to operators.
 //!
-//! - [`reading`]: reports as operators ask for and read them
+//! - [`reports`]: reports as operators query and read them
 
-pub mod reading;
+pub mod reports;
 
 use kitbag_domain::ShortText;
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_store::{FeedbackLimits, NewFeedback};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 
-/// An operator looks through a few hundred reports; a loop of an agent must not bury them. Resolved ones
-/// stay for comparison.
+/// An operator can review a few hundred reports; an agent in a loop must not bury them. Resolved reports are kept for
+/// reference.
 const LIMITS: FeedbackLimits = FeedbackLimits {
     open: 500,
     resolved: 2_000,
@@ -57,7 +57,7 @@ words!(
 );
 
 words!(
-    /// The degree to which the agent is held up.
+    /// How badly the agent is blocked.
     FeedbackSeverity {
         Low = "low",
         Medium = "medium",
@@ -75,7 +75,7 @@ pub(crate) struct SubmitArguments {
     severity: Option<FeedbackSeverity>,
 }
 
-pub(crate) async fn submit(
+pub(crate) async fn submit_report(
     services: &PlatformServices,
     arguments: SubmitArguments,
     caller: &PlatformCaller,
@@ -89,9 +89,9 @@ pub(crate) async fn submit(
         kind: arguments.kind.as_str().to_owned(),
         severity: arguments.severity.map(|it| it.as_str().to_owned()),
         tool: arguments.tool.as_deref().map(ShortText::cut),
-        summary: within(&arguments.summary, "summary", LONGEST_SUMMARY)?,
+        summary: limited_text(&arguments.summary, "summary", LONGEST_SUMMARY)?,
         details: details
-            .map(|text| within(text, "details", LONGEST_DETAILS))
+            .map(|text| limited_text(text, "details", LONGEST_DETAILS))
             .transpose()?,
     };
     let id = services.store.add_feedback(&feedback, LIMITS).await?;
@@ -99,13 +99,13 @@ pub(crate) async fn submit(
     Ok(json!({ "id": id, "status": "open" }))
 }
 
-/// Returns the text as a person would see it.
-fn within(text: &str, name: &str, most: usize) -> Result<String, PlatformError> {
-    let shown = visible(text).trim().to_owned();
+/// Returns the visible text, if it is neither empty nor too long.
+fn limited_text(text: &str, name: &str, most: usize) -> Result<String, PlatformError> {
+    let shown = strip_invisible(text).trim().to_owned();
     let reason = match shown.chars().count() {
         0 => format!("`{name}` is empty"),
         length if length > most => {
-            format!("`{name}` has {length} characters, and may have {most}")
+            format!("`{name}` has {length} characters; the limit is {most}")
         }
         _ => return Ok(shown),
     };

@@ -1,7 +1,7 @@
 //! The context plane: facts from a file, questions, and claims.
 
 use super::*;
-use crate::context::import::{ContextImport, ContextImportError, ImportedFacts, import};
+use crate::context::import::{ContextImport, ContextImportError, ImportedFacts, import_facts};
 
 impl TestPlatform {
     async fn import(
@@ -14,7 +14,7 @@ impl TestPlatform {
             holder: holder.map(|it| it.parse().unwrap()),
             replaced_source: None,
         };
-        import(&self.store, &by_words(), &what).await
+        import_facts(&self.store, &by_words(), &what).await
     }
 }
 
@@ -170,7 +170,7 @@ async fn a_file_with_a_mistake_is_refused_with_the_line_and_nothing_is_kept() {
         holder: None,
         replaced_source: Some("Wiki"),
     };
-    let error = import(&kitbag.store, &by_words(), &other)
+    let error = import_facts(&kitbag.store, &by_words(), &other)
         .await
         .unwrap_err();
     assert!(

@@ -57,7 +57,7 @@ impl TestPlatform {
         let caller = caller(tenant);
         match self
             .platform
-            .carry_out(&tool, &action, arguments, &caller)
+            .run_action(&tool, &action, arguments, &caller)
             .await
         {
             Ok(PlatformAnswer::Json(answer)) => answer,
@@ -104,7 +104,7 @@ fn vector(text: &str) -> Vec<f32> {
 async fn every_action_of_the_tool_files_is_carried_out() {
     let kitbag = TestPlatform::open(None).await;
     let catalog = ToolCatalog::built_in();
-    let own = catalog.tools().iter().filter(|tool| carries_out(&tool.id));
+    let own = catalog.tools().iter().filter(|tool| is_platform_tool(&tool.id));
     let mut counts = HashMap::new();
     for tool in own {
         for action in &tool.actions {
@@ -127,7 +127,7 @@ async fn every_action_of_the_tool_files_is_carried_out() {
             );
         }
     }
-    assert_eq!(counts.len(), OwnTool::ALL.len());
+    assert_eq!(counts.values().sum::<usize>(), PlatformAction::ALL.len());
     assert_eq!(counts["agent-state"], 4);
     let unknown = kitbag.call("acme", "agent-state watch", json!({})).await;
     assert_eq!(
@@ -266,8 +266,8 @@ async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agen
         limit: 9,
         ..FeedbackQuery::default()
     };
-    let mut found = kitbag.store.feedback(&query).await.unwrap();
-    let line = feedback::reading::FeedbackLine::of(found.remove(0));
+    let mut found = kitbag.store.list_feedback(&query).await.unwrap();
+    let line = feedback::reports::FeedbackLine::from_stored(found.remove(0));
     let at = "2026-11-16T00:00:00Z";
     assert_eq!(
         serde_json::to_value(line).unwrap(),

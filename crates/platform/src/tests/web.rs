@@ -76,7 +76,7 @@ async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
 #[test]
 fn the_tool_files_have_the_bounds_and_usual_values_of_the_rooms() {
     let catalog = ToolCatalog::built_in();
-    let usual = ScreenshotRequest::of("");
+    let usual = ScreenshotRequest::new("");
     let side = ScreenshotRequest::MAX_SIDE;
     let wait = ScreenshotRequest::MAX_WAIT.as_millis();
     for (tool, argument, bound, expected) in [
@@ -90,13 +90,13 @@ fn the_tool_files_have_the_bounds_and_usual_values_of_the_rooms() {
             "browser",
             "quality",
             "default",
-            json!(browser::USUAL_QUALITY),
+            json!(browser::DEFAULT_QUALITY),
         ),
         (
             "web-fetch",
             "max_chars",
             "default",
-            json!(web_fetch::usual_chars()),
+            json!(web_fetch::default_max_chars()),
         ),
     ] {
         let file = catalog.tools().iter().find(|it| it.id.as_str() == tool);

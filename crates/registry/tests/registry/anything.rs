@@ -1,7 +1,7 @@
 //! Whatever an entry of the registry says, nothing in it becomes an option of the program that runs it, or a
 //! variable of the person who does.
 
-use kitbag_registry::{FilledPlan, PlanAnswers, RegistryServer, choose, kinds};
+use kitbag_registry::{FilledPlan, PlanAnswers, RegistryServer, choose, offered_kinds};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ proptest! {
     #[test]
     fn no_entry_brings_an_option_or_a_variable_along(entry in entry()) {
         let Ok(server) = serde_json::from_value::<RegistryServer>(entry.clone()) else { return Ok(()) };
-        for kind in kinds(&server) {
+        for kind in offered_kinds(&server) {
             let Ok(plan) = choose(&server, Some(kind), |_| true) else { continue };
             let Ok(filled) = plan.fill(&PlanAnswers::default(), |text| text.replace('$', "%")) else { continue };
             let (words, pairs) = match filled {

@@ -6,7 +6,7 @@ use kitbag_registry::{EntryStatus, Registry, RegistryEntry};
 use kitbag_testkit::shelf::Shelf;
 
 fn at(shelf: &Shelf) -> Registry {
-    Registry::at(shelf.url.parse().unwrap())
+    Registry::new(shelf.url.parse().unwrap())
 }
 
 fn names(entries: &[RegistryEntry]) -> Vec<String> {
@@ -17,7 +17,7 @@ fn names(entries: &[RegistryEntry]) -> Vec<String> {
 #[tokio::test]
 async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
     let shelf = Shelf::open().await;
-    let found = at(&shelf).find("weather").await.unwrap();
+    let found = at(&shelf).find_servers("weather").await.unwrap();
     assert_eq!(
         names(&found),
         [
@@ -32,14 +32,14 @@ async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
 #[tokio::test]
 async fn words_are_looked_for_one_by_one_when_no_name_has_them_all() {
     let shelf = Shelf::open().await;
-    let found = at(&shelf).find(" Forecasts: weather ").await.unwrap();
+    let found = at(&shelf).find_servers(" Forecasts: weather ").await.unwrap();
     assert_eq!(names(&found)[0], "io.github.acme/weather 1.1.0");
     assert_eq!(
         shelf.asked(),
         ["Forecasts: weather", "forecasts", "weather"]
     );
     assert_eq!(
-        names(&at(&shelf).find("nothing like it").await.unwrap()),
+        names(&at(&shelf).find_servers("nothing like it").await.unwrap()),
         [""; 0]
     );
 }
@@ -51,7 +51,7 @@ async fn an_entry_is_fetched_by_name_and_version() {
     let name = "io.github.acme/weather".parse().unwrap();
     let version = async |version| {
         registry
-            .entry(&name, version)
+            .fetch_entry(&name, version)
             .await
             .map(|it| it.server.version)
     };
@@ -59,7 +59,7 @@ async fn an_entry_is_fetched_by_name_and_version() {
     assert_eq!(version(Some("1.0.0")).await.unwrap(), "1.0.0");
     assert_eq!(
         registry
-            .named("Weather")
+            .find_by_short_name("Weather")
             .await
             .unwrap_err()
             .remedy()
@@ -69,7 +69,7 @@ async fn an_entry_is_fetched_by_name_and_version() {
         3
     );
     assert_eq!(
-        registry.named("ledger").await.unwrap().server.name.as_str(),
+        registry.find_by_short_name("ledger").await.unwrap().server.name.as_str(),
         "io.github.acme/ledger"
     );
 }
@@ -78,7 +78,7 @@ async fn an_entry_is_fetched_by_name_and_version() {
 async fn every_error_comes_with_a_remedy() {
     let shelf = Shelf::open().await;
     let registry = at(&shelf);
-    let place = registry.place();
+    let place = registry.display_url();
     let reported = |error: kitbag_registry::RegistryError| {
         format!("{error} => {}", error.remedy().unwrap())
             .replace(place, "HERE")
@@ -87,7 +87,7 @@ async fn every_error_comes_with_a_remedy() {
     let entry = async |name: &str, version| {
         reported(
             registry
-                .entry(&name.parse().unwrap(), version)
+                .fetch_entry(&name.parse().unwrap(), version)
                 .await
                 .unwrap_err(),
         )
@@ -106,7 +106,7 @@ async fn every_error_comes_with_a_remedy() {
         "the registry HERE knows no version `9.9/9` of `io.github.acme/weather` => take the latest: \
          kitbag servers add io.github.acme/weather"
     );
-    let find = async |text: &str| reported(registry.find(text).await.unwrap_err());
+    let find = async |text: &str| reported(registry.find_servers(text).await.unwrap_err());
     assert_eq!(
         find("too-much").await,
         "the registry HERE takes no more requests for now (429) => try again in 7 seconds"
@@ -122,8 +122,8 @@ async fn every_error_comes_with_a_remedy() {
             .contains("sent something else than servers: expected value at line 1 column 1")
     );
 
-    let nowhere = Registry::at("http://127.0.0.1:1/".parse().unwrap())
-        .find("x")
+    let nowhere = Registry::new("http://127.0.0.1:1/".parse().unwrap())
+        .find_servers("x")
         .await
         .unwrap_err();
     let reported = format!("{nowhere} => {}", nowhere.remedy().unwrap());

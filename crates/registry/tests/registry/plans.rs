@@ -3,16 +3,16 @@
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{
     FilledPlan, InputFormat, PlanAnswers, PlanInput, Registry, RegistryServer, RunPlan, choose,
-    kinds,
+    offered_kinds,
 };
 
 use kitbag_testkit::shelf::Shelf;
 
 async fn server(name: &str) -> RegistryServer {
     let shelf = Shelf::open().await;
-    let registry = Registry::at(shelf.url.parse().unwrap());
+    let registry = Registry::new(shelf.url.parse().unwrap());
     registry
-        .entry(&name.parse().unwrap(), None)
+        .fetch_entry(&name.parse().unwrap(), None)
         .await
         .unwrap()
         .server
@@ -35,7 +35,7 @@ fn filled(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
             .find(|input| input.name == *name)
             .expect("an input of that name");
         answers
-            .give(input, (*answer).to_owned())
+            .add(input, (*answer).to_owned())
             .map_err(|error| error.to_string())?;
     }
     let pairs = |pairs: Vec<(String, String)>| {
@@ -218,7 +218,7 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
 #[tokio::test]
 async fn of_many_ways_the_one_that_runs_here_is_taken() {
     let server = server("io.github.acme/everywhere").await;
-    let names: Vec<_> = kinds(&server).iter().map(ToString::to_string).collect();
+    let names: Vec<_> = offered_kinds(&server).iter().map(ToString::to_string).collect();
     assert_eq!(
         names,
         ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]

@@ -1,9 +1,9 @@
-//! An index that follows changes finds what one built of the same tools finds.
+//! An updated index gives the same results as one built from scratch.
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::{Intent, Options, retrieve};
+use crate::{Options, Query, retrieve};
 
 const SMALL: BlockSizes = BlockSizes {
     least: 2,
@@ -25,7 +25,7 @@ const WORDS: [&str; 12] = [
     "delete",
 ];
 
-/// A change of one tool.
+/// A change to one tool.
 #[derive(Debug, Clone)]
 enum Edit {
     Insert(usize, u32),
@@ -69,7 +69,7 @@ fn document(number: u32) -> Document {
     Document {
         entry: Arc::new(IndexedTool {
             tool_name: format!("server{}__{name}_{number}", number % 3),
-            provider: format!("server{}", number % 3),
+            server: format!("server{}", number % 3),
             description: phrase(number.wrapping_mul(2_654_435_761)),
             tags: vec![phrase(number >> 3)],
             ..IndexedTool::default()
@@ -114,18 +114,21 @@ fn assert_same(one: &Index, other: &Index) {
             format!("{text} {}", phrase(number as u32 + 40)),
             vector(number as u32),
         );
-        let (words, others) = (one.lexical.shared(&text), other.lexical.shared(&text));
+        let (words, others) = (
+            one.lexical.score_text(&text),
+            other.lexical.score_text(&text),
+        );
         assert_eq!(words.scores, others.scores);
         assert_eq!(words.attainable.to_bits(), others.attainable.to_bits());
         for vector in [Some(&*vector), None] {
             let found = [one, other].map(|index| {
-                let intent = Intent {
+                let query = Query {
                     text: &text,
                     vector,
                     steps: &[],
                     votes: None,
                 };
-                retrieve(index, intent, &Options::default(), |_| true)
+                retrieve(index, query, &Options::default(), |_| true)
             });
             assert_eq!(found[0], found[1]);
         }
@@ -144,20 +147,20 @@ proptest! {
         edits in proptest::collection::vec((edit(), any::<bool>()), 1..40),
     ) {
         let mut documents: Vec<_> = start.into_iter().map(|it| Arc::new(document(it))).collect();
-        let mut index = Index::default().succeeded_in_blocks(documents.clone(), SMALL);
+        let mut index = Index::default().with_documents_in_blocks(documents.clone(), SMALL);
         for (edit, is_seen) in edits {
             change(&mut documents, &edit);
             if is_seen {
-                index = index.succeeded_in_blocks(documents.clone(), SMALL);
+                index = index.with_documents_in_blocks(documents.clone(), SMALL);
             }
         }
-        index = index.succeeded_in_blocks(documents.clone(), SMALL);
+        index = index.with_documents_in_blocks(documents.clone(), SMALL);
         let plain = documents.iter().map(|it| Document::clone(it)).collect();
         assert_same(&index, &Index::build(plain));
     }
 }
 
-/// The tools in blocks whose words, and whose vectors, the later index does not share.
+/// Counts the tools in blocks whose words, and whose vectors, the later index does not share.
 fn rebuilt(before: &Index, after: &Index) -> (usize, usize) {
     let mut rebuilt = (0, 0);
     for block in &after.blocks {
@@ -183,12 +186,12 @@ fn rebuilt(before: &Index, after: &Index) -> (usize, usize) {
 #[test]
 fn of_ten_thousand_tools_a_change_of_one_rebuilds_its_block_and_no_other() {
     let documents: Vec<_> = (0..10_000).map(|it| Arc::new(document(it))).collect();
-    let index = Index::default().succeeded_by(documents.clone());
-    let most = BlockSizes::USUAL.most;
+    let index = Index::default().with_documents(documents.clone());
+    let most = BlockSizes::DEFAULT.most;
     let check = |what: &str, edit: Edit, words: bool, vectors: bool| {
         let mut documents = documents.clone();
         change(&mut documents, &edit);
-        let after = index.succeeded_by(documents);
+        let after = index.with_documents(documents);
         let rebuilt = rebuilt(&index, &after);
         assert!(
             rebuilt.0 <= most && rebuilt.1 <= most,
@@ -206,15 +209,17 @@ fn of_ten_thousand_tools_a_change_of_one_rebuilds_its_block_and_no_other() {
 #[test]
 fn the_words_of_a_tool_are_read_once() {
     let documents: Vec<_> = (0..10_000).map(|it| Arc::new(document(it))).collect();
-    let index = Index::default().succeeded_by(documents.clone());
+    let index = Index::default().with_documents(documents.clone());
     let mut known = KnownWords::default();
-    let unread = documents.iter().filter(|it| known.of(&index, it).is_none());
+    let unread = documents
+        .iter()
+        .filter(|it| known.get(&index, it).is_none());
     assert_eq!(unread.count(), 0);
     let new = document(10_001);
-    assert!(known.of(&index, &new).is_none());
+    assert!(known.get(&index, &new).is_none());
     let changed = Document {
         name: "other".to_owned(),
         ..Document::clone(&documents[9])
     };
-    assert!(known.of(&index, &changed).is_none());
+    assert!(known.get(&index, &changed).is_none());
 }

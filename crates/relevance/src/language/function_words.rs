@@ -1,32 +1,32 @@
-//! The small words of languages in Latin letters, and the verbs with which requests in them begin.
+//! Function words of languages in Latin script, and the verbs that requests in them begin with.
 
 use std::collections::HashSet;
 
-/// A language, and the words by which a request in it is recognised.
+/// A language and the words that identify it.
 pub(super) struct LanguageWords {
     pub(super) name: &'static str,
-    /// No English request has these, except in a quotation.
+    /// Words that no English request contains, except in a quotation.
     proofs: &'static str,
-    /// These stand in names, too, or in other languages than this one and English.
+    /// Words that also occur in names or in other languages.
     hints: &'static str,
 }
 
-/// The words of a request, and what is known of them whatever the language.
+/// The words of a request and language-independent facts about them.
 pub(super) struct WordEvidence {
     pub(super) words: HashSet<String>,
-    /// The number of words that are clearly English.
+    /// The number of clearly English words.
     pub(super) english: usize,
-    /// The number of words with a letter that English does not have, as names have them.
+    /// The number of words with a non-ASCII letter, which names can have too.
     pub(super) accented: usize,
 }
 
 impl LanguageWords {
-    /// Returns the number of words that speak for the language. Without a proof hints count only if
-    /// there are several and nothing is English.
-    pub(super) fn evidence(&self, request: &WordEvidence) -> usize {
-        let hints = count(self.hints, &request.words);
+    /// Returns the number of words that indicate the language. Without a proof, hints only count if
+    /// there are several and no word is English.
+    pub(super) fn count_evidence(&self, request: &WordEvidence) -> usize {
+        let hints = count_known(self.hints, &request.words);
         let is_likely = request.english == 0 && hints > 0 && hints + request.accented > 1;
-        match count(self.proofs, &request.words) {
+        match count_known(self.proofs, &request.words) {
             0 if is_likely => hints,
             0 => 0,
             proofs => proofs + hints,
@@ -34,7 +34,7 @@ impl LanguageWords {
     }
 }
 
-fn count(known: &str, words: &HashSet<String>) -> usize {
+fn count_known(known: &str, words: &HashSet<String>) -> usize {
     known
         .split_ascii_whitespace()
         .filter(|it| words.contains(*it))

@@ -1,4 +1,4 @@
-//! The scripts besides the Latin one, and the language that a text in each is likely to be in.
+//! Non-Latin scripts and the most likely language of a text in each.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Script {
@@ -19,12 +19,12 @@ pub(super) enum Script {
 }
 
 impl Script {
-    /// The script of a word, if it has a letter of another script than the Latin one.
-    pub(super) fn of(word: &str) -> Option<Self> {
-        word.chars().find_map(Self::of_letter)
+    /// Returns the script of the first non-Latin letter.
+    pub(super) fn from_word(word: &str) -> Option<Self> {
+        word.chars().find_map(Self::from_letter)
     }
 
-    fn of_letter(c: char) -> Option<Self> {
+    fn from_letter(c: char) -> Option<Self> {
         match c {
             '\u{0370}'..='\u{03ff}' | '\u{1f00}'..='\u{1fff}' => Some(Self::Greek),
             '\u{0400}'..='\u{052f}' => Some(Self::Cyrillic),
@@ -44,22 +44,22 @@ impl Script {
         }
     }
 
-    /// About how many words of a language with spaces a word stands for.
-    pub(super) fn weight_of(word: &str) -> f32 {
-        let letters = word.chars().filter_map(Self::of_letter);
-        match Self::of(word) {
+    /// Estimates how many words of a language with spaces this word corresponds to.
+    pub(super) fn estimate_words(word: &str) -> f32 {
+        let letters = word.chars().filter_map(Self::from_letter);
+        match Self::from_word(word) {
             None => 0.0,
-            // These are written without spaces, with about two signs for a word.
+            // Written without spaces, about two characters per word.
             Some(Self::Han | Self::Kana) => letters.count() as f32 / 2.0,
-            // Some four letters for a word, also without spaces.
+            // Written without spaces, about four letters per word.
             Some(Self::Thai) => letters.count() as f32 / 4.0,
             Some(_) => 1.0,
         }
     }
 
-    /// The language that text with these letters is likely to be in.
-    pub(super) fn language(letters: &str) -> Option<&'static str> {
-        let scripts: Vec<Self> = letters.chars().filter_map(Self::of_letter).collect();
+    /// Returns the most likely language of a text with these letters.
+    pub(super) fn likely_language(letters: &str) -> Option<&'static str> {
+        let scripts: Vec<Self> = letters.chars().filter_map(Self::from_letter).collect();
         Some(match scripts.first()? {
             Self::Han | Self::Kana if scripts.contains(&Self::Kana) => "Japanese",
             Self::Han | Self::Kana => "Chinese",

@@ -1,21 +1,21 @@
-//! The encoder that is built in, and tools with their vectors.
+//! The built-in encoder, and embedded tools.
 
 use std::sync::{Arc, LazyLock};
 
 use kitbag_encoder::Encoder;
-use kitbag_relevance::text::ToolText;
+use kitbag_relevance::tool_text::ToolText;
 use kitbag_relevance::{Document, IndexedTool};
 
 pub(crate) static ENCODER: LazyLock<Encoder> = LazyLock::new(|| {
     Encoder::from_container(include_bytes!("../../../embedding/kitbag-embedder.bin")).unwrap()
 });
 
-/// The tool of a server, which may have no name.
+/// A tool of a server; the server's name may be empty.
 pub(crate) fn document(server: &str, name: &str, description: &str) -> Document {
     let text = ToolText {
         name,
         description,
-        provider: server,
+        server: server,
         ..ToolText::default()
     };
     let entry = IndexedTool {
@@ -23,7 +23,7 @@ pub(crate) fn document(server: &str, name: &str, description: &str) -> Document 
             "" => name.to_owned(),
             _ => format!("{server}__{name}"),
         },
-        provider: server.to_owned(),
+        server: server.to_owned(),
         description: description.to_owned(),
         scopes: text.scopes(),
         tags: text.tags(),
@@ -34,6 +34,6 @@ pub(crate) fn document(server: &str, name: &str, description: &str) -> Document 
         name: name.to_owned(),
         parameters: Vec::new(),
         twin: None,
-        vector: Some(ENCODER.embed(&text.document()).into()),
+        vector: Some(ENCODER.embed(&text.to_embedded_text()).into()),
     }
 }

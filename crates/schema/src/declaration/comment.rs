@@ -1,6 +1,6 @@
 //! Comments of a declaration: descriptions, and the limits that a type cannot say.
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use serde_json::{Map, Value};
 
 use crate::excerpt::cut;
@@ -40,7 +40,7 @@ pub(super) fn text(schema: &Value) -> String {
     };
     let description = object.get("description").and_then(Value::as_str);
     let description = cut(
-        visible_line(description.unwrap_or_default()),
+        strip_to_one_line(description.unwrap_or_default()),
         MAX_DESCRIPTION,
     );
     let limits = limits(object).join(", ");
@@ -68,5 +68,5 @@ fn limit(key: &str, value: &Value) -> String {
     let value = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
-    format!("{key}: {}", cut(visible_line(&value), MAX_LIMIT))
+    format!("{key}: {}", cut(strip_to_one_line(&value), MAX_LIMIT))
 }

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use kitbag_domain::text::{summary, visible_line};
+use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use kitbag_wire::RawObject;
 use serde_json::Value;
 
@@ -44,7 +44,7 @@ pub fn signature(name: &str, definition: &RawObject, detail: LineDetail) -> Stri
         .filter(|text| text.len() <= MAX_PARAMETERS)
         .unwrap_or_else(|| parameters(&schema, &BRIEF));
     let about = match detail {
-        LineDetail::Brief => summary(&description),
+        LineDetail::Brief => first_sentence(&description),
         LineDetail::Guided => guided_summary(&description, &schema),
     };
     let separator = if about.is_empty() { "" } else { " · " };
@@ -53,7 +53,7 @@ pub fn signature(name: &str, definition: &RawObject, detail: LineDetail) -> Stri
 
 /// Returns the first sentence of a description and those that say how to fill the arguments.
 pub(super) fn guided_summary(description: &str, schema: &Value) -> String {
-    let first = summary(description);
+    let first = first_sentence(description);
     let usage = usage(description, schema);
     match (first.is_empty(), usage.is_empty()) {
         (_, true) => first,
@@ -68,7 +68,7 @@ pub fn parameter_type(schema: &Value, name: &str) -> String {
     let part = schema.get("properties").and_then(|it| it.get(name));
     part.map_or_else(String::new, |part| {
         let text = writer(schema, &GUIDED).type_of(part, &Spot::default().deeper());
-        visible_line(&text.text)
+        strip_to_one_line(&text.text)
     })
 }
 
@@ -82,12 +82,12 @@ fn parameters(schema: &Value, extent: &Extent) -> String {
     let required = members.required.iter();
     let required = required.map(|(name, part)| match writer.parameter(part, "") {
         // Most parameters are strings, so the type is left out.
-        kind if kind == "string" => visible_line(name),
-        kind => format!("{}: {kind}", visible_line(name)),
+        kind if kind == "string" => strip_to_one_line(name),
+        kind => format!("{}: {kind}", strip_to_one_line(name)),
     });
     let optional = members.optional.iter().take(extent.optional);
     let optional = optional
-        .map(|(name, part)| format!("{}?: {}", visible_line(name), writer.parameter(part, "?")));
+        .map(|(name, part)| format!("{}?: {}", strip_to_one_line(name), writer.parameter(part, "?")));
     let mut shown: Vec<String> = required.chain(optional).collect();
     if members.optional.len() > extent.optional {
         shown.push("…".to_owned());

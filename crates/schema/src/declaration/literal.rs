@@ -1,6 +1,6 @@
 //! Names and values of schemas, as TypeScript writes them.
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use serde_json::Value;
 
 /// In bytes. A longer text among the values of a schema is shown as `string`.
@@ -43,7 +43,7 @@ pub(super) fn member(name: &str) -> String {
 /// numbers, so that the text stays the same and hides nothing.
 fn quoted(text: &str) -> String {
     let quoted = Value::from(text).to_string();
-    if visible(&quoted) == quoted {
+    if strip_invisible(&quoted) == quoted {
         return quoted;
     }
     let mut units = [0; 2];

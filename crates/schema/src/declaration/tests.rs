@@ -1,6 +1,6 @@
 //! Claims about declarations.
 
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_wire::raw;
 use serde_json::json;
 
@@ -36,7 +36,7 @@ fn declared(definition: &Value, size: DeclarationSize) -> String {
     let program = text.replacen("f(", "declare function f(", 1);
     let left = kitbag_script::shape(&program).map(|shape| shape.code);
     assert_eq!(left.as_deref(), Ok(""), "{text}");
-    assert_eq!(visible(&text), text);
+    assert_eq!(strip_invisible(&text), text);
     text
 }
 

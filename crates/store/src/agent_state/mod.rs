@@ -4,12 +4,11 @@
 //! row. Every write gives its key a version that was never given before in that tenant, so that a writer
 //! can insist on the version that it read. What a tenant may keep is handed in.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{Tenant, Timestamp};
 
-use crate::engine::{Transaction, statement};
+use crate::engine::Transaction;
 use crate::{Error, Store};
 
 /// A value to keep in place of an earlier one.
@@ -50,7 +49,7 @@ pub struct StateLimits {
 
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateWritten {
+pub enum StateWriteOutcome {
     /// The version that the key has now.
     Written(i64),
     /// Another version is there than the writer insisted on; zero for none.
@@ -61,7 +60,7 @@ pub enum StateWritten {
 
 /// The outcome of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StateDeleted {
+pub enum StateDeleteOutcome {
     Deleted,
     Absent,
     OtherVersion(i64),
@@ -69,13 +68,13 @@ pub enum StateDeleted {
 
 impl Store {
     /// Returns the value of a key, unless it has ended.
-    pub async fn state(
+    pub async fn get_state(
         &self,
         tenant: &Tenant,
         key: &str,
         now: Timestamp,
     ) -> Result<Option<(StateEntry, String)>, Error> {
-        let row = statement!(&self.engine, select(tenant, key, now))?;
+        let row = statements::select_value(&self.engine, tenant, key, now).await?;
         Ok(row.map(|row| (StateEntry::from(row.entry), row.value)))
     }
 
@@ -87,7 +86,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<StateEntry>, Error> {
         let end = prefix_end(&page.prefix);
-        let rows = statement!(&self.engine, select_page(tenant, page, end.as_deref(), now))?;
+        let rows = statements::select_page(&self.engine, tenant, page, end.as_deref(), now).await?;
         Ok(rows.into_iter().map(StateEntry::from).collect())
     }
 
@@ -99,16 +98,16 @@ impl Store {
         write: &StateWrite,
         limits: StateLimits,
         now: Timestamp,
-    ) -> Result<StateWritten, Error> {
+    ) -> Result<StateWriteOutcome, Error> {
         const ACTION: &str = "keep a value of an agent";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let mut sums = StateSums::hold(&mut transaction, tenant, now).await?;
-        let found = statement!(&mut transaction, select_version(tenant, &write.key))?;
-        let written = sums.written(write, found, limits);
-        if let StateWritten::Written(version) = written {
-            statement!(&mut transaction, put(tenant, write, version, now))?;
+        let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
+        let found = statements::select_version(&mut transaction, tenant, &write.key).await?;
+        let written = sums.apply_write(write, found, limits);
+        if let StateWriteOutcome::Written(version) = written {
+            statements::put_value(&mut transaction, tenant, write, version, now).await?;
         }
-        statement!(&mut transaction, put_sums(tenant, sums))?;
+        statements::update_sums(&mut transaction, tenant, sums).await?;
         transaction.commit(ACTION).await?;
         Ok(written)
     }
@@ -120,16 +119,16 @@ impl Store {
         key: &str,
         if_version: Option<i64>,
         now: Timestamp,
-    ) -> Result<StateDeleted, Error> {
+    ) -> Result<StateDeleteOutcome, Error> {
         const ACTION: &str = "forget a value of an agent";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let mut sums = StateSums::hold(&mut transaction, tenant, now).await?;
-        let found = statement!(&mut transaction, select_version(tenant, key))?;
-        let deleted = sums.deleted(if_version, found);
-        if deleted == StateDeleted::Deleted {
-            statement!(&mut transaction, delete(tenant, key))?;
+        let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
+        let found = statements::select_version(&mut transaction, tenant, key).await?;
+        let deleted = sums.apply_delete(if_version, found);
+        if deleted == StateDeleteOutcome::Deleted {
+            statements::delete_value(&mut transaction, tenant, key).await?;
         }
-        statement!(&mut transaction, put_sums(tenant, sums))?;
+        statements::update_sums(&mut transaction, tenant, sums).await?;
         transaction.commit(ACTION).await?;
         Ok(deleted)
     }
@@ -144,18 +143,18 @@ struct StateSums {
 }
 
 /// The version and the size of the row that a key has.
-type FoundVersion = Option<(i64, i64)>;
+type VersionRow = (i64, i64);
 
 impl StateSums {
     /// Takes the sums, and holds back other writers of the tenant until the transaction ends. Rows
     /// that have ended are removed first.
-    async fn hold(
+    async fn lock(
         transaction: &mut Transaction,
         tenant: &Tenant,
         now: Timestamp,
     ) -> Result<Self, Error> {
-        let sums: Self = statement!(&mut *transaction, hold_sums(tenant))?;
-        let ended = statement!(&mut *transaction, delete_ended(tenant, now))?;
+        let sums: Self = statements::lock_sums(&mut *transaction, tenant).await?;
+        let ended = statements::delete_expired(&mut *transaction, tenant, now).await?;
         Ok(Self {
             keys: sums.keys - ended.len() as i64,
             bytes: sums.bytes - ended.iter().sum::<i64>(),
@@ -163,24 +162,24 @@ impl StateSums {
         })
     }
 
-    fn written(
+    fn apply_write(
         &mut self,
         write: &StateWrite,
-        found: FoundVersion,
+        found: Option<VersionRow>,
         limits: StateLimits,
-    ) -> StateWritten {
+    ) -> StateWriteOutcome {
         let (version, bytes_before) = found.unwrap_or_default();
         if write.if_version.is_some_and(|wanted| wanted != version) {
-            return StateWritten::OtherVersion(version);
+            return StateWriteOutcome::OtherVersion(version);
         }
         let keys = self.keys + i64::from(found.is_none());
-        let bytes = self.bytes - bytes_before + write.bytes();
+        let bytes = self.bytes - bytes_before + write.byte_count();
         if keys > limits.keys {
-            return StateWritten::TooManyKeys;
+            return StateWriteOutcome::TooManyKeys;
         }
         // A tenant that keeps more than it may, because the limit was lowered, may keep less.
         if bytes > limits.bytes && bytes > self.bytes {
-            return StateWritten::TooManyBytes;
+            return StateWriteOutcome::TooManyBytes;
         }
         let last_version = self.last_version + 1;
         *self = Self {
@@ -188,25 +187,25 @@ impl StateSums {
             bytes,
             last_version,
         };
-        StateWritten::Written(last_version)
+        StateWriteOutcome::Written(last_version)
     }
 
-    fn deleted(&mut self, if_version: Option<i64>, found: FoundVersion) -> StateDeleted {
+    fn apply_delete(&mut self, if_version: Option<i64>, found: Option<VersionRow>) -> StateDeleteOutcome {
         let version = found.map_or(0, |(version, _)| version);
         if if_version.is_some_and(|wanted| wanted != version) {
-            return StateDeleted::OtherVersion(version);
+            return StateDeleteOutcome::OtherVersion(version);
         }
         let Some((_, bytes)) = found else {
-            return StateDeleted::Absent;
+            return StateDeleteOutcome::Absent;
         };
         self.keys -= 1;
         self.bytes -= bytes;
-        StateDeleted::Deleted
+        StateDeleteOutcome::Deleted
     }
 }
 
 impl StateWrite {
-    fn bytes(&self) -> i64 {
+    fn byte_count(&self) -> i64 {
         (self.key.len() + self.value.len()) as i64
     }
 }

@@ -101,7 +101,7 @@ pub(super) async fn select_version(
     transaction: &mut Transaction,
     tenant: &Tenant,
     key: &str,
-) -> Result<VersionRow, Error> {
+) -> Result<Option<VersionRow>, Error> {
     transaction
         .query("SELECT version, bytes FROM agent_state WHERE tenant = $1 AND key = $2")
         .bind(tenant.as_str())

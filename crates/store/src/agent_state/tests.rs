@@ -1,7 +1,7 @@
 //! The claims about values of agents, on both engines.
 
 use super::*;
-use crate::test_place::{TestPlace, each_engine, each_engine_on_threads};
+use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
 each_engine!(
     a_value_comes_back_to_the_letter_and_only_to_its_tenant,
@@ -28,13 +28,13 @@ fn write(key: &str, value: &str) -> StateWrite {
     }
 }
 
-async fn put(store: &Store, of: &str, write: &StateWrite) -> StateWritten {
+async fn put(store: &Store, of: &str, write: &StateWrite) -> StateWriteOutcome {
     let put = store.put_state(&tenant(of), write, LIMITS, NOW).await;
     put.unwrap()
 }
 
 async fn value(store: &Store, of: &str, key: &str, now: i64) -> Option<String> {
-    let found = store.state(&tenant(of), key, Timestamp(now)).await.unwrap();
+    let found = store.get_state(&tenant(of), key, Timestamp(now)).await.unwrap();
     found.map(|(_, value)| value)
 }
 
@@ -45,7 +45,7 @@ async fn a_value_comes_back_to_the_letter_and_only_to_its_tenant(place: TestPlac
     store.close().await;
     let store = place.open().await;
     let (entry, found) = store
-        .state(&tenant("acme"), "ünï", NOW)
+        .get_state(&tenant("acme"), "ünï", NOW)
         .await
         .unwrap()
         .unwrap();
@@ -62,19 +62,19 @@ async fn a_value_comes_back_to_the_letter_and_only_to_its_tenant(place: TestPlac
     let gone = store
         .delete_state(&tenant("globex"), "ünï", None, NOW)
         .await;
-    assert_eq!(gone.unwrap(), StateDeleted::Absent);
+    assert_eq!(gone.unwrap(), StateDeleteOutcome::Absent);
     assert!(value(&store, "acme", "ünï", 100).await.is_some());
 }
 
 async fn a_writer_can_insist_on_the_version_that_it_read(place: TestPlace) {
     let store = place.open().await;
     for (wanted, written) in [
-        (Some(1), StateWritten::OtherVersion(0)),
-        (Some(0), StateWritten::Written(1)),
-        (Some(0), StateWritten::OtherVersion(1)),
-        (None, StateWritten::Written(2)),
-        (Some(1), StateWritten::OtherVersion(2)),
-        (Some(2), StateWritten::Written(3)),
+        (Some(1), StateWriteOutcome::OtherVersion(0)),
+        (Some(0), StateWriteOutcome::Written(1)),
+        (Some(0), StateWriteOutcome::OtherVersion(1)),
+        (None, StateWriteOutcome::Written(2)),
+        (Some(1), StateWriteOutcome::OtherVersion(2)),
+        (Some(2), StateWriteOutcome::Written(3)),
     ] {
         let write = StateWrite {
             if_version: wanted,
@@ -83,17 +83,17 @@ async fn a_writer_can_insist_on_the_version_that_it_read(place: TestPlace) {
         assert_eq!(put(&store, "acme", &write).await, written, "{wanted:?}");
     }
     for (wanted, deleted) in [
-        (Some(2), StateDeleted::OtherVersion(3)),
-        (Some(3), StateDeleted::Deleted),
-        (Some(3), StateDeleted::OtherVersion(0)),
-        (Some(0), StateDeleted::Absent),
-        (None, StateDeleted::Absent),
+        (Some(2), StateDeleteOutcome::OtherVersion(3)),
+        (Some(3), StateDeleteOutcome::Deleted),
+        (Some(3), StateDeleteOutcome::OtherVersion(0)),
+        (Some(0), StateDeleteOutcome::Absent),
+        (None, StateDeleteOutcome::Absent),
     ] {
         let done = store.delete_state(&tenant("acme"), "k", wanted, NOW).await;
         assert_eq!(done.unwrap(), deleted, "{wanted:?}");
     }
     let again = put(&store, "acme", &write("k", "1")).await;
-    assert_eq!(again, StateWritten::Written(4), "no version comes again");
+    assert_eq!(again, StateWriteOutcome::Written(4), "no version comes again");
 }
 
 async fn a_value_that_has_ended_is_not_there_and_makes_room(place: TestPlace) {
@@ -102,7 +102,7 @@ async fn a_value_that_has_ended_is_not_there_and_makes_room(place: TestPlace) {
     ending.expires_at = Some(Timestamp(200));
     put(&store, "acme", &ending).await;
     let full = put(&store, "acme", &write("b", "1")).await;
-    assert_eq!(full, StateWritten::TooManyBytes);
+    assert_eq!(full, StateWriteOutcome::TooManyBytes);
     assert!(value(&store, "acme", "a", 199).await.is_some());
     assert!(value(&store, "acme", "a", 200).await.is_none());
     let page = StatePage {
@@ -117,7 +117,7 @@ async fn a_value_that_has_ended_is_not_there_and_makes_room(place: TestPlace) {
         ..write("a", "2")
     };
     let later = store.put_state(&acme, &later, LIMITS, Timestamp(200)).await;
-    assert_eq!(later.unwrap(), StateWritten::Written(2));
+    assert_eq!(later.unwrap(), StateWriteOutcome::Written(2));
     assert_eq!(value(&store, "acme", "a", 999).await.as_deref(), Some("2"));
 }
 
@@ -155,22 +155,22 @@ async fn keys_are_listed_by_prefix_page_by_page(place: TestPlace) {
 async fn a_tenant_keeps_no_more_than_it_may(place: TestPlace) {
     let store = place.open().await;
     for (of, key, value, written) in [
-        ("acme", "a", "1234567890123456789", StateWritten::Written(1)),
-        ("acme", "b", "123456789", StateWritten::Written(2)),
-        ("acme", "c", "1", StateWritten::TooManyBytes),
-        ("acme", "b", "1", StateWritten::Written(3)),
-        ("acme", "c", "1", StateWritten::Written(4)),
-        ("acme", "d", "1", StateWritten::TooManyKeys),
-        ("acme", "a", "1", StateWritten::Written(5)),
-        ("globex", "d", "1", StateWritten::Written(1)),
+        ("acme", "a", "1234567890123456789", StateWriteOutcome::Written(1)),
+        ("acme", "b", "123456789", StateWriteOutcome::Written(2)),
+        ("acme", "c", "1", StateWriteOutcome::TooManyBytes),
+        ("acme", "b", "1", StateWriteOutcome::Written(3)),
+        ("acme", "c", "1", StateWriteOutcome::Written(4)),
+        ("acme", "d", "1", StateWriteOutcome::TooManyKeys),
+        ("acme", "a", "1", StateWriteOutcome::Written(5)),
+        ("globex", "d", "1", StateWriteOutcome::Written(1)),
     ] {
         let done = put(&store, of, &write(key, value)).await;
         assert_eq!(done, written, "{of} {key} {value}");
     }
     let gone = store.delete_state(&tenant("acme"), "a", None, NOW).await;
-    assert_eq!(gone.unwrap(), StateDeleted::Deleted);
+    assert_eq!(gone.unwrap(), StateDeleteOutcome::Deleted);
     let next = put(&store, "acme", &write("d", "1")).await;
-    assert_eq!(next, StateWritten::Written(6));
+    assert_eq!(next, StateWriteOutcome::Written(6));
 }
 
 async fn counts_of_several_agents_add_up(place: TestPlace) {
@@ -192,7 +192,7 @@ async fn counts_of_several_agents_add_up(place: TestPlace) {
 
 async fn count_one(store: &Store) {
     loop {
-        let found = store.state(&tenant("acme"), "count", NOW).await.unwrap();
+        let found = store.get_state(&tenant("acme"), "count", NOW).await.unwrap();
         let (version, count) = found.map_or((0, 0), |(entry, value)| {
             (entry.version, value.parse::<u32>().unwrap())
         });
@@ -200,7 +200,7 @@ async fn count_one(store: &Store) {
             if_version: Some(version),
             ..write("count", &(count + 1).to_string())
         };
-        if matches!(put(store, "acme", &next).await, StateWritten::Written(_)) {
+        if matches!(put(store, "acme", &next).await, StateWriteOutcome::Written(_)) {
             return;
         }
     }

@@ -1,14 +1,12 @@
 //! The texts of definitions of tools and prompts that a person approved, by their hash. The lock file
 //! has the hashes alone; the text shows what a server made of a definition since.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use std::collections::HashMap;
 
 use kitbag_domain::Timestamp;
 
-use crate::engine::statement;
 use crate::{Error, Store};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,23 +19,23 @@ pub struct ApprovedDefinition {
 
 impl Store {
     /// Remembers the texts that are not known yet: the text of a hash does not change.
-    pub async fn put_approved(&self, definitions: &[ApprovedDefinition]) -> Result<(), Error> {
+    pub async fn put_approved_definitions(&self, definitions: &[ApprovedDefinition]) -> Result<(), Error> {
         const ACTION: &str = "remember approved definitions";
         let mut sorted: Vec<_> = definitions.iter().collect();
         // In one order, so that two gateways that write the same do not wait for each other.
         sorted.sort_by_key(|it| it.hash);
         let mut transaction = self.engine.begin(ACTION).await?;
         for definition in sorted {
-            statement!(&mut transaction, insert(definition))?;
+            statements::insert_definition(&mut transaction, definition).await?;
         }
         transaction.commit(ACTION).await
     }
 
     /// Returns the texts of those hashes that are known.
-    pub async fn approved(&self, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], String>, Error> {
+    pub async fn approved_bodies(&self, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], String>, Error> {
         let mut known = HashMap::new();
         for hash in hashes {
-            if let Some(body) = statement!(&self.engine, select(hash))? {
+            if let Some(body) = statements::select_body(&self.engine, hash).await? {
                 known.insert(*hash, body);
             }
         }
@@ -48,7 +46,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(an_approved_text_comes_back_to_the_letter_and_never_changes);
 
@@ -60,11 +58,11 @@ mod tests {
             approved_at: Timestamp(7),
         };
         let texts = [row(1, "{\"é\":\"\\u0000\"}"), row(2, "{}"), row(1, "again")];
-        store.put_approved(&texts).await.unwrap();
-        store.put_approved(&[row(2, "other")]).await.unwrap();
+        store.put_approved_definitions(&texts).await.unwrap();
+        store.put_approved_definitions(&[row(2, "other")]).await.unwrap();
         store.close().await;
         let store = place.open().await;
-        let known = store.approved(&[[1; 32], [2; 32], [3; 32]]).await.unwrap();
+        let known = store.approved_bodies(&[[1; 32], [2; 32], [3; 32]]).await.unwrap();
         let expected = [1, 2].map(|at: u8| ([at; 32], texts[usize::from(at) - 1].body.clone()));
         assert_eq!(known, HashMap::from(expected));
     }

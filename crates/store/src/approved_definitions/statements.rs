@@ -21,10 +21,7 @@ pub(super) async fn insert_definition(
         .map(drop)
 }
 
-pub(super) async fn select_body(
-    engine: &Engine,
-    hash: &[u8; 32],
-) -> Result<Option<String>, Error> {
+pub(super) async fn select_body(engine: &Engine, hash: &[u8; 32]) -> Result<Option<String>, Error> {
     engine
         .query("SELECT body FROM approved_definitions WHERE hash = $1")
         .bind(hash.as_slice())

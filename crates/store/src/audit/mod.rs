@@ -8,7 +8,7 @@
 //!   conditions that both spell alike
 
 mod columns;
-mod narrowing;
+mod conditions;
 mod postgres;
 pub mod query;
 mod queue;
@@ -16,15 +16,15 @@ pub mod row;
 pub mod sink;
 mod sqlite;
 pub mod tool_statistics;
-mod trouble;
+mod trouble_log;
 mod writer;
 
 use std::time::Duration;
 
 use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome, RecordedArguments, Timestamp};
 
-use crate::engine::{Engine, answered, statement};
-use crate::private_file::random;
+use crate::engine::{Engine, with_timeout, statement};
+use crate::private_file::random_bytes;
 use crate::{Error, Store};
 
 /// A call, an inquiry or an event that is to become a row.
@@ -37,12 +37,12 @@ pub enum AuditRecord {
 
 /// The row of a call that has begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RowId(pub(crate) i64);
+pub struct AuditRowId(pub(crate) i64);
 
 /// The end of a call whose row is there already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallEnding {
-    pub(crate) row: RowId,
+    pub(crate) row: AuditRowId,
     pub(crate) outcome: Outcome,
     pub(crate) latency: Duration,
     pub(crate) cost: CallCost,
@@ -69,16 +69,16 @@ pub(crate) enum AuditWriteError {
     /// The commit was not answered: the batch is written or not. The rows of calls that have begun
     /// are those that it would have.
     Doubtful {
-        begun: Vec<RowId>,
+        begun: Vec<AuditRowId>,
         error: Error,
     },
 }
 
 impl BatchMark {
     /// The first batch of a new writer.
-    fn first() -> Self {
+    fn for_new_writer() -> Self {
         Self {
-            writer: blake3::Hash::from_bytes(random()).to_string(),
+            writer: blake3::Hash::from_bytes(random_bytes()).to_string(),
             number: 1,
         }
     }
@@ -104,25 +104,25 @@ impl From<AuditWriteError> for Error {
 
 impl Store {
     /// Writes all of them or none.
-    pub async fn record(&self, records: &[AuditRecord]) -> Result<(), Error> {
+    pub async fn record_all(&self, records: &[AuditRecord]) -> Result<(), Error> {
         let batch = AuditBatch {
             records: records.iter().collect(),
             ..AuditBatch::default()
         };
-        self.write_marked(&batch, None).await?;
+        self.write_batch(&batch, None).await?;
         Ok(())
     }
 
     /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
     /// A writer that would try again marks its batch.
-    pub(crate) async fn write_marked(
+    pub(crate) async fn write_batch(
         &self,
         batch: &AuditBatch<'_>,
         mark: Option<&BatchMark>,
-    ) -> Result<Vec<RowId>, AuditWriteError> {
+    ) -> Result<Vec<AuditRowId>, AuditWriteError> {
         match &self.engine {
-            Engine::Sqlite(it) => Ok(sqlite::write(it, batch).await?),
-            Engine::Postgres(it) => postgres::write(it, batch, mark).await,
+            Engine::Sqlite(it) => Ok(sqlite::write_batch(it, batch).await?),
+            Engine::Postgres(it) => postgres::write_batch(it, batch, mark).await,
         }
     }
 
@@ -130,7 +130,7 @@ impl Store {
     pub(crate) async fn is_written(&self, mark: &BatchMark) -> Result<bool, Error> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(false),
-            Engine::Postgres(it) => answered(it.patience(), postgres::is_written(it, mark)).await,
+            Engine::Postgres(it) => with_timeout(it.timeout(), postgres::is_written(it, mark)).await,
         }
     }
 
@@ -141,7 +141,7 @@ impl Store {
 
     /// Removes up to `at_most` rows from before a moment, and returns how many it removed. Small
     /// portions let calls be recorded in between.
-    pub async fn forget_audit(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
+    pub async fn delete_audit_rows(&self, before: Timestamp, at_most: u32) -> Result<u64, Error> {
         statement!(&self.engine, delete(before, at_most))
     }
 }
@@ -165,7 +165,7 @@ impl From<Event> for AuditRecord {
 }
 
 impl AuditRecord {
-    pub(crate) fn tenant(&self) -> &str {
+    pub(crate) fn tenant_name(&self) -> &str {
         match self {
             Self::Call(call) => call.caller.tenant.as_str(),
             Self::Inquiry(inquiry) => inquiry.caller.tenant.as_str(),
@@ -174,7 +174,7 @@ impl AuditRecord {
     }
 
     /// About how many bytes of memory it takes while it waits to be written.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn memory_size(&self) -> usize {
         let (name, texts, arguments) = match self {
             Self::Call(call) => (
                 call.capability.name.as_str(),
@@ -216,7 +216,7 @@ pub(crate) mod tests {
 
     use super::*;
     use crate::AuditQuery;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         old_rows_are_removed_a_few_at_a_time,
@@ -252,20 +252,20 @@ pub(crate) mod tests {
     async fn old_rows_are_removed_a_few_at_a_time(place: TestPlace) {
         let store = place.open().await;
         let rows = (0..5).map(|at| seen(at, "acme", &format!("git/{at}")));
-        store.record(&records(rows)).await.unwrap();
-        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 2);
-        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 3);
-        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 1);
-        assert_eq!(store.forget_audit(Timestamp(3), 2).await.unwrap(), 0);
-        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 2);
+        store.record_all(&records(rows)).await.unwrap();
+        assert_eq!(store.delete_audit_rows(Timestamp(3), 2).await.unwrap(), 2);
+        assert_eq!(store.read_audit(&EVERYTHING).await.unwrap().len(), 3);
+        assert_eq!(store.delete_audit_rows(Timestamp(3), 2).await.unwrap(), 1);
+        assert_eq!(store.delete_audit_rows(Timestamp(3), 2).await.unwrap(), 0);
+        assert_eq!(store.read_audit(&EVERYTHING).await.unwrap().len(), 2);
     }
 
     async fn more_rows_than_fit_one_statement_are_recorded_together(place: TestPlace) {
         let store = place.open().await;
         let many = records((0..1000).map(|at| seen(at, "acme", "git/log")));
-        store.record(&many).await.unwrap();
-        store.record(&[]).await.unwrap();
-        assert_eq!(store.audit(&EVERYTHING).await.unwrap().len(), 1000);
+        store.record_all(&many).await.unwrap();
+        store.record_all(&[]).await.unwrap();
+        assert_eq!(store.read_audit(&EVERYTHING).await.unwrap().len(), 1000);
     }
 
     async fn a_call_has_a_row_before_it_ends(place: TestPlace) {
@@ -278,8 +278,8 @@ pub(crate) mod tests {
             begun: vec![&begun],
             ..AuditBatch::default()
         };
-        let rows = store.write_marked(&batch, None).await.unwrap();
-        let there = store.audit(&EVERYTHING).await.unwrap();
+        let rows = store.write_batch(&batch, None).await.unwrap();
+        let there = store.read_audit(&EVERYTHING).await.unwrap();
         assert_eq!(
             (there[0].id, there[0].outcome),
             (rows[0].0, Outcome::Unfinished)
@@ -295,7 +295,7 @@ pub(crate) mod tests {
             },
         };
         store
-            .write_marked(
+            .write_batch(
                 &AuditBatch {
                     ended: vec![&ending],
                     ..AuditBatch::default()
@@ -304,7 +304,7 @@ pub(crate) mod tests {
             )
             .await
             .unwrap();
-        let there = store.audit(&EVERYTHING).await.unwrap();
+        let there = store.read_audit(&EVERYTHING).await.unwrap();
         assert_eq!((there.len(), there[0].outcome), (1, Outcome::ToolError));
         assert_eq!(there[0].cost, ending.cost);
     }

@@ -58,26 +58,26 @@ impl AuditQuery {
 }
 
 impl Store {
-    pub async fn audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
-        read(statement!(&self.engine, select(query))?)
+    pub async fn read_audit(&self, query: &AuditQuery) -> Result<Vec<AuditRow>, Error> {
+        read_rows(statement!(&self.engine, select(query))?)
     }
 
     /// Returns those of the rows that still exist, as they are now.
-    pub async fn audit_rows(&self, ids: &[i64]) -> Result<Vec<AuditRow>, Error> {
+    pub async fn read_audit_rows(&self, ids: &[i64]) -> Result<Vec<AuditRow>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        read(statement!(&self.engine, select_by_id(ids))?)
+        read_rows(statement!(&self.engine, select_by_id(ids))?)
     }
 
     /// Returns the id of the last row that was written, or zero.
-    pub async fn newest_audit_row(&self) -> Result<i64, Error> {
+    pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
         let newest = statement!(&self.engine, newest_id())?;
         Ok(newest.unwrap_or(0))
     }
 }
 
-fn read(rows: Vec<StoredAuditRow>) -> Result<Vec<AuditRow>, Error> {
+fn read_rows(rows: Vec<StoredAuditRow>) -> Result<Vec<AuditRow>, Error> {
     rows.into_iter().map(AuditRow::try_from).collect()
 }
 
@@ -92,7 +92,7 @@ mod tests {
 
     use super::*;
     use crate::audit::tests::{EVERYTHING, records, seen};
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
     use crate::{AuditRecord, AuditRowContent};
 
     each_engine!(
@@ -105,7 +105,7 @@ mod tests {
 
     /// The names of what the query finds, in order.
     async fn check(store: &Store, query: AuditQuery, expected: &str) {
-        let rows = store.audit(&query).await.unwrap();
+        let rows = store.read_audit(&query).await.unwrap();
         let name = |row: AuditRow| match row.content {
             AuditRowContent::Call { capability, .. } => capability.name,
             AuditRowContent::Inquiry { subject, .. } | AuditRowContent::Event { subject, .. } => {
@@ -152,15 +152,15 @@ mod tests {
                     tokens: (number % 2 == 0).then_some(350),
                     price: (number % 3 == 0).then_some(NanoUsd(200_000)),
                 };
-                call.arguments = (number % 2 == 1).then(|| RecordedArguments::cut("{\"a\":1}"));
+                call.arguments = (number % 2 == 1).then(|| RecordedArguments::truncate("{\"a\":1}"));
                 call
             })
             .collect();
-        store.record(&records(expected.clone())).await.unwrap();
+        store.record_all(&records(expected.clone())).await.unwrap();
         store.close().await;
 
         let store = place.open().await;
-        let rows = store.audit(&EVERYTHING).await.unwrap();
+        let rows = store.read_audit(&EVERYTHING).await.unwrap();
         assert_eq!(rows.len(), expected.len());
         for (row, seen) in rows.into_iter().zip(expected.into_iter().rev()) {
             let Origin {
@@ -220,15 +220,15 @@ mod tests {
                 tokens: Some(90),
                 price: None,
             },
-            arguments: Some(RecordedArguments::cut("{\"query\":\"x\"}")),
+            arguments: Some(RecordedArguments::truncate("{\"query\":\"x\"}")),
             detail: Some(ShortText::cut("5 found")),
         };
         let all = InquiryKind::ALL.map(|kind| AuditRecord::from(inquiry(kind)));
-        store.record(&all).await.unwrap();
+        store.record_all(&all).await.unwrap();
         for kind in InquiryKind::ALL {
             let mut query = EVERYTHING;
             query.kinds.push(AuditRowKind::Inquiry(kind));
-            let rows = store.audit(&query).await.unwrap();
+            let rows = store.read_audit(&query).await.unwrap();
             let [row] = rows.as_slice() else {
                 panic!("{rows:?}")
             };
@@ -256,10 +256,10 @@ mod tests {
             ..Event::new(Timestamp(1), action, "what it was about")
         };
         store
-            .record(&Action::ALL.map(|action| event(action).into()))
+            .record_all(&Action::ALL.map(|action| event(action).into()))
             .await
             .unwrap();
-        let rows = store.audit(&EVERYTHING).await.unwrap();
+        let rows = store.read_audit(&EVERYTHING).await.unwrap();
         for (row, action) in rows.into_iter().zip(Action::ALL.into_iter().rev()) {
             let subject = "what it was about".to_owned();
             assert_eq!(
@@ -281,10 +281,10 @@ mod tests {
             assert_eq!(row.address.as_deref(), Some("192.0.2.7"));
         }
         store
-            .record(&[Event::new(Timestamp(2), Action::SecretSet, "token").into()])
+            .record_all(&[Event::new(Timestamp(2), Action::SecretSet, "token").into()])
             .await
             .unwrap();
-        let rows = store.audit(&AuditQuery::newest(1)).await.unwrap();
+        let rows = store.read_audit(&AuditQuery::newest(1)).await.unwrap();
         assert_eq!((&rows[0].tenant, &rows[0].address), (&None, &None));
     }
 
@@ -302,7 +302,7 @@ mod tests {
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
         last.origin.run = Some(ShortText::cut("5ea7"));
         rows.push(Event::new(Timestamp(4), Action::SecretSet, "token").into());
-        store.record(&rows).await.unwrap();
+        store.record_all(&rows).await.unwrap();
         let everything = || EVERYTHING;
         let acme = "acme".parse::<Tenant>().ok();
         let git = "git".parse::<ServerName>().ok();
@@ -417,14 +417,14 @@ mod tests {
     async fn pages_follow_one_another_and_rows_written_later_are_found(place: TestPlace) {
         let store = place.open().await;
         store
-            .record(&records(
+            .record_all(&records(
                 (0..5).map(|at| seen(at / 2, "acme", &format!("git/{at}"))),
             ))
             .await
             .unwrap();
         let (mut query, mut pages) = (AuditQuery::newest(2), Vec::new());
         loop {
-            let rows = store.audit(&query).await.unwrap();
+            let rows = store.read_audit(&query).await.unwrap();
             let Some(last) = rows.last() else { break };
             query.page = AuditPage::OlderThan {
                 at: last.at,
@@ -437,10 +437,10 @@ mod tests {
         }
         assert_eq!(pages.join(" "), "4 3 2 1 0");
 
-        let id = store.newest_audit_row().await.unwrap();
+        let id = store.newest_audit_row_id().await.unwrap();
         // The clock may go back; the order of writing decides which rows are new.
         store
-            .record(&records([
+            .record_all(&records([
                 seen(0, "acme", "git/late"),
                 seen(9, "acme", "git/later"),
             ]))

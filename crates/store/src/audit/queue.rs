@@ -11,7 +11,7 @@ use kitbag_domain::{CallCost, Observation, Outcome, RecordedArguments};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{AuditBatch, AuditRecord, CallEnding, RowId};
+use super::{AuditBatch, AuditRecord, CallEnding, AuditRowId};
 
 /// Bounds how much may wait, and how long the writer goes on trying after it was asked to end.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +34,7 @@ pub(crate) enum QueuedWrite {
 }
 
 /// Takes the row of a call to the caller that waits for it.
-pub(crate) type RowSender = oneshot::Sender<Result<RowId, ()>>;
+pub(crate) type RowSender = oneshot::Sender<Result<AuditRowId, ()>>;
 
 /// The reasons for which the queue takes in no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl AuditQueue {
     /// a full queue: there are no more of these than calls under way.
     pub(crate) fn put(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
         let urgent = matches!(write, QueuedWrite::Begin { .. });
-        self.accept(write)?;
+        self.try_add(write)?;
         self.news.notify_one();
         if urgent {
             self.urgent.notify_one();
@@ -100,7 +100,7 @@ impl AuditQueue {
         Ok(())
     }
 
-    fn accept(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
+    fn try_add(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
         let mut state = lock(&self.state);
         if state.give_up_at.is_some() {
             return Err(QueueRefusal::Closed);
@@ -113,7 +113,7 @@ impl AuditQueue {
     }
 
     /// Returns when there is something to write; `false` when there will never be more.
-    pub(crate) async fn has_work(&self) -> bool {
+    pub(crate) async fn wait_for_work(&self) -> bool {
         loop {
             if let Some(has_work) = lock(&self.state).has_work() {
                 return has_work;
@@ -122,39 +122,39 @@ impl AuditQueue {
         }
     }
 
-    pub(crate) fn take(&self, at_most: usize) -> Vec<QueueEntry> {
+    pub(crate) fn take_batch(&self, at_most: usize) -> Vec<QueueEntry> {
         let mut state = lock(&self.state);
         let count = at_most.min(state.waiting.len());
         state.waiting.drain(..count).collect()
     }
 
     /// The batch is on the disk; `rows` are those of the calls that have begun.
-    pub(crate) fn written(&self, batch: Vec<QueueEntry>, rows: Vec<RowId>) {
+    pub(crate) fn complete_batch(&self, batch: Vec<QueueEntry>, rows: Vec<AuditRowId>) {
         self.failing.store(false, Ordering::Relaxed);
         let mut rows = rows.into_iter();
         let mut state = lock(&self.state);
         for entry in batch {
-            state.remove(entry.write.tenant(), entry.weight);
+            state.remove(entry.write.tenant_name(), entry.weight);
             if let QueuedWrite::Begin { done, .. } = entry.write
                 && let Some(row) = rows.next()
             {
                 state.report_row(row, done);
             }
         }
-        self.settle(state);
+        self.publish_progress(state);
     }
 
     /// Nothing of the batch is on the disk, so it waits where it was before. Calls that must have
     /// their row first are refused, also those behind the batch: while nothing can be written, the
     /// rows in front of them become more, and the next batch might not reach them either.
-    pub(crate) fn failed(&self, batch: Vec<QueueEntry>) {
+    pub(crate) fn requeue_batch(&self, batch: Vec<QueueEntry>) {
         self.set_failing();
         let mut state = lock(&self.state);
         for entry in batch.into_iter().rev() {
             state.waiting.push_front(entry);
         }
-        state.refuse_calls();
-        self.settle(state);
+        state.reject_waiting_calls();
+        self.publish_progress(state);
     }
 
     /// Drops every entry, because the time for writing is over. Returns how many those were.
@@ -162,7 +162,7 @@ impl AuditQueue {
         let mut state = lock(&self.state);
         let lost = state.clear();
         self.count_lost(lost);
-        self.settle(state);
+        self.publish_progress(state);
         lost
     }
 
@@ -170,7 +170,7 @@ impl AuditQueue {
         self.lost.fetch_add(count, Ordering::Relaxed);
     }
 
-    pub(crate) fn lost(&self) -> u64 {
+    pub(crate) fn lost_count(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
@@ -200,12 +200,12 @@ impl AuditQueue {
     }
 
     /// Returns when a caller waits for the next write.
-    pub(crate) async fn urgent(&self) {
+    pub(crate) async fn wait_until_urgent(&self) {
         self.urgent.notified().await;
     }
 
     /// Returns when every entry taken in before is written, or given up.
-    pub(crate) async fn settled(&self) {
+    pub(crate) async fn wait_until_settled(&self) {
         let before = lock(&self.state).accepted;
         self.urgent.notify_one();
         let mut settled = self.settled.subscribe();
@@ -214,7 +214,7 @@ impl AuditQueue {
     }
 
     /// Reports how far the entries are written.
-    fn settle(&self, state: MutexGuard<'_, QueueState>) {
+    fn publish_progress(&self, state: MutexGuard<'_, QueueState>) {
         let oldest = state.waiting.front().map(|entry| entry.number);
         let settled = oldest.unwrap_or(state.accepted);
         drop(state);
@@ -237,17 +237,17 @@ impl QueueState {
             return false;
         }
         // One tenant may fill half of the queue, so that it cannot cost the others their records.
-        let of_tenant = write.tenant().and_then(|tenant| self.tenants.get(tenant));
+        let of_tenant = write.tenant_name().and_then(|tenant| self.tenants.get(tenant));
         self.entries >= limits.entries
-            || self.bytes + write.weight() > limits.bytes
+            || self.bytes + write.memory_size() > limits.bytes
             || of_tenant.is_some_and(|count| *count >= limits.entries.div_ceil(2))
     }
 
     fn add(&mut self, write: QueuedWrite) {
-        let weight = write.weight();
+        let weight = write.memory_size();
         self.entries += 1;
         self.bytes += weight;
-        if let Some(tenant) = write.tenant() {
+        if let Some(tenant) = write.tenant_name() {
             *self.tenants.entry(tenant.to_owned()).or_default() += 1;
         }
         self.waiting.push_back(QueueEntry {
@@ -259,7 +259,7 @@ impl QueueState {
     }
 
     /// Reports to a waiting call that its row is there.
-    fn report_row(&mut self, row: RowId, done: RowSender) {
+    fn report_row(&mut self, row: AuditRowId, done: RowSender) {
         if done.send(Ok(row)).is_err() {
             // The caller has left in the meantime, and nothing went out.
             self.add(QueuedWrite::End(CallEnding {
@@ -272,7 +272,7 @@ impl QueueState {
     }
 
     /// Refuses every call that waits for its row.
-    fn refuse_calls(&mut self) {
+    fn reject_waiting_calls(&mut self) {
         for entry in std::mem::take(&mut self.waiting) {
             match entry.write {
                 QueuedWrite::Begin { observation, done } => {
@@ -307,17 +307,17 @@ impl QueueState {
 }
 
 impl QueuedWrite {
-    fn tenant(&self) -> Option<&str> {
+    fn tenant_name(&self) -> Option<&str> {
         match self {
-            Self::Record(record) => Some(record.tenant()),
+            Self::Record(record) => Some(record.tenant_name()),
             Self::Begin { observation, .. } => Some(observation.caller.tenant.as_str()),
             Self::End(_) => None,
         }
     }
 
-    fn weight(&self) -> usize {
+    fn memory_size(&self) -> usize {
         let texts = match self {
-            Self::Record(record) => record.weight(),
+            Self::Record(record) => record.memory_size(),
             Self::Begin { observation, .. } => {
                 let arguments = observation.arguments.as_ref();
                 let arguments = arguments.map_or(0, |it: &RecordedArguments| it.as_str().len());
@@ -330,7 +330,7 @@ impl QueuedWrite {
 }
 
 /// Sorts the entries of a batch by what has to be done for them.
-pub(crate) fn sorted(entries: &[QueueEntry]) -> AuditBatch<'_> {
+pub(crate) fn to_batch(entries: &[QueueEntry]) -> AuditBatch<'_> {
     let mut batch = AuditBatch::default();
     for entry in entries {
         match &entry.write {

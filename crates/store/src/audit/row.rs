@@ -103,7 +103,7 @@ impl TryFrom<StoredAuditRow> for AuditRow {
         Ok(Self {
             id: row.id,
             at: Timestamp(row.at),
-            tenant: tenant(&row.tenant)?,
+            tenant: parse_tenant(&row.tenant)?,
             key: row.key_id.take().map(KeyId),
             actor: row.actor.take(),
             client: row.client.take(),
@@ -111,20 +111,20 @@ impl TryFrom<StoredAuditRow> for AuditRow {
             run: row.run.take(),
             address: row.address.take(),
             trace: row.trace_id.take(),
-            outcome: parse(&row.outcome, "outcome", Outcome::parse)?,
+            outcome: parse_column(&row.outcome, "outcome", Outcome::parse)?,
             cost: CallCost {
                 tokens: row.tokens.map(i64::unsigned_abs),
                 price: row.price_nano_usd.map(NanoUsd),
             },
             arguments: row.arguments.take(),
-            content: AuditRowContent::read(row)?,
+            content: AuditRowContent::from_stored(row)?,
         })
     }
 }
 
 impl AuditRowContent {
-    fn read(row: StoredAuditRow) -> Result<Self, Error> {
-        match parse(&row.event, "kind of row", AuditRowKind::parse)? {
+    fn from_stored(row: StoredAuditRow) -> Result<Self, Error> {
+        match parse_column(&row.event, "kind of row", AuditRowKind::parse)? {
             AuditRowKind::Call => Self::read_call(row),
             AuditRowKind::Inquiry(kind) => Self::read_inquiry(kind, row),
             AuditRowKind::Event(action) => Ok(Self::Event {
@@ -138,12 +138,12 @@ impl AuditRowContent {
     fn read_call(row: StoredAuditRow) -> Result<Self, Error> {
         Ok(Self::Call {
             capability: Capability {
-                server: parse(&row.server, "server name", |text| text.parse().ok())?,
-                kind: parse(&row.kind, "kind of capability", Kind::parse)?,
+                server: parse_column(&row.server, "server name", |text| text.parse().ok())?,
+                kind: parse_column(&row.kind, "kind of capability", Kind::parse)?,
                 name: row.name,
             },
             latency: Duration::from_micros(row.latency_us.unsigned_abs()),
-            purpose: parse(&row.purpose, "purpose", Purpose::parse)?,
+            purpose: parse_column(&row.purpose, "purpose", Purpose::parse)?,
         })
     }
 
@@ -152,7 +152,7 @@ impl AuditRowContent {
             kind,
             subject: row.name,
             latency: Duration::from_micros(row.latency_us.unsigned_abs()),
-            purpose: parse(&row.purpose, "purpose", Purpose::parse)?,
+            purpose: parse_column(&row.purpose, "purpose", Purpose::parse)?,
             detail: row.detail,
         })
     }
@@ -176,13 +176,13 @@ impl AuditRowKind {
     }
 }
 
-fn tenant(text: &str) -> Result<Option<Tenant>, Error> {
+fn parse_tenant(text: &str) -> Result<Option<Tenant>, Error> {
     if text.is_empty() {
         return Ok(None);
     }
-    parse(text, "tenant", |text| text.parse().ok()).map(Some)
+    parse_column(text, "tenant", |text| text.parse().ok()).map(Some)
 }
 
-fn parse<T>(text: &str, what: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+fn parse_column<T>(text: &str, what: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
     parse(text).ok_or_else(|| unreadable(what, text))
 }

@@ -15,7 +15,7 @@ use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome};
 use tokio::sync::oneshot;
 
 use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite};
-use super::{AuditRecord, CallEnding, RowId, writer};
+use super::{AuditRecord, CallEnding, AuditRowId, writer};
 use crate::Store;
 
 /// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
@@ -26,7 +26,7 @@ pub struct AuditSink {
 
 /// The reasons for which the row of a call could not be written before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Unrecorded {
+pub enum AuditBeginError {
     #[error("the audit cannot be written at the moment")]
     NotWritten,
     #[error("more calls wait to be recorded than may wait")]
@@ -37,7 +37,7 @@ pub enum Unrecorded {
     Closing,
 }
 
-impl From<QueueRefusal> for Unrecorded {
+impl From<QueueRefusal> for AuditBeginError {
     fn from(refusal: QueueRefusal) -> Self {
         match refusal {
             QueueRefusal::Full => Self::Full,
@@ -48,7 +48,7 @@ impl From<QueueRefusal> for Unrecorded {
 
 impl Store {
     /// Starts the writing task. The caller is within a Tokio runtime.
-    pub fn audit_sink(&self) -> AuditSink {
+    pub fn start_audit_sink(&self) -> AuditSink {
         AuditSink::start(self.clone(), LIMITS)
     }
 }
@@ -56,22 +56,22 @@ impl Store {
 impl AuditSink {
     /// Never waits: if the queue is full, or after [`AuditSink::shutdown`], the observation is
     /// lost, which is counted and logged.
-    pub fn observe(&self, observation: Observation) {
+    pub fn record_call(&self, observation: Observation) {
         self.put(QueuedWrite::Record(AuditRecord::Call(observation)));
     }
 
     /// Like `observe`, for an inquiry.
-    pub fn inquired(&self, inquiry: Inquiry) {
+    pub fn record_inquiry(&self, inquiry: Inquiry) {
         self.put(QueuedWrite::Record(AuditRecord::Inquiry(inquiry)));
     }
 
     /// Like `observe`, for an event.
-    pub fn note(&self, event: Event) {
+    pub fn record_event(&self, event: Event) {
         self.put(QueuedWrite::Record(AuditRecord::Event(event)));
     }
 
     /// Writes the row of a call as unfinished, and returns when that is done or has failed.
-    pub async fn begin(&self, observation: Observation) -> Result<RowId, Unrecorded> {
+    pub async fn begin_call(&self, observation: Observation) -> Result<AuditRowId, AuditBeginError> {
         let observation = Observation {
             outcome: Outcome::Unfinished,
             ..observation
@@ -86,14 +86,14 @@ impl AuditSink {
         };
         match tokio::time::timeout(patience, answer).await {
             Ok(Ok(Ok(row))) => Ok(row),
-            Ok(Ok(Err(()))) => Err(Unrecorded::NotWritten),
-            Ok(Err(_)) => Err(Unrecorded::Closing),
-            Err(_) => Err(Unrecorded::TooSlow),
+            Ok(Ok(Err(()))) => Err(AuditBeginError::NotWritten),
+            Ok(Err(_)) => Err(AuditBeginError::Closing),
+            Err(_) => Err(AuditBeginError::TooSlow),
         }
     }
 
     /// Completes the row of a call that had begun. Never waits.
-    pub fn end(&self, row: RowId, outcome: Outcome, latency: Duration, cost: CallCost) {
+    pub fn end_call(&self, row: AuditRowId, outcome: Outcome, latency: Duration, cost: CallCost) {
         self.put(QueuedWrite::End(CallEnding {
             row,
             outcome,
@@ -104,23 +104,23 @@ impl AuditSink {
 
     /// Resolves when everything observed before has been written.
     pub async fn flush(&self) {
-        self.producer.0.settled().await;
+        self.producer.0.wait_until_settled().await;
     }
 
     /// Takes nothing in any more, from any clone. Resolves when everything observed before has been
     /// written, or was given up because it could not be written for some seconds.
     pub async fn shutdown(&self) {
         self.producer.0.close();
-        self.producer.0.settled().await;
+        self.producer.0.wait_until_settled().await;
     }
 
     /// The number of observations that were lost since the start.
-    pub fn lost(&self) -> u64 {
-        self.producer.0.lost()
+    pub fn lost_count(&self) -> u64 {
+        self.producer.0.lost_count()
     }
 
     /// The number of records that wait to be written.
-    pub fn queued(&self) -> usize {
+    pub fn queued_count(&self) -> usize {
         self.producer.0.len()
     }
 
@@ -131,7 +131,7 @@ impl AuditSink {
 
     fn start(store: Store, limits: QueueLimits) -> Self {
         let queue = Arc::new(AuditQueue::new(limits));
-        tokio::spawn(writer::write(store, queue.clone()));
+        tokio::spawn(writer::run_writer(store, queue.clone()));
         Self {
             producer: Arc::new(QueueProducer(queue)),
         }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
     use crate::audit::tests::{EVERYTHING, seen};
     use crate::engine::Engine;
-    use crate::test_place::{TestPlace, each_engine, execute};
+    use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
         a_flush_returns_when_every_observation_is_written,
@@ -188,12 +188,12 @@ mod tests {
     );
 
     async fn written(store: &Store) -> usize {
-        store.audit(&EVERYTHING).await.unwrap().len()
+        store.read_audit(&EVERYTHING).await.unwrap().len()
     }
 
     async fn outcomes(store: &Store) -> Vec<Outcome> {
         store
-            .audit(&EVERYTHING)
+            .read_audit(&EVERYTHING)
             .await
             .unwrap()
             .into_iter()
@@ -235,14 +235,14 @@ mod tests {
 
     async fn a_flush_returns_when_every_observation_is_written(place: TestPlace) {
         let store = place.open().await;
-        let sink = store.audit_sink();
+        let sink = store.start_audit_sink();
         for at in 0..3000 {
-            sink.clone().observe(seen(at, "acme", "git/log"));
+            sink.clone().record_call(seen(at, "acme", "git/log"));
         }
         sink.flush().await;
-        assert_eq!((written(&store).await, sink.lost()), (3000, 0));
+        assert_eq!((written(&store).await, sink.lost_count()), (3000, 0));
         sink.flush().await;
-        assert_eq!((written(&store).await, sink.queued()), (3000, 0));
+        assert_eq!((written(&store).await, sink.queued_count()), (3000, 0));
     }
 
     // The runtime has one thread, so that the writing task cannot run between two observations.
@@ -250,9 +250,9 @@ mod tests {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for (at, tenant) in ["a", "b", "c", "d", "e", "f"].into_iter().enumerate() {
-            sink.observe(seen(at as i64, tenant, "git/log"));
+            sink.record_call(seen(at as i64, tenant, "git/log"));
         }
-        assert_eq!(sink.lost(), 2);
+        assert_eq!(sink.lost_count(), 2);
         sink.flush().await;
         assert_eq!(written(&store).await, 4);
     }
@@ -261,14 +261,14 @@ mod tests {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         for at in 0..100 {
-            sink.observe(seen(at, "low", "git/log"));
+            sink.record_call(seen(at, "low", "git/log"));
         }
-        assert_eq!(sink.lost(), 98);
-        sink.observe(seen(1, "high", "git/log"));
-        assert_eq!(sink.lost(), 98);
+        assert_eq!(sink.lost_count(), 98);
+        sink.record_call(seen(1, "high", "git/log"));
+        assert_eq!(sink.lost_count(), 98);
         sink.flush().await;
-        sink.observe(seen(1, "low", "git/log"));
-        assert_eq!(sink.lost(), 98, "what is written counts no more");
+        sink.record_call(seen(1, "low", "git/log"));
+        assert_eq!(sink.lost_count(), 98, "what is written counts no more");
     }
 
     async fn the_queue_is_bounded_by_bytes_too(place: TestPlace) {
@@ -282,24 +282,24 @@ mod tests {
             },
         );
         for at in 0..1000 {
-            sink.observe(seen(at, "acme", &format!("git/{}", "x".repeat(200))));
+            sink.record_call(seen(at, "acme", &format!("git/{}", "x".repeat(200))));
         }
-        assert!((1..40).contains(&sink.queued()), "{}", sink.queued());
-        assert_eq!(sink.lost() as usize + sink.queued(), 1000);
+        assert!((1..40).contains(&sink.queued_count()), "{}", sink.queued_count());
+        assert_eq!(sink.lost_count() as usize + sink.queued_count(), 1000);
     }
 
     async fn a_shutdown_writes_what_is_queued_and_takes_no_more(place: TestPlace) {
         let store = place.open().await;
-        let sink = store.audit_sink();
-        sink.observe(seen(1, "acme", "git/log"));
+        let sink = store.start_audit_sink();
+        sink.record_call(seen(1, "acme", "git/log"));
         sink.shutdown().await;
-        sink.observe(seen(2, "acme", "git/log"));
+        sink.record_call(seen(2, "acme", "git/log"));
         sink.flush().await;
         sink.shutdown().await;
-        assert_eq!((written(&store).await, sink.lost()), (1, 1));
+        assert_eq!((written(&store).await, sink.lost_count()), (1, 1));
         assert_eq!(
-            sink.begin(seen(1, "acme", "git/log")).await,
-            Err(Unrecorded::Closing)
+            sink.begin_call(seen(1, "acme", "git/log")).await,
+            Err(AuditBeginError::Closing)
         );
     }
 
@@ -307,17 +307,17 @@ mod tests {
         let store = place.open().await;
         let sink = AuditSink::start(store.clone(), FEW);
         store.close().await;
-        sink.observe(seen(1, "acme", "git/log"));
+        sink.record_call(seen(1, "acme", "git/log"));
         sink.shutdown().await;
-        assert_eq!(sink.lost(), 1);
+        assert_eq!(sink.lost_count(), 1);
     }
 
     async fn records_that_could_not_be_written_for_a_while_are_written_later(place: TestPlace) {
         let store = place.open().await;
-        let sink = store.audit_sink();
+        let sink = store.start_audit_sink();
         close_table(&store).await;
         for at in 0..50 {
-            sink.observe(seen(at, "acme", "git/log"));
+            sink.record_call(seen(at, "acme", "git/log"));
         }
         while !sink.is_failing() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -326,17 +326,17 @@ mod tests {
         open_table(&store).await;
         sink.flush().await;
         assert_eq!(
-            (written(&store).await, sink.lost(), sink.is_failing()),
+            (written(&store).await, sink.lost_count(), sink.is_failing()),
             (50, 0, false)
         );
     }
 
     async fn a_call_begins_only_after_its_row_is_written(place: TestPlace) {
         let store = place.open().await;
-        let sink = store.audit_sink();
-        let row = sink.begin(seen(1, "acme", "git/push")).await.unwrap();
+        let sink = store.start_audit_sink();
+        let row = sink.begin_call(seen(1, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished]);
-        sink.end(
+        sink.end_call(
             row,
             Outcome::Ok,
             Duration::from_millis(3),
@@ -347,11 +347,11 @@ mod tests {
 
         close_table(&store).await;
         assert_eq!(
-            sink.begin(seen(2, "acme", "git/push")).await,
-            Err(Unrecorded::NotWritten)
+            sink.begin_call(seen(2, "acme", "git/push")).await,
+            Err(AuditBeginError::NotWritten)
         );
         open_table(&store).await;
-        sink.begin(seen(3, "acme", "git/push")).await.unwrap();
+        sink.begin_call(seen(3, "acme", "git/push")).await.unwrap();
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
     }
 
@@ -359,25 +359,25 @@ mod tests {
         place: TestPlace,
     ) {
         let store = place.open().await;
-        let sink = store.audit_sink();
+        let sink = store.start_audit_sink();
         close_table(&store).await;
         // More than one batch.
         for at in 0..3000 {
-            sink.observe(seen(at, "acme", "git/log"));
+            sink.record_call(seen(at, "acme", "git/log"));
         }
         assert_eq!(
-            sink.begin(seen(3000, "acme", "git/push")).await,
-            Err(Unrecorded::NotWritten)
+            sink.begin_call(seen(3000, "acme", "git/push")).await,
+            Err(AuditBeginError::NotWritten)
         );
         open_table(&store).await;
-        sink.begin(seen(3001, "acme", "git/push")).await.unwrap();
+        sink.begin_call(seen(3001, "acme", "git/push")).await.unwrap();
         assert_eq!(written(&store).await, 3001);
     }
 
     async fn the_row_of_a_caller_that_left_before_its_call_began_says_so(place: TestPlace) {
         let store = place.open().await;
-        let sink = store.audit_sink();
-        let beginning = sink.begin(seen(1, "acme", "git/push"));
+        let sink = store.start_audit_sink();
+        let beginning = sink.begin_call(seen(1, "acme", "git/push"));
         // Polled once, so that it waits in the queue, and dropped.
         tokio::select! {
             biased;

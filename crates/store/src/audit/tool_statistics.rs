@@ -52,7 +52,7 @@ const PAGE: u32 = 10_000;
 
 impl AuditSpan {
     /// All rows that happened since a moment.
-    pub fn since(since: Timestamp) -> Self {
+    pub fn starting_at(since: Timestamp) -> Self {
         Self {
             after: 0,
             up_to: i64::MAX,
@@ -73,26 +73,26 @@ impl Store {
             let page = statement!(&self.engine, tool_calls(&rest, PAGE))?;
             let Some(last) = page.last() else { break };
             rest.after = last.id;
-            count(page, &mut statistics)?;
+            add_rows(page, &mut statistics)?;
         }
         statistics.retain(|_, tool| tool.calls > 0);
         Ok(statistics)
     }
 
     /// Returns the smallest id of the rows that happened since a moment.
-    pub async fn first_audit_row(&self, since: Timestamp) -> Result<Option<i64>, Error> {
+    pub async fn first_audit_row_id(&self, since: Timestamp) -> Result<Option<i64>, Error> {
         statement!(&self.engine, first_id(since))
     }
 }
 
-fn count(
+fn add_rows(
     rows: Vec<ToolCallRow>,
     statistics: &mut HashMap<Capability, ToolStatistics>,
 ) -> Result<(), Error> {
     for row in rows {
         let outcome = Outcome::parse(&row.outcome);
         let outcome = outcome.ok_or_else(|| unreadable("outcome", &row.outcome))?;
-        let capability = tool(&row)?;
+        let capability = parse_tool(&row)?;
         let tool = statistics.entry(capability).or_default();
         tool.add(outcome, &row);
     }
@@ -142,7 +142,7 @@ fn is_carried_out(outcome: Outcome) -> bool {
     )
 }
 
-fn tool(row: &ToolCallRow) -> Result<Capability, Error> {
+fn parse_tool(row: &ToolCallRow) -> Result<Capability, Error> {
     match row.server.parse() {
         Ok(server) => Ok(Capability::tool(server, row.name.clone())),
         Err(_) => Err(unreadable("server name", row.server.clone())),
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::audit::tests::{records, seen};
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(only_calls_of_tools_in_the_span_count_and_only_outcomes_that_the_tool_caused,);
 
@@ -165,8 +165,8 @@ mod tests {
         let store = place.open().await;
         let log = || seen(100, "acme", "git/log");
         let before = vec![seen(100, "acme", "git/log")];
-        store.record(&records(before)).await.unwrap();
-        let after = store.newest_audit_row().await.unwrap();
+        store.record_all(&records(before)).await.unwrap();
+        let after = store.newest_audit_row_id().await.unwrap();
         let mut rows: Vec<_> = Outcome::ALL
             .into_iter()
             .map(|outcome| {
@@ -188,12 +188,12 @@ mod tests {
             ..log()
         };
         rows.extend([prompt, denied, measured]);
-        store.record(&records(rows)).await.unwrap();
+        store.record_all(&records(rows)).await.unwrap();
 
         let span = AuditSpan {
             after,
             until: Timestamp(200),
-            ..AuditSpan::since(Timestamp(100))
+            ..AuditSpan::starting_at(Timestamp(100))
         };
         let statistics = store.tool_statistics(&span).await.unwrap();
         assert_eq!(statistics.len(), 1, "{statistics:?}");
@@ -204,7 +204,7 @@ mod tests {
         );
         assert_eq!((tool.answers, tool.tokens), (3, 21));
         assert_eq!((tool.priced, tool.spent), (2, NanoUsd(1_000)));
-        let first = store.first_audit_row(Timestamp(200)).await.unwrap();
+        let first = store.first_audit_row_id(Timestamp(200)).await.unwrap();
         assert!(first > Some(after), "{first:?}");
     }
 }

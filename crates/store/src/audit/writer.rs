@@ -9,29 +9,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::queue::{AuditQueue, QueueEntry, sorted};
-use super::trouble::TroubleLog;
-use super::{AuditWriteError, BatchMark, RowId};
+use super::queue::{AuditQueue, QueueEntry, to_batch};
+use super::trouble_log::TroubleLog;
+use super::{AuditWriteError, BatchMark, AuditRowId};
 use crate::{Error, Store};
 
 /// Rows in one transaction: a sync of the disk for each would be the slowest part.
-const BATCH: usize = 1024;
+const BATCH_SIZE: usize = 1024;
 /// If the audit is not required, a crash loses the rows of this time and of the write under way.
-const GATHER: Duration = Duration::from_millis(50);
+const GATHER_TIME: Duration = Duration::from_millis(50);
 /// Pauses between attempts to write: they begin with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
 /// Writes until the queue is closed and empty, or the time for that is over.
-pub(super) async fn write(store: Store, queue: Arc<AuditQueue>) {
+pub(super) async fn run_writer(store: Store, queue: Arc<AuditQueue>) {
     let mut writer = AuditWriter {
         store,
         queue,
-        mark: BatchMark::first(),
+        mark: BatchMark::for_new_writer(),
         trouble: TroubleLog::default(),
         retry: FIRST_RETRY,
     };
-    while writer.queue.has_work().await && !writer.is_too_late() {
+    while writer.queue.wait_for_work().await && !writer.is_too_late() {
         writer.write_batch().await;
     }
     give_up(&writer.queue);
@@ -47,53 +47,53 @@ struct AuditWriter {
 
 impl AuditWriter {
     async fn write_batch(&mut self) {
-        let entries = self.queue.take(BATCH);
-        let batch = sorted(&entries);
-        match self.store.write_marked(&batch, Some(&self.mark)).await {
-            Ok(rows) => self.succeed(entries, rows).await,
-            Err(AuditWriteError::NotWritten(error)) => self.fail(entries, &error).await,
+        let entries = self.queue.take_batch(BATCH_SIZE);
+        let batch = to_batch(&entries);
+        match self.store.write_batch(&batch, Some(&self.mark)).await {
+            Ok(rows) => self.complete_batch(entries, rows).await,
+            Err(AuditWriteError::NotWritten(error)) => self.requeue_batch(entries, &error).await,
             Err(AuditWriteError::Doubtful { begun, error }) => {
-                self.resolve(entries, begun, error).await;
+                self.resolve_doubtful_batch(entries, begun, error).await;
             }
         }
     }
 
-    async fn succeed(&mut self, entries: Vec<QueueEntry>, rows: Vec<RowId>) {
+    async fn complete_batch(&mut self, entries: Vec<QueueEntry>, rows: Vec<AuditRowId>) {
         self.mark.advance();
-        self.queue.written(entries, rows);
-        self.trouble.written(&self.queue);
+        self.queue.complete_batch(entries, rows);
+        self.trouble.report_success(&self.queue);
         self.retry = FIRST_RETRY;
-        wait(GATHER, &self.queue).await;
+        sleep_unless_urgent(GATHER_TIME, &self.queue).await;
     }
 
-    async fn fail(&mut self, entries: Vec<QueueEntry>, error: &Error) {
-        self.queue.failed(entries);
-        self.pause_after(error).await;
+    async fn requeue_batch(&mut self, entries: Vec<QueueEntry>, error: &Error) {
+        self.queue.requeue_batch(entries);
+        self.pause_after_error(error).await;
     }
 
     /// Finds out whether the batch was written before anything else is: to write it again might
     /// write it twice, and to go on might lose it.
-    async fn resolve(&mut self, entries: Vec<QueueEntry>, begun: Vec<RowId>, error: Error) {
-        self.pause_after(&error).await;
+    async fn resolve_doubtful_batch(&mut self, entries: Vec<QueueEntry>, begun: Vec<AuditRowId>, error: Error) {
+        self.pause_after_error(&error).await;
         loop {
             match self.store.is_written(&self.mark).await {
-                Ok(true) => return self.succeed(entries, begun).await,
-                Ok(false) => return self.queue.failed(entries),
-                Err(_) if self.is_too_late() => return self.queue.failed(entries),
-                Err(error) => self.pause_after(&error).await,
+                Ok(true) => return self.complete_batch(entries, begun).await,
+                Ok(false) => return self.queue.requeue_batch(entries),
+                Err(_) if self.is_too_late() => return self.queue.requeue_batch(entries),
+                Err(error) => self.pause_after_error(&error).await,
             }
         }
     }
 
-    async fn pause_after(&mut self, error: &Error) {
+    async fn pause_after_error(&mut self, error: &Error) {
         self.queue.set_failing();
-        self.trouble.failed(&self.queue, error);
+        self.trouble.report_failure(&self.queue, error);
         if self.is_too_late() {
             return;
         }
         // The database gets a pause also while calls wait for their rows.
         tokio::time::sleep(FIRST_RETRY).await;
-        wait(self.retry, &self.queue).await;
+        sleep_unless_urgent(self.retry, &self.queue).await;
         self.retry = (self.retry * 2).min(LAST_RETRY);
     }
 
@@ -109,16 +109,16 @@ fn give_up(queue: &AuditQueue) {
     if given_up > 0 {
         tracing::error!(
             given_up,
-            lost = queue.lost(),
+            lost = queue.lost_count(),
             "records of the audit could not be written and are lost"
         );
     }
 }
 
 /// Waits, unless a caller waits for the next write.
-async fn wait(pause: Duration, queue: &AuditQueue) {
+async fn sleep_unless_urgent(pause: Duration, queue: &AuditQueue) {
     tokio::select! {
         () = tokio::time::sleep(pause) => {}
-        () = queue.urgent() => {}
+        () = queue.wait_until_urgent() => {}
     }
 }

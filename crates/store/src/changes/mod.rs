@@ -47,13 +47,13 @@ enum WatchedTable {
 /// Follows the tables from the first time that it is asked, until the last handle to the store
 /// goes or the store is closed.
 pub(crate) struct ChangeFeed {
-    news: Arc<ChangeNews>,
+    news: Arc<ChangeState>,
     task: OnceLock<AbortHandle>,
 }
 
 /// The part of the feed that its task writes.
 #[derive(Debug)]
-struct ChangeNews {
+struct ChangeState {
     counts: watch::Sender<ChangeCounts>,
     /// The last moment up to which every change is known to have been heard of.
     heard_at: Mutex<Option<Instant>>,
@@ -62,7 +62,7 @@ struct ChangeNews {
 impl Store {
     /// Follows the tables. On PostgreSQL a change is heard of at once, on SQLite within half a
     /// second. The caller is within a Tokio runtime.
-    pub fn changes(&self) -> watch::Receiver<ChangeCounts> {
+    pub fn watch_changes(&self) -> watch::Receiver<ChangeCounts> {
         self.feed.start(&self.engine);
         self.feed.news.counts.subscribe()
     }
@@ -71,7 +71,7 @@ impl Store {
 impl ChangeFeed {
     pub(crate) fn new() -> Self {
         Self {
-            news: Arc::new(ChangeNews {
+            news: Arc::new(ChangeState {
                 counts: watch::Sender::default(),
                 heard_at: Mutex::default(),
             }),
@@ -80,7 +80,7 @@ impl ChangeFeed {
     }
 
     pub(crate) fn start(&self, engine: &Engine) {
-        self.task.get_or_init(|| spawn(engine, &self.news));
+        self.task.get_or_init(|| spawn_follower(engine, &self.news));
     }
 
     pub(crate) fn stop(&self) {
@@ -91,7 +91,7 @@ impl ChangeFeed {
     }
 
     /// The number of changes of keys that were heard of.
-    pub(crate) fn key_changes(&self) -> u64 {
+    pub(crate) fn key_change_count(&self) -> u64 {
         self.news.counts.borrow().keys
     }
 
@@ -102,11 +102,11 @@ impl ChangeFeed {
     }
 }
 
-fn spawn(engine: &Engine, news: &Arc<ChangeNews>) -> AbortHandle {
+fn spawn_follower(engine: &Engine, news: &Arc<ChangeState>) -> AbortHandle {
     let news = news.clone();
     let task = match engine.clone() {
-        Engine::Sqlite(sqlite) => tokio::spawn(sqlite::follow(sqlite, news)),
-        Engine::Postgres(postgres) => tokio::spawn(postgres::follow(postgres, news)),
+        Engine::Sqlite(sqlite) => tokio::spawn(sqlite::follow_changes(sqlite, news)),
+        Engine::Postgres(postgres) => tokio::spawn(postgres::follow_changes(postgres, news)),
     };
     task.abort_handle()
 }
@@ -123,25 +123,25 @@ impl fmt::Debug for ChangeFeed {
     }
 }
 
-impl ChangeNews {
-    fn changed(&self, table: WatchedTable) {
-        self.counts.send_modify(|counts| *counts.of(table) += 1);
+impl ChangeState {
+    fn count_change(&self, table: WatchedTable) {
+        self.counts.send_modify(|counts| *counts.counter_mut(table) += 1);
     }
 
-    fn anything_may_have_changed(&self) {
+    fn count_all_changes(&self) {
         for table in WatchedTable::ALL {
-            self.changed(table);
+            self.count_change(table);
         }
     }
 
     /// Every change before that moment has been heard of.
-    fn heard(&self, at: Instant) {
+    fn set_current_at(&self, at: Instant) {
         *lock(&self.heard_at) = Some(at);
     }
 }
 
 impl ChangeCounts {
-    fn of(&mut self, table: WatchedTable) -> &mut u64 {
+    fn counter_mut(&mut self, table: WatchedTable) -> &mut u64 {
         match table {
             WatchedTable::Keys => &mut self.keys,
             WatchedTable::Secrets => &mut self.secrets,
@@ -167,11 +167,11 @@ impl WatchedTable {
         Self::Credentials,
     ];
 
-    fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|table| table.name() == name)
+    fn from_table_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|table| table.table_name() == name)
     }
 
-    fn name(self) -> &'static str {
+    fn table_name(self) -> &'static str {
         match self {
             Self::Keys => "api_keys",
             Self::Secrets => "secrets",
@@ -190,7 +190,7 @@ mod tests {
     use kitbag_domain::{Tenant, Timestamp};
 
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
     use crate::{KeyOrder, PriorsRun, Secret, StoredListing, StoredTemplate};
 
     each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
@@ -198,7 +198,7 @@ mod tests {
     async fn a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet(place: TestPlace) {
         let (here, elsewhere) = (place.open().await, place.open().await);
         settle(&here, &elsewhere).await;
-        let before = *here.changes().borrow();
+        let before = *here.watch_changes().borrow();
         let order = KeyOrder::user(Tenant::local());
         let key = elsewhere.create_key(&order, Timestamp(1)).await.unwrap();
         let after = heard(&here, |it| it.keys > before.keys).await;
@@ -211,7 +211,7 @@ mod tests {
 
         let (vault, secret) = (elsewhere.vault(None), Secret::new("1"));
         let name = "token".parse().unwrap();
-        vault.put(&name, &secret, Timestamp(1)).await.unwrap();
+        vault.put_secret(&name, &secret, Timestamp(1)).await.unwrap();
         heard(&here, |it| it.secrets > before.secrets).await;
         let server = "docs".parse().unwrap();
         vault
@@ -228,21 +228,21 @@ mod tests {
         };
         for revision in 0..2 {
             template.revision = revision;
-            let known = here.changes().borrow().learned_templates;
-            assert!(elsewhere.put_learned(&template).await.unwrap());
+            let known = here.watch_changes().borrow().learned_templates;
+            assert!(elsewhere.put_learned_template(&template).await.unwrap());
             heard(&here, |it| it.learned_templates > known).await;
         }
-        let known = here.changes().borrow().priors;
+        let known = here.watch_changes().borrow().priors;
         let run = PriorsRun {
             counted_to: 1,
             counted_at: Timestamp(1),
         };
-        elsewhere.put_priors("tools", run, &[]).await.unwrap();
+        elsewhere.replace_priors("tools", run, &[]).await.unwrap();
         heard(&here, |it| it.priors > known).await;
     }
 
     async fn heard(store: &Store, wanted: impl Fn(&ChangeCounts) -> bool) -> ChangeCounts {
-        let mut changes = store.changes();
+        let mut changes = store.watch_changes();
         let waiting = changes.wait_for(|counts| wanted(counts));
         let found = tokio::time::timeout(Duration::from_secs(5), waiting).await;
         *found.expect("the change is heard of").unwrap()
@@ -250,7 +250,7 @@ mod tests {
 
     /// Waits until the feed follows: a listing is written until one is heard of.
     async fn settle(here: &Store, elsewhere: &Store) {
-        let mut changes = here.changes();
+        let mut changes = here.watch_changes();
         let listing = StoredListing {
             server: "git".parse().unwrap(),
             fingerprint: String::new(),

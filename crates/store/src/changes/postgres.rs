@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use sqlx::Executor;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
-use super::{ChangeNews, WatchedTable};
-use crate::engine::answered;
-use crate::engine::postgres::{Postgres, options};
-use crate::{Error, failed};
+use super::{ChangeState, WatchedTable};
+use crate::engine::with_timeout;
+use crate::engine::postgres::{Postgres, connect_options};
+use crate::{Error, store_error};
 
 /// More often than once a second, which is the age at which keys are no longer believed.
 const ASK_EVERY: Duration = Duration::from_millis(400);
@@ -25,20 +25,20 @@ const LAST_RETRY: Duration = Duration::from_secs(5);
 
 const LISTEN: &str = "listen for changes";
 
-pub(super) async fn follow(postgres: Postgres, news: Arc<ChangeNews>) {
-    let mut hearing = Hearing::default();
+pub(super) async fn follow_changes(postgres: Postgres, news: Arc<ChangeState>) {
+    let mut hearing = ConnectionLog::default();
     let mut retry = FIRST_RETRY;
     loop {
-        let connecting = answered(ANSWER_WITHIN, connect(&postgres)).await;
+        let connecting = with_timeout(ANSWER_WITHIN, connect_listener(&postgres)).await;
         let error = match connecting {
             Ok(listener) => {
                 retry = FIRST_RETRY;
-                hearing.works();
-                listen(listener, &news).await
+                hearing.log_success();
+                listen_until_error(listener, &news).await
             }
             Err(error) => error,
         };
-        hearing.fails(&error);
+        hearing.log_failure(&error);
         tokio::time::sleep(retry).await;
         retry = (retry * 2).min(LAST_RETRY);
     }
@@ -46,18 +46,18 @@ pub(super) async fn follow(postgres: Postgres, news: Arc<ChangeNews>) {
 
 /// Tells the operator once that changes are not heard of, and once that they are again.
 #[derive(Debug, Default)]
-struct Hearing {
+struct ConnectionLog {
     failing: bool,
 }
 
-impl Hearing {
-    fn works(&mut self) {
+impl ConnectionLog {
+    fn log_success(&mut self) {
         if std::mem::take(&mut self.failing) {
             tracing::warn!("changes in the database are heard of again");
         }
     }
 
-    fn fails(&mut self, error: &Error) {
+    fn log_failure(&mut self, error: &Error) {
         if !std::mem::replace(&mut self.failing, true) {
             let error: &dyn std::error::Error = error;
             tracing::warn!(
@@ -69,61 +69,61 @@ impl Hearing {
 }
 
 /// Listens until the connection fails.
-async fn listen(mut listener: PgListener, news: &ChangeNews) -> Error {
+async fn listen_until_error(mut listener: PgListener, news: &ChangeState) -> Error {
     // Changes that happened before were not heard of.
-    news.anything_may_have_changed();
+    news.count_all_changes();
     loop {
-        if let Err(error) = hear(&mut listener, news).await {
+        if let Err(error) = check_and_receive(&mut listener, news).await {
             return error;
         }
     }
 }
 
 /// Makes sure that the connection works, and waits a little for the next change.
-async fn hear(listener: &mut PgListener, news: &ChangeNews) -> Result<(), Error> {
+async fn check_and_receive(listener: &mut PgListener, news: &ChangeState) -> Result<(), Error> {
     let asked_at = Instant::now();
-    answered(ANSWER_WITHIN, ask(listener)).await?;
+    with_timeout(ANSWER_WITHIN, ping(listener)).await?;
     while let Some(notification) = listener.next_buffered() {
-        tell(news, notification.payload());
+        count_notification(news, notification.payload());
     }
-    news.heard(asked_at);
+    news.set_current_at(asked_at);
     let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
     let Ok(next) = next else { return Ok(()) };
-    let notification = next.map_err(failed(LISTEN))?.ok_or_else(closed)?;
-    tell(news, notification.payload());
+    let notification = next.map_err(store_error(LISTEN))?.ok_or_else(closed_error)?;
+    count_notification(news, notification.payload());
     Ok(())
 }
 
 /// The listening connection is kept apart from the pool, so that it takes no place from requests.
-async fn connect(postgres: &Postgres) -> Result<PgListener, Error> {
+async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
     let alone = PgPoolOptions::new()
         .max_connections(1)
         .idle_timeout(None)
         .max_lifetime(None)
         .acquire_timeout(ANSWER_WITHIN)
-        .connect_lazy_with(options(&postgres.address));
+        .connect_lazy_with(connect_options(&postgres.address));
     let mut listener = PgListener::connect_with(&alone)
         .await
-        .map_err(failed(LISTEN))?;
+        .map_err(store_error(LISTEN))?;
     listener.eager_reconnect(false);
     let channel = format!("{}_changes", postgres.address.schema.as_str());
-    listener.listen(&channel).await.map_err(failed(LISTEN))?;
+    listener.listen(&channel).await.map_err(store_error(LISTEN))?;
     Ok(listener)
 }
 
 /// Notifications of changes that were committed before come ahead of the answer.
-async fn ask(listener: &mut PgListener) -> Result<(), Error> {
+async fn ping(listener: &mut PgListener) -> Result<(), Error> {
     let answer = listener.execute("SELECT 1").await;
-    answer.map(drop).map_err(failed(LISTEN))
+    answer.map(drop).map_err(store_error(LISTEN))
 }
 
-fn tell(news: &ChangeNews, table: &str) {
-    if let Some(table) = WatchedTable::parse(table) {
-        news.changed(table);
+fn count_notification(news: &ChangeState, table: &str) {
+    if let Some(table) = WatchedTable::from_table_name(table) {
+        news.count_change(table);
     }
 }
 
-fn closed() -> Error {
+fn closed_error() -> Error {
     let closed = std::io::Error::from(std::io::ErrorKind::ConnectionAborted);
-    failed(LISTEN)(sqlx::Error::Io(closed))
+    store_error(LISTEN)(sqlx::Error::Io(closed))
 }

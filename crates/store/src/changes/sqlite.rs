@@ -5,31 +5,31 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{ChangeNews, WatchedTable};
+use super::{ChangeState, WatchedTable};
 use crate::engine::sqlite::Sqlite;
 
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
-pub(super) async fn follow(sqlite: Sqlite, news: Arc<ChangeNews>) {
-    let mut known = read(&sqlite).await.unwrap_or_default();
+pub(super) async fn follow_changes(sqlite: Sqlite, news: Arc<ChangeState>) {
+    let mut known = read_counts(&sqlite).await.unwrap_or_default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
         // A number that cannot be read now is read the next time.
-        let Ok(counts) = read(&sqlite).await else {
+        let Ok(counts) = read_counts(&sqlite).await else {
             continue;
         };
         for (table, count) in &counts {
             if known.get(table) != Some(count)
-                && let Some(table) = WatchedTable::parse(table)
+                && let Some(table) = WatchedTable::from_table_name(table)
             {
-                news.changed(table);
+                news.count_change(table);
             }
         }
         known = counts;
     }
 }
 
-async fn read(sqlite: &Sqlite) -> sqlx::Result<HashMap<String, i64>> {
+async fn read_counts(sqlite: &Sqlite) -> sqlx::Result<HashMap<String, i64>> {
     let rows: Vec<(String, i64)> = sqlx::query_as("SELECT subject, count FROM changes")
         .fetch_all(&sqlite.reader)
         .await?;

@@ -8,11 +8,11 @@ use std::path::Path;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
-use super::{CopyProgress, copy_engine};
+use super::{CopyProgress, copy_engine_data};
 use crate::address::directory_of;
 use crate::engine::Engine;
-use crate::engine::sqlite::{Sqlite, create_private};
-use crate::{Error, Store, StoreAddress, failed, private_file};
+use crate::engine::sqlite::{Sqlite, create_private_file};
+use crate::{Error, Store, StoreAddress, store_error, private_file};
 
 const ACTION: &str = "write a backup";
 
@@ -30,34 +30,34 @@ impl Store {
             });
         }
         let draft = path.with_added_extension("part");
-        remove(&draft)?;
+        remove_draft(&draft)?;
         match &self.engine {
-            Engine::Sqlite(it) => self.vacuum(it, &draft).await?,
+            Engine::Sqlite(it) => self.vacuum_into(it, &draft).await?,
             Engine::Postgres(_) => self.copy_into(&draft, progress).await?,
         }
-        put_in_place(&draft, path)
+        publish_draft(&draft, path)
     }
 
     /// SQLite writes the copy by itself, from one moment and without gaps.
-    async fn vacuum(&self, sqlite: &Sqlite, path: &Path) -> Result<(), Error> {
-        create_private(path).map_err(|source| Error::file("create", path, source))?;
+    async fn vacuum_into(&self, sqlite: &Sqlite, path: &Path) -> Result<(), Error> {
+        create_private_file(path).map_err(|source| Error::file_error("create", path, source))?;
         sqlx::query("VACUUM INTO ?")
             .bind(path.display().to_string())
             .execute(&sqlite.writer)
             .await
-            .map_err(failed(ACTION))?;
+            .map_err(store_error(ACTION))?;
         self.add_pepper(path).await
     }
 
     async fn add_pepper(&self, path: &Path) -> Result<(), Error> {
         let options = SqliteConnectOptions::new().filename(path);
-        let mut backup = options.connect().await.map_err(failed(ACTION))?;
+        let mut backup = options.connect().await.map_err(store_error(ACTION))?;
         sqlx::query("INSERT OR REPLACE INTO properties (name, value) VALUES ('pepper', ?)")
             .bind(self.key_cache.pepper().as_bytes())
             .execute(&mut backup)
             .await
-            .map_err(failed(ACTION))?;
-        backup.close().await.map_err(failed(ACTION))
+            .map_err(store_error(ACTION))?;
+        backup.close().await.map_err(store_error(ACTION))
     }
 
     async fn copy_into(
@@ -66,35 +66,35 @@ impl Store {
         progress: impl FnMut(CopyProgress),
     ) -> Result<(), Error> {
         let address = StoreAddress::from(path);
-        let (backup, alone) = Engine::prepare(&address).await?;
+        let (backup, alone) = Engine::connect_and_migrate(&address).await?;
         // The copy takes the same lock.
         alone.release().await;
         let pepper = self.key_cache.pepper();
-        let copied = copy_engine(&self.engine, (&backup, &address), &pepper, progress).await;
+        let copied = copy_engine_data(&self.engine, (&backup, &address), &pepper, progress).await;
         backup.close().await;
         copied.map(drop)
     }
 }
 
 /// Takes away the rest of a backup that was interrupted.
-fn remove(draft: &Path) -> Result<(), Error> {
+fn remove_draft(draft: &Path) -> Result<(), Error> {
     let draft = draft.as_os_str();
     for side_file in ["", "-wal", "-shm"] {
         let mut name = draft.to_owned();
         name.push(side_file);
-        private_file::remove(Path::new(&name))?;
+        private_file::remove_if_present(Path::new(&name))?;
     }
     Ok(())
 }
 
 /// A backup has its name only when all of it is on the disk.
-fn put_in_place(draft: &Path, path: &Path) -> Result<(), Error> {
-    let done = sync(draft)
+fn publish_draft(draft: &Path, path: &Path) -> Result<(), Error> {
+    let done = sync_file(draft)
         .and_then(|()| std::fs::rename(draft, path))
-        .and_then(|()| sync(directory_of(path)));
-    done.map_err(|source| Error::file("write", path, source))
+        .and_then(|()| sync_file(directory_of(path)));
+    done.map_err(|source| Error::file_error("write", path, source))
 }
 
-fn sync(path: &Path) -> io::Result<()> {
+fn sync_file(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

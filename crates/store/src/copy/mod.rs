@@ -18,7 +18,7 @@ mod tables;
 
 use tables::{CopiedTable, TABLES};
 
-use crate::engine::{Alone, ByEngine, Engine};
+use crate::engine::{PreparationGuard, ByEngine, Engine};
 use crate::pepper::Pepper;
 use crate::properties::Property;
 use crate::{Error, Store, StoreAddress};
@@ -44,45 +44,45 @@ pub struct CopyReport {
 
 /// Copies everything into a store that holds nothing yet, or a part of an interrupted copy of the
 /// same source. The target recognises the keys of the source when this returns.
-pub async fn copy(
+pub async fn copy_store(
     from: &Store,
     to: &Store,
     progress: impl FnMut(CopyProgress),
 ) -> Result<CopyReport, Error> {
     let pepper = from.key_cache.pepper();
-    let report = copy_engine(&from.engine, (&to.engine, &to.address), &pepper, progress).await?;
+    let report = copy_engine_data(&from.engine, (&to.engine, &to.address), &pepper, progress).await?;
     to.key_cache.replace_pepper(pepper);
     Ok(report)
 }
 
-async fn copy_engine(
+async fn copy_engine_data(
     from: &Engine,
     (to, address): (&Engine, &StoreAddress),
     pepper: &Pepper,
     progress: impl FnMut(CopyProgress),
 ) -> Result<CopyReport, Error> {
-    let alone = Alone::take_for(address, "copy").await?;
-    let resumed = begin(from, to, address).await?;
+    let alone = PreparationGuard::take_for_purpose(address, "copy").await?;
+    let resumed = begin_copy(from, to, address).await?;
     let mut copy = RunningCopy {
-        from: Snapshot::take(from).await?,
+        from: Snapshot::begin(from).await?,
         to,
         resumed,
         progress,
     };
     let mut tables = Vec::with_capacity(TABLES.len());
     for table in &TABLES {
-        tables.push((table.name, copy.table(table).await?));
+        tables.push((table.name, copy.copy_table(table).await?));
     }
-    finish(to, pepper).await?;
+    finish_copy(to, pepper).await?;
     alone.release().await;
     Ok(CopyReport { tables, resumed })
 }
 
 /// Marks the target as a copy of this source. Returns true if it was that before.
-async fn begin(from: &Engine, to: &Engine, address: &StoreAddress) -> Result<bool, Error> {
-    let source = from.property(Property::Identity).await?;
+async fn begin_copy(from: &Engine, to: &Engine, address: &StoreAddress) -> Result<bool, Error> {
+    let source = from.read_property(Property::Identity).await?;
     let source = source.unwrap_or_default();
-    if to.property(Property::CopySource).await?.as_ref() == Some(&source) {
+    if to.read_property(Property::CopySource).await?.as_ref() == Some(&source) {
         return Ok(true);
     }
     if !is_empty(to).await? {
@@ -101,7 +101,7 @@ async fn begin(from: &Engine, to: &Engine, address: &StoreAddress) -> Result<boo
 
 async fn is_empty(engine: &Engine) -> Result<bool, Error> {
     for table in &TABLES {
-        if count(engine, table).await? > 0 {
+        if count_rows(engine, table).await? > 0 {
             return Ok(false);
         }
     }
@@ -109,10 +109,10 @@ async fn is_empty(engine: &Engine) -> Result<bool, Error> {
 }
 
 /// The target is a store of its own from here on.
-async fn finish(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
+async fn finish_copy(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
     const ACTION: &str = "finish a copy";
     if let Engine::Postgres(it) = to {
-        postgres::go_on_counting(it).await?;
+        postgres::advance_sequences(it).await?;
     }
     let mut transaction = to.begin(ACTION).await?;
     transaction
@@ -126,28 +126,28 @@ async fn finish(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
 type Snapshot = ByEngine<sqlite::SqliteSnapshot, postgres::PostgresSnapshot>;
 
 impl Snapshot {
-    async fn take(engine: &Engine) -> Result<Self, Error> {
+    async fn begin(engine: &Engine) -> Result<Self, Error> {
         Ok(match engine {
-            Engine::Sqlite(it) => Self::Sqlite(sqlite::snapshot(it).await?),
-            Engine::Postgres(it) => Self::Postgres(postgres::snapshot(it).await?),
+            Engine::Sqlite(it) => Self::Sqlite(sqlite::begin_snapshot(it).await?),
+            Engine::Postgres(it) => Self::Postgres(postgres::begin_snapshot(it).await?),
         })
     }
 
-    async fn count(&mut self, table: &CopiedTable) -> Result<u64, Error> {
+    async fn count_rows(&mut self, table: &CopiedTable) -> Result<u64, Error> {
         match self {
-            Self::Sqlite(it) => sqlite::count(&mut **it, table).await,
-            Self::Postgres(it) => postgres::count(&mut **it, table).await,
+            Self::Sqlite(it) => sqlite::count_rows(&mut **it, table).await,
+            Self::Postgres(it) => postgres::count_rows(&mut **it, table).await,
         }
     }
 
-    async fn page(
+    async fn read_page(
         &mut self,
         table: &CopiedTable,
         after: Option<&[tables::CopiedValue]>,
     ) -> Result<Vec<tables::CopiedRow>, Error> {
         match self {
-            Self::Sqlite(it) => sqlite::page(it, table, after, PAGE).await,
-            Self::Postgres(it) => postgres::page(it, table, after, PAGE).await,
+            Self::Sqlite(it) => sqlite::read_page(it, table, after, PAGE).await,
+            Self::Postgres(it) => postgres::read_page(it, table, after, PAGE).await,
         }
     }
 }
@@ -161,18 +161,18 @@ struct RunningCopy<'a, P> {
 
 impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
     /// Copies the table, and returns how many rows it has.
-    async fn table(&mut self, table: &CopiedTable) -> Result<u64, Error> {
-        let wanted = self.from.count(table).await?;
+    async fn copy_table(&mut self, table: &CopiedTable) -> Result<u64, Error> {
+        let wanted = self.from.count_rows(table).await?;
         if self.resumed {
-            self.drop_stale(table).await?;
+            self.delete_stale_rows(table).await?;
         }
-        self.rows(table, wanted).await?;
-        let mut copied = count(self.to, table).await?;
+        self.copy_rows(table, wanted).await?;
+        let mut copied = count_rows(self.to, table).await?;
         if copied != wanted && self.resumed {
             // The source was changed between the two attempts, so that the first is of no use.
-            clear(self.to, table).await?;
-            self.rows(table, wanted).await?;
-            copied = count(self.to, table).await?;
+            delete_all_rows(self.to, table).await?;
+            self.copy_rows(table, wanted).await?;
+            copied = count_rows(self.to, table).await?;
         }
         if copied == wanted {
             Ok(copied)
@@ -186,25 +186,25 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
     }
 
     /// Removes rows of the first attempt that may have been changed in the source since then.
-    async fn drop_stale(&self, table: &CopiedTable) -> Result<(), Error> {
+    async fn delete_stale_rows(&self, table: &CopiedTable) -> Result<(), Error> {
         match table.stale {
-            Some(condition) => delete(self.to, table, condition).await,
+            Some(condition) => delete_rows(self.to, table, condition).await,
             None => Ok(()),
         }
     }
 
     /// Copies the rows after the last one that the target has.
-    async fn rows(&mut self, table: &CopiedTable, wanted: u64) -> Result<(), Error> {
-        let mut rows = count(self.to, table).await?;
-        let mut last = last_key(self.to, table).await?;
+    async fn copy_rows(&mut self, table: &CopiedTable, wanted: u64) -> Result<(), Error> {
+        let mut rows = count_rows(self.to, table).await?;
+        let mut last = read_last_key(self.to, table).await?;
         loop {
-            let page = self.from.page(table, last.as_deref()).await?;
+            let page = self.from.read_page(table, last.as_deref()).await?;
             let Some(end) = page.last() else {
                 return Ok(());
             };
             last = Some(end[..table.key].to_vec());
             rows += page.len() as u64;
-            insert(self.to, table, page).await?;
+            insert_rows(self.to, table, page).await?;
             (self.progress)(CopyProgress {
                 table: table.name,
                 rows,
@@ -214,42 +214,42 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
     }
 }
 
-async fn count(engine: &Engine, table: &CopiedTable) -> Result<u64, Error> {
+async fn count_rows(engine: &Engine, table: &CopiedTable) -> Result<u64, Error> {
     match engine {
-        Engine::Sqlite(it) => sqlite::count(&it.reader, table).await,
-        Engine::Postgres(it) => postgres::count(&it.pool, table).await,
+        Engine::Sqlite(it) => sqlite::count_rows(&it.reader, table).await,
+        Engine::Postgres(it) => postgres::count_rows(&it.pool, table).await,
     }
 }
 
-async fn last_key(
+async fn read_last_key(
     engine: &Engine,
     table: &CopiedTable,
 ) -> Result<Option<Vec<tables::CopiedValue>>, Error> {
     match engine {
-        Engine::Sqlite(it) => sqlite::last_key(it, table).await,
-        Engine::Postgres(it) => postgres::last_key(it, table).await,
+        Engine::Sqlite(it) => sqlite::read_last_key(it, table).await,
+        Engine::Postgres(it) => postgres::read_last_key(it, table).await,
     }
 }
 
-async fn insert(
+async fn insert_rows(
     engine: &Engine,
     table: &CopiedTable,
     rows: Vec<tables::CopiedRow>,
 ) -> Result<(), Error> {
     match engine {
-        Engine::Sqlite(it) => sqlite::insert(it, table, rows).await,
-        Engine::Postgres(it) => postgres::insert(it, table, &rows).await,
+        Engine::Sqlite(it) => sqlite::insert_rows(it, table, rows).await,
+        Engine::Postgres(it) => postgres::insert_rows(it, table, &rows).await,
     }
 }
 
-async fn clear(engine: &Engine, table: &CopiedTable) -> Result<(), Error> {
-    delete(engine, table, "TRUE").await
+async fn delete_all_rows(engine: &Engine, table: &CopiedTable) -> Result<(), Error> {
+    delete_rows(engine, table, "TRUE").await
 }
 
-async fn delete(engine: &Engine, table: &CopiedTable, condition: &str) -> Result<(), Error> {
+async fn delete_rows(engine: &Engine, table: &CopiedTable, condition: &str) -> Result<(), Error> {
     match engine {
-        Engine::Sqlite(it) => sqlite::delete(it, table, condition).await,
-        Engine::Postgres(it) => postgres::delete(it, table, condition).await,
+        Engine::Sqlite(it) => sqlite::delete_rows(it, table, condition).await,
+        Engine::Postgres(it) => postgres::delete_rows(it, table, condition).await,
     }
 }
 

@@ -9,10 +9,10 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use super::tables::{
-    self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, descending, list,
+    self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, descending_order, column_list,
 };
-use crate::engine::postgres::{Postgres, storable};
-use crate::{Error, failed};
+use crate::engine::postgres::{Postgres, replace_zero_bytes};
+use crate::{Error, store_error};
 
 const READ: &str = "read rows to copy";
 const WRITE: &str = "write copied rows";
@@ -21,13 +21,13 @@ const WRITE: &str = "write copied rows";
 #[derive(Debug)]
 pub(super) struct PostgresSnapshot(sqlx::Transaction<'static, sqlx::Postgres>);
 
-pub(super) async fn snapshot(postgres: &Postgres) -> Result<PostgresSnapshot, Error> {
+pub(super) async fn begin_snapshot(postgres: &Postgres) -> Result<PostgresSnapshot, Error> {
     let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     let mut transaction = postgres
         .pool
         .begin_with(begin)
         .await
-        .map_err(failed(READ))?;
+        .map_err(store_error(READ))?;
     // To count a large table, or to write a page to a slow disk, takes longer than a request may.
     for limit in [
         "SET LOCAL statement_timeout = 0",
@@ -36,7 +36,7 @@ pub(super) async fn snapshot(postgres: &Postgres) -> Result<PostgresSnapshot, Er
         sqlx::query(limit)
             .execute(&mut *transaction)
             .await
-            .map_err(failed(READ))?;
+            .map_err(store_error(READ))?;
     }
     Ok(PostgresSnapshot(transaction))
 }
@@ -55,7 +55,7 @@ impl DerefMut for PostgresSnapshot {
     }
 }
 
-pub(super) async fn count(
+pub(super) async fn count_rows(
     database: impl sqlx::Executor<'_, Database = sqlx::Postgres>,
     table: &CopiedTable,
 ) -> Result<u64, Error> {
@@ -63,19 +63,19 @@ pub(super) async fn count(
     let count: i64 = sqlx::query_scalar(AssertSqlSafe(select))
         .fetch_one(database)
         .await
-        .map_err(failed(READ))?;
+        .map_err(store_error(READ))?;
     Ok(count.unsigned_abs())
 }
 
 /// Returns the next rows in the order of the key.
-pub(super) async fn page(
+pub(super) async fn read_page(
     snapshot: &mut PostgresSnapshot,
     table: &CopiedTable,
     after: Option<&[CopiedValue]>,
     rows: usize,
 ) -> Result<Vec<CopiedRow>, Error> {
-    let key = list(table.key_columns());
-    let columns = list(table.columns);
+    let key = column_list(table.key_columns());
+    let columns = column_list(table.columns);
     let mut select = QueryBuilder::new(format!("SELECT {columns} FROM {}", table.name));
     if let Some(after) = after {
         select.push(format!(" WHERE ({key}) > ("));
@@ -91,18 +91,18 @@ pub(super) async fn page(
     }
     select.push(format!(" ORDER BY {key} LIMIT {rows}"));
     let rows = select.build().fetch_all(&mut **snapshot).await;
-    let rows = rows.map_err(failed(READ))?;
+    let rows = rows.map_err(store_error(READ))?;
     rows.iter()
-        .map(|row| tables::read(row, table.columns))
+        .map(|row| tables::read_row(row, table.columns))
         .collect()
 }
 
-pub(super) async fn last_key(
+pub(super) async fn read_last_key(
     postgres: &Postgres,
     table: &CopiedTable,
 ) -> Result<Option<Vec<CopiedValue>>, Error> {
     let key = table.key_columns();
-    let (columns, order) = (list(key), descending(key));
+    let (columns, order) = (column_list(key), descending_order(key));
     let select = format!(
         "SELECT {columns} FROM {} ORDER BY {order} LIMIT 1",
         table.name
@@ -110,12 +110,12 @@ pub(super) async fn last_key(
     let row = sqlx::query(AssertSqlSafe(select))
         .fetch_optional(&postgres.pool)
         .await
-        .map_err(failed(READ))?;
-    row.map(|row| tables::read(&row, key)).transpose()
+        .map_err(store_error(READ))?;
+    row.map(|row| tables::read_row(&row, key)).transpose()
 }
 
 /// Inserts the page by one statement, with one array for each column.
-pub(super) async fn insert(
+pub(super) async fn insert_rows(
     postgres: &Postgres,
     table: &CopiedTable,
     rows: &[CopiedRow],
@@ -124,23 +124,23 @@ pub(super) async fn insert(
         .columns
         .iter()
         .enumerate()
-        .map(|(at, column)| format!("${}::{}[]", at + 1, type_of(column)))
+        .map(|(at, column)| format!("${}::{}[]", at + 1, sql_type(column)))
         .collect();
     let insert = format!(
         "INSERT INTO {} ({}) SELECT * FROM unnest({})",
         table.name,
-        list(table.columns),
+        column_list(table.columns),
         arrays.join(", ")
     );
     let mut insert = sqlx::query(AssertSqlSafe(insert));
     for (at, column) in table.columns.iter().enumerate() {
-        insert = bind(insert, column.kind, rows.iter().map(|row| &row[at]));
+        insert = bind_column(insert, column.kind, rows.iter().map(|row| &row[at]));
     }
     let done = insert.execute(&postgres.pool).await;
-    done.map(drop).map_err(failed(WRITE))
+    done.map(drop).map_err(store_error(WRITE))
 }
 
-fn type_of(column: &CopiedColumn) -> &'static str {
+fn sql_type(column: &CopiedColumn) -> &'static str {
     match column.kind {
         ColumnKind::Text => "text",
         ColumnKind::Number => "bigint",
@@ -150,40 +150,40 @@ fn type_of(column: &CopiedColumn) -> &'static str {
 
 type Insertion<'q> = Query<'q, sqlx::Postgres, PgArguments>;
 
-fn bind<'q, 'v>(
+fn bind_column<'q, 'v>(
     insert: Insertion<'q>,
     kind: ColumnKind,
     values: impl Iterator<Item = &'v CopiedValue>,
 ) -> Insertion<'q> {
     match kind {
-        ColumnKind::Text => insert.bind(values.map(text).collect::<Vec<_>>()),
-        ColumnKind::Number => insert.bind(values.map(number).collect::<Vec<_>>()),
-        ColumnKind::Bytes => insert.bind(values.map(bytes).collect::<Vec<_>>()),
+        ColumnKind::Text => insert.bind(values.map(to_text).collect::<Vec<_>>()),
+        ColumnKind::Number => insert.bind(values.map(to_number).collect::<Vec<_>>()),
+        ColumnKind::Bytes => insert.bind(values.map(to_bytes).collect::<Vec<_>>()),
     }
 }
 
-fn text(value: &CopiedValue) -> Option<Cow<'_, str>> {
+fn to_text(value: &CopiedValue) -> Option<Cow<'_, str>> {
     match value {
-        CopiedValue::Text(Some(text)) => Some(storable(text)),
+        CopiedValue::Text(Some(text)) => Some(replace_zero_bytes(text)),
         _ => None,
     }
 }
 
-fn number(value: &CopiedValue) -> Option<i64> {
+fn to_number(value: &CopiedValue) -> Option<i64> {
     match value {
         CopiedValue::Number(number) => *number,
         _ => None,
     }
 }
 
-fn bytes(value: &CopiedValue) -> Option<Vec<u8>> {
+fn to_bytes(value: &CopiedValue) -> Option<Vec<u8>> {
     match value {
         CopiedValue::Bytes(bytes) => bytes.clone(),
         _ => None,
     }
 }
 
-pub(super) async fn delete(
+pub(super) async fn delete_rows(
     postgres: &Postgres,
     table: &CopiedTable,
     condition: &str,
@@ -193,18 +193,18 @@ pub(super) async fn delete(
         .execute(&postgres.pool)
         .await
         .map(drop)
-        .map_err(failed(WRITE))
+        .map_err(store_error(WRITE))
 }
 
 /// Lets the next rows that are numbered have ids above those that were copied.
-pub(super) async fn go_on_counting(postgres: &Postgres) -> Result<(), Error> {
+pub(super) async fn advance_sequences(postgres: &Postgres) -> Result<(), Error> {
     for table in ["audit", "lessons", "agent_feedback", "context_facts"] {
         let count = format!(
             "SELECT setval(pg_get_serial_sequence('{table}', 'id'), newest)
              FROM (SELECT max(id) AS newest FROM {table}) AS rows WHERE newest IS NOT NULL"
         );
         let counted = sqlx::query(AssertSqlSafe(count)).execute(&postgres.pool);
-        counted.await.map_err(failed(WRITE))?;
+        counted.await.map_err(store_error(WRITE))?;
     }
     Ok(())
 }

@@ -8,9 +8,9 @@ use sqlx::query_builder::Separated;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
-use super::tables::{self, CopiedRow, CopiedTable, CopiedValue, descending, list};
+use super::tables::{self, CopiedRow, CopiedTable, CopiedValue, descending_order, column_list};
 use crate::engine::sqlite::Sqlite;
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 const READ: &str = "read rows to copy";
 const WRITE: &str = "write copied rows";
@@ -19,13 +19,13 @@ const WRITE: &str = "write copied rows";
 #[derive(Debug)]
 pub(super) struct SqliteSnapshot(PoolConnection<sqlx::Sqlite>);
 
-pub(super) async fn snapshot(sqlite: &Sqlite) -> Result<SqliteSnapshot, Error> {
-    let connection = sqlite.reader.acquire().await.map_err(failed(READ))?;
+pub(super) async fn begin_snapshot(sqlite: &Sqlite) -> Result<SqliteSnapshot, Error> {
+    let connection = sqlite.reader.acquire().await.map_err(store_error(READ))?;
     let mut snapshot = SqliteSnapshot(connection);
     sqlx::query("BEGIN")
         .execute(&mut *snapshot)
         .await
-        .map_err(failed(READ))?;
+        .map_err(store_error(READ))?;
     Ok(snapshot)
 }
 
@@ -50,7 +50,7 @@ impl Drop for SqliteSnapshot {
     }
 }
 
-pub(super) async fn count(
+pub(super) async fn count_rows(
     database: impl sqlx::Executor<'_, Database = sqlx::Sqlite>,
     table: &CopiedTable,
 ) -> Result<u64, Error> {
@@ -58,42 +58,42 @@ pub(super) async fn count(
     let count: i64 = sqlx::query_scalar(AssertSqlSafe(select))
         .fetch_one(database)
         .await
-        .map_err(failed(READ))?;
+        .map_err(store_error(READ))?;
     Ok(count.unsigned_abs())
 }
 
 /// Returns the next rows in the order of the key.
-pub(super) async fn page(
+pub(super) async fn read_page(
     snapshot: &mut SqliteSnapshot,
     table: &CopiedTable,
     after: Option<&[CopiedValue]>,
     rows: usize,
 ) -> Result<Vec<CopiedRow>, Error> {
-    let key = list(table.key_columns());
-    let columns = list(table.columns);
+    let key = column_list(table.key_columns());
+    let columns = column_list(table.columns);
     let mut select = QueryBuilder::new(format!("SELECT {columns} FROM {}", table.name));
     if let Some(after) = after {
         select.push(format!(" WHERE ({key}) > ("));
         let mut values = select.separated(", ");
         for value in after {
-            push(&mut values, value.clone());
+            push_value(&mut values, value.clone());
         }
         select.push(")");
     }
     select.push(format!(" ORDER BY {key} LIMIT {rows}"));
     let rows = select.build().fetch_all(&mut **snapshot).await;
-    let rows = rows.map_err(failed(READ))?;
+    let rows = rows.map_err(store_error(READ))?;
     rows.iter()
-        .map(|row| tables::read(row, table.columns))
+        .map(|row| tables::read_row(row, table.columns))
         .collect()
 }
 
-pub(super) async fn last_key(
+pub(super) async fn read_last_key(
     sqlite: &Sqlite,
     table: &CopiedTable,
 ) -> Result<Option<Vec<CopiedValue>>, Error> {
     let key = table.key_columns();
-    let (columns, order) = (list(key), descending(key));
+    let (columns, order) = (column_list(key), descending_order(key));
     let select = format!(
         "SELECT {columns} FROM {} ORDER BY {order} LIMIT 1",
         table.name
@@ -101,29 +101,29 @@ pub(super) async fn last_key(
     let row = sqlx::query(AssertSqlSafe(select))
         .fetch_optional(&sqlite.reader)
         .await
-        .map_err(failed(READ))?;
-    row.map(|row| tables::read(&row, key)).transpose()
+        .map_err(store_error(READ))?;
+    row.map(|row| tables::read_row(&row, key)).transpose()
 }
 
-pub(super) async fn insert(
+pub(super) async fn insert_rows(
     sqlite: &Sqlite,
     table: &CopiedTable,
     rows: Vec<CopiedRow>,
 ) -> Result<(), Error> {
-    let columns = list(table.columns);
+    let columns = column_list(table.columns);
     let mut insert = QueryBuilder::new(format!("INSERT INTO {} ({columns}) ", table.name));
     insert.push_values(rows, push_row);
     let done = insert.build().execute(&sqlite.writer).await;
-    done.map(drop).map_err(failed(WRITE))
+    done.map(drop).map_err(store_error(WRITE))
 }
 
 fn push_row(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: CopiedRow) {
     for value in row {
-        push(&mut values, value);
+        push_value(&mut values, value);
     }
 }
 
-fn push(values: &mut Separated<'_, sqlx::Sqlite, &'static str>, value: CopiedValue) {
+fn push_value(values: &mut Separated<'_, sqlx::Sqlite, &'static str>, value: CopiedValue) {
     match value {
         CopiedValue::Text(text) => values.push_bind(text),
         CopiedValue::Number(number) => values.push_bind(number),
@@ -131,7 +131,7 @@ fn push(values: &mut Separated<'_, sqlx::Sqlite, &'static str>, value: CopiedVal
     };
 }
 
-pub(super) async fn delete(
+pub(super) async fn delete_rows(
     sqlite: &Sqlite,
     table: &CopiedTable,
     condition: &str,
@@ -141,5 +141,5 @@ pub(super) async fn delete(
         .execute(&sqlite.writer)
         .await
         .map(drop)
-        .map_err(failed(WRITE))
+        .map_err(store_error(WRITE))
 }

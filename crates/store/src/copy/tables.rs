@@ -2,7 +2,7 @@
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 #[derive(Debug)]
 pub(super) struct CopiedTable {
@@ -296,13 +296,13 @@ impl CopiedTable {
 }
 
 /// The names of columns, as a list in SQL.
-pub(super) fn list(columns: &[CopiedColumn]) -> String {
+pub(super) fn column_list(columns: &[CopiedColumn]) -> String {
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
     names.join(", ")
 }
 
 /// The columns of a key from the last row to the first, as a list in SQL.
-pub(super) fn descending(columns: &[CopiedColumn]) -> String {
+pub(super) fn descending_order(columns: &[CopiedColumn]) -> String {
     let names: Vec<String> = columns
         .iter()
         .map(|column| format!("{} DESC", column.name))
@@ -311,7 +311,7 @@ pub(super) fn descending(columns: &[CopiedColumn]) -> String {
 }
 
 /// Reads a row that has these columns in this order.
-pub(super) fn read<'r, R>(row: &'r R, columns: &[CopiedColumn]) -> Result<CopiedRow, Error>
+pub(super) fn read_row<'r, R>(row: &'r R, columns: &[CopiedColumn]) -> Result<CopiedRow, Error>
 where
     R: Row,
     usize: ColumnIndex<R>,
@@ -325,7 +325,7 @@ where
             ColumnKind::Number => row.try_get(at).map(CopiedValue::Number),
             ColumnKind::Bytes => row.try_get(at).map(CopiedValue::Bytes),
         };
-        value.map_err(failed("read a row to copy"))
+        value.map_err(store_error("read a row to copy"))
     });
     values.collect()
 }

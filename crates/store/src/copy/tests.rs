@@ -7,9 +7,9 @@ use kitbag_domain::{
     NanoUsd, Observation, Outcome, RecordedArguments, ServerName, ShortText, Tenant, Timestamp,
 };
 
-use super::copy;
+use super::copy_store;
 use crate::audit::tests::{EVERYTHING, records, seen};
-use crate::test_place::{TestPlace, each_engine, execute};
+use crate::test_store::{TestPlace, each_engine, execute};
 use crate::{
     ApprovedDefinition, ContextVector, Error, FactFilter, FactImport, FeedbackLimits,
     FeedbackQuery, KeyOrder, LessonFilter, NewFact, NewFeedback, NewKey, NewLesson, PriorsRun,
@@ -53,18 +53,18 @@ async fn filled(store: &Store) -> NewKey {
         body: "{}".to_owned(),
         updated_at: NOW,
     };
-    assert!(store.put_learned(&template).await.unwrap());
+    assert!(store.put_learned_template(&template).await.unwrap());
     store.add_lessons(&[lesson()]).await.unwrap();
     let approved = ApprovedDefinition {
         hash: [7; 32],
         body: "{}".to_owned(),
         approved_at: NOW,
     };
-    store.put_approved(&[approved]).await.unwrap();
+    store.put_approved_definitions(&[approved]).await.unwrap();
     keep_of_agents(store).await;
     let (vault, secret) = (store.vault(Some(key())), Secret::new("1"));
     vault
-        .put(&"token".parse().unwrap(), &secret, NOW)
+        .put_secret(&"token".parse().unwrap(), &secret, NOW)
         .await
         .unwrap();
     let server: ServerName = "docs".parse().unwrap();
@@ -74,9 +74,9 @@ async fn filled(store: &Store) -> NewKey {
         .await
         .unwrap();
     let entry = ("a".to_owned(), "{}".to_owned());
-    store.put_mirror(&mirror, &[entry]).await.unwrap();
+    store.replace_mirror(&mirror, &[entry]).await.unwrap();
     for namespace in ["capability_index", "tenant_acme"] {
-        let vector = (TextHash::of(namespace), vec![1.5, -2.0]);
+        let vector = (TextHash::for_text(namespace), vec![1.5, -2.0]);
         store
             .put_vectors(space(namespace), &[vector])
             .await
@@ -92,9 +92,9 @@ async fn filled(store: &Store) -> NewKey {
         body: "{}".to_owned(),
         updated_at: NOW,
     };
-    store.put_priors("tools", run, &[prior]).await.unwrap();
+    store.replace_priors("tools", run, &[prior]).await.unwrap();
     let rows = (0..ROWS).map(row);
-    store.record(&records(rows)).await.unwrap();
+    store.record_all(&records(rows)).await.unwrap();
     created
 }
 
@@ -159,8 +159,8 @@ async fn of_agents(store: &Store) -> String {
     };
     format!(
         "{:?} {:?} {:?}",
-        store.state(&acme, "k", NOW).await.unwrap(),
-        store.feedback(&query).await.unwrap(),
+        store.get_state(&acme, "k", NOW).await.unwrap(),
+        store.list_feedback(&query).await.unwrap(),
         store.facts(&FactFilter::default()).await.unwrap(),
     )
 }
@@ -189,7 +189,7 @@ fn row(number: usize) -> Observation {
     call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
     call.arguments = number
         .is_multiple_of(2)
-        .then(|| RecordedArguments::cut("{}"));
+        .then(|| RecordedArguments::truncate("{}"));
     call
 }
 
@@ -204,18 +204,18 @@ fn space(namespace: &str) -> VectorSpace<'_> {
 async fn contents(store: &Store, token: &str) -> String {
     let vault = store.vault(Some(key()));
     let server = "docs".parse().unwrap();
-    let hashes = ["capability_index", "tenant_acme"].map(TextHash::of);
+    let hashes = ["capability_index", "tenant_acme"].map(TextHash::for_text);
     let found = store.authenticate(token, NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "{found:?}");
     format!(
         "{:?} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
-        store.approved(&[[7; 32]]).await.unwrap(),
+        store.approved_bodies(&[[7; 32]]).await.unwrap(),
         of_agents(store).await,
         store.priors("tools").await.unwrap(),
         store.priors_run("tools").await.unwrap(),
-        store.keys().await.unwrap(),
+        store.list_keys().await.unwrap(),
         store.listings().await.unwrap(),
-        store.all_learned(None).await.unwrap(),
+        store.learned_templates(None).await.unwrap(),
         store.lessons(&LessonFilter::default()).await.unwrap(),
         vault.open_all().await.unwrap(),
         vault
@@ -223,7 +223,7 @@ async fn contents(store: &Store, token: &str) -> String {
             .await
             .unwrap()
             .map(|it| it.reveal().to_owned()),
-        store.mirrored("tools").await.unwrap(),
+        store.mirror_entries("tools").await.unwrap(),
         store
             .mirror_namespace("tools", "/kitbag.toml", NOW)
             .await
@@ -233,7 +233,7 @@ async fn contents(store: &Store, token: &str) -> String {
             .await
             .unwrap(),
         store.vectors(space("tenant_acme"), &hashes).await.unwrap(),
-        store.audit(&EVERYTHING).await.unwrap(),
+        store.read_audit(&EVERYTHING).await.unwrap(),
     )
 }
 
@@ -244,7 +244,7 @@ async fn everything_arrives_in_either_engine(place: TestPlace) {
     for target in [TestPlace::sqlite(), TestPlace::postgres()] {
         let to = target.open().await;
         let mut last = HashMap::new();
-        let report = copy(&from, &to, |it| last.extend([(it.table, (it.rows, it.of))]));
+        let report = copy_store(&from, &to, |it| last.extend([(it.table, (it.rows, it.of))]));
         let report = report.await.unwrap();
         assert!(!report.resumed && report.tables.contains(&("audit", ROWS as u64)));
         assert_eq!(last["audit"], (ROWS as u64, ROWS as u64));
@@ -257,10 +257,10 @@ async fn everything_arrives_in_either_engine(place: TestPlace) {
             wanted,
             "also after a restart"
         );
-        to.record(&records([seen(1, "acme", "git/next")]))
+        to.record_all(&records([seen(1, "acme", "git/next")]))
             .await
             .unwrap();
-        assert_eq!(to.newest_audit_row().await.unwrap(), ROWS as i64 + 1);
+        assert_eq!(to.newest_audit_row_id().await.unwrap(), ROWS as i64 + 1);
     }
 }
 
@@ -276,7 +276,7 @@ async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
         let to = target.open().await;
         // Dropped in the middle of the last table, as a process that ends.
         let (send, mut page) = tokio::sync::mpsc::unbounded_channel();
-        let copying = copy(&from, &to, |it| {
+        let copying = copy_store(&from, &to, |it| {
             if it.table == "audit" {
                 let _ = send.send(it.rows);
             }
@@ -287,13 +287,13 @@ async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
         }
         execute(&from, "UPDATE audit SET outcome = 'ok' WHERE id = 700").await;
         execute(&from, "UPDATE listings SET body = '[]'").await;
-        let report = copy(&from, &to, |_| {}).await.unwrap();
+        let report = copy_store(&from, &to, |_| {}).await.unwrap();
         assert!(report.resumed);
         let wanted = contents(&from, key.token.reveal()).await;
         assert_eq!(contents(&to, key.token.reveal()).await, wanted);
 
         // Another copy into the finished target would overwrite a store that is in use.
-        let again = copy(&from, &to, |_| {}).await.unwrap_err();
+        let again = copy_store(&from, &to, |_| {}).await.unwrap_err();
         assert!(matches!(again, Error::CopyTarget { .. }), "{again}");
     }
 }
@@ -304,7 +304,7 @@ async fn a_target_with_other_data_is_refused(place: TestPlace) {
     let to = to.open().await;
     let order = KeyOrder::user(Tenant::local());
     let key = to.create_key(&order, NOW).await.unwrap();
-    let error = copy(&from, &to, |_| {}).await.unwrap_err();
+    let error = copy_store(&from, &to, |_| {}).await.unwrap_err();
     assert!(matches!(error, Error::CopyTarget { .. }), "{error}");
     let found = to.authenticate(key.token.reveal(), NOW).await.unwrap();
     assert!(matches!(found, Recognition::Known(_)), "it is left alone");
@@ -325,7 +325,7 @@ async fn a_backup_is_one_file_that_can_be_restored(place: TestPlace) {
     let backup = Store::open(&file).await.unwrap();
     for target in [TestPlace::sqlite(), TestPlace::postgres()] {
         let restored = target.open().await;
-        copy(&backup, &restored, |_| {}).await.unwrap();
+        copy_store(&backup, &restored, |_| {}).await.unwrap();
         assert_eq!(contents(&restored, key.token.reveal()).await, wanted);
     }
 }
@@ -341,14 +341,14 @@ async fn a_store_in_use_is_copied_as_it_was_at_one_moment() {
             for at in 0.. {
                 let mut row = seen(at, "acme", "git/busy");
                 row.outcome = Outcome::ToolError;
-                from.record(&records([row])).await.unwrap();
+                from.record_all(&records([row])).await.unwrap();
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
         }
     });
-    let report = copy(&from, &to, |_| {}).await.unwrap();
+    let report = copy_store(&from, &to, |_| {}).await.unwrap();
     writing.abort();
     let (_, rows) = report.tables[report.tables.len() - 1];
     assert!(rows >= ROWS as u64);
-    assert_eq!(to.audit(&EVERYTHING).await.unwrap().len() as u64, rows);
+    assert_eq!(to.read_audit(&EVERYTHING).await.unwrap().len() as u64, rows);
 }

@@ -48,7 +48,7 @@ impl CredentialHolder {
     pub const ALL: &str = "*";
 
     /// The value in the column `tenant`.
-    pub(super) fn column(&self) -> &str {
+    pub(super) fn to_column(&self) -> &str {
         match self {
             Self::AllTenants => "",
             Self::Tenant(tenant) => tenant.as_str(),
@@ -86,8 +86,8 @@ impl fmt::Display for CredentialKey {
 }
 
 impl CredentialKey {
-    pub(super) fn place(&self) -> String {
-        sealed_for(self.holder.column(), self.name.as_str())
+    pub(super) fn sealed_name(&self) -> String {
+        sealed_for(self.holder.to_column(), self.name.as_str())
     }
 }
 
@@ -132,7 +132,7 @@ impl CredentialFields {
 }
 
 impl CredentialInfo {
-    pub(super) fn read(
+    pub(super) fn from_row(
         (tenant, name, fields, at): (String, String, String, i64),
     ) -> Result<Self, Error> {
         let holder = match tenant.as_str() {

@@ -4,8 +4,7 @@
 //! - `credential`: the nouns
 
 mod credential;
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_tool_spec::CredentialName;
@@ -14,10 +13,9 @@ pub use credential::{
     CredentialChange, CredentialFields, CredentialHolder, CredentialInfo, CredentialKey,
 };
 
-use crate::engine::statement;
 use crate::lock::StoreLock;
 use crate::secrets::{SealedRow, Secret, Vault};
-use crate::{Error, readable, unreadable};
+use crate::{Error, skip_unreadable, unreadable};
 
 impl Vault {
     /// Sets some fields of a credential and takes others away; the rest stays. A credential without
@@ -30,7 +28,7 @@ impl Vault {
     ) -> Result<CredentialFields, Error> {
         // A token that is renewed and an operator who sets a field may come at the same time.
         let _alone = StoreLock::take(self.address(), "credentials.lock", "credentials").await?;
-        let mut fields = self.credential_of(key).await?.unwrap_or_default();
+        let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
         self.put_credential(key, &fields, at).await?;
         Ok(fields)
@@ -45,13 +43,13 @@ impl Vault {
         if fields.is_empty() {
             return self.remove_credential(key).await.map(drop);
         }
-        let (place, text) = (key.place(), Secret::new(fields.to_json()));
+        let (place, text) = (key.sealed_name(), Secret::new(fields.to_json()));
         let sealed = self.key_for_writing(&place).await?.seal(&place, &text);
-        statement!(&self.engine, put(key, &fields.names(), &sealed, at))
+        statements::put_credential(&self.engine, key, &fields.names(), &sealed, at).await
     }
 
     /// Returns the credential of that name that a tenant uses: its own, or else the one for all tenants.
-    pub async fn credential(
+    pub async fn find_credential(
         &self,
         tenant: &Tenant,
         name: &CredentialName,
@@ -64,15 +62,15 @@ impl Vault {
                 holder,
                 name: name.clone(),
             };
-            if let Some(fields) = self.credential_of(&key).await? {
+            if let Some(fields) = self.open_credential_key(&key).await? {
                 return Ok(Some((key, fields)));
             }
         }
         Ok(None)
     }
 
-    async fn credential_of(&self, key: &CredentialKey) -> Result<Option<CredentialFields>, Error> {
-        let sealed = statement!(&self.engine, select(key))?;
+    async fn open_credential_key(&self, key: &CredentialKey) -> Result<Option<CredentialFields>, Error> {
+        let sealed = statements::select_credential(&self.engine, key).await?;
         sealed
             .map(|sealed| self.open_credential(key, sealed))
             .transpose()
@@ -83,7 +81,7 @@ impl Vault {
         key: &CredentialKey,
         sealed: Vec<u8>,
     ) -> Result<CredentialFields, Error> {
-        let name = key.place();
+        let name = key.sealed_name();
         match self.key_for_reading()?.open(&name, sealed) {
             Some(text) => CredentialFields::from_json(text.reveal())
                 .ok_or_else(|| unreadable("fields of a credential", name)),
@@ -92,19 +90,19 @@ impl Vault {
     }
 
     /// Returns all credentials, without the values.
-    pub async fn credentials(&self) -> Result<Vec<CredentialInfo>, Error> {
-        let rows = statement!(&self.engine, select_names())?;
-        Ok(readable(rows, CredentialInfo::read))
+    pub async fn list_credentials(&self) -> Result<Vec<CredentialInfo>, Error> {
+        let rows = statements::select_names(&self.engine).await?;
+        Ok(skip_unreadable(rows, CredentialInfo::from_row))
     }
 
     /// Returns true if there was such a credential.
     pub async fn remove_credential(&self, key: &CredentialKey) -> Result<bool, Error> {
-        statement!(&self.engine, delete(key))
+        statements::delete_credential(&self.engine, key).await
     }
 
     /// Returns every credential as it is stored, with the name that it is sealed for.
     pub(crate) async fn sealed_credentials(&self) -> Result<Vec<SealedRow>, Error> {
-        let rows = statement!(&self.engine, select_all())?;
+        let rows = statements::select_credentials(&self.engine).await?;
         let named = rows
             .into_iter()
             .map(|(tenant, name, sealed)| (credential::sealed_for(&tenant, &name), sealed));
@@ -115,7 +113,7 @@ impl Vault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine, execute};
+    use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
         a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear,
@@ -140,7 +138,7 @@ mod tests {
 
     async fn token(vault: &Vault, tenant: &str) -> Option<String> {
         let (tenant, name) = (tenant.parse().unwrap(), "desk".parse().unwrap());
-        let (_, fields) = vault.credential(&tenant, &name).await.unwrap()?;
+        let (_, fields) = vault.find_credential(&tenant, &name).await.unwrap()?;
         Some(fields.get("token")?.reveal().to_owned())
     }
 
@@ -158,7 +156,7 @@ mod tests {
         assert!(vault.remove_credential(&key("acme", "desk")).await.unwrap());
         assert!(!vault.remove_credential(&key("acme", "desk")).await.unwrap());
         assert_eq!(token(&vault, "acme").await.as_deref(), Some("s3cret-all"));
-        assert!(vault.list().await.unwrap().is_empty(), "it is no secret");
+        assert!(vault.list_secrets().await.unwrap().is_empty(), "it is no secret");
         store.close().await;
         assert!(!place.holds("s3cret").await);
     }
@@ -169,7 +167,7 @@ mod tests {
         let desk = key("acme", "desk");
         set(&vault, &desk, "user", "ann").await;
         set(&vault, &desk, "password", "s3cret").await;
-        let listed = vault.credentials().await.unwrap();
+        let listed = vault.list_credentials().await.unwrap();
         assert_eq!(listed.len(), 1);
         assert_eq!(listed[0].key, desk);
         assert_eq!(listed[0].fields, ["password", "user"]);
@@ -178,7 +176,7 @@ mod tests {
             let changed = vault.change_credential(&desk, change, Timestamp(2)).await;
             assert_eq!(changed.unwrap().names().len(), left);
         }
-        assert!(vault.credentials().await.unwrap().is_empty());
+        assert!(vault.list_credentials().await.unwrap().is_empty());
     }
 
     async fn a_credential_moved_to_another_tenant_does_not_open(place: TestPlace) {
@@ -187,7 +185,7 @@ mod tests {
         set(&vault, &key("acme", "desk"), "token", "1").await;
         execute(&store, "UPDATE credentials SET tenant = 'globex'").await;
         let (tenant, name) = ("globex".parse().unwrap(), "desk".parse().unwrap());
-        let opened = vault.credential(&tenant, &name).await;
+        let opened = vault.find_credential(&tenant, &name).await;
         assert!(matches!(opened, Err(Error::Sealed { .. })), "{opened:?}");
     }
 }

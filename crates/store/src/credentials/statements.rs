@@ -19,7 +19,7 @@ pub(super) async fn put_credential(
              ON CONFLICT (tenant, name) DO UPDATE
              SET fields = excluded.fields, sealed = excluded.sealed, updated_at = excluded.updated_at",
         )
-        .bind(key.holder.column())
+        .bind(key.holder.to_column())
         .bind(key.name.as_str())
         .bind(fields.join("\n"))
         .bind(sealed)
@@ -35,7 +35,7 @@ pub(super) async fn select_credential(
 ) -> Result<Option<Vec<u8>>, Error> {
     engine
         .query("SELECT sealed FROM credentials WHERE tenant = $1 AND name = $2")
-        .bind(key.holder.column())
+        .bind(key.holder.to_column())
         .bind(key.name.as_str())
         .fetch_optional_scalar("read a credential")
         .await
@@ -62,7 +62,7 @@ pub(super) async fn select_credentials(
 pub(super) async fn delete_credential(engine: &Engine, key: &CredentialKey) -> Result<bool, Error> {
     let deleted = engine
         .query("DELETE FROM credentials WHERE tenant = $1 AND name = $2")
-        .bind(key.holder.column())
+        .bind(key.holder.to_column())
         .bind(key.name.as_str())
         .execute("remove a credential")
         .await?;

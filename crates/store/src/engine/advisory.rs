@@ -9,9 +9,9 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::time::Instant;
 
-use super::{answered, postgres};
+use super::{with_timeout, postgres};
 use crate::address::{PostgresAddress, SchemaName};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// The longest time that one gateway waits for another that holds the lock. Migrations and logins
 /// at slow servers are done before that.
@@ -30,7 +30,7 @@ impl AdvisoryLock {
     /// Waits for the lock of that name.
     pub(crate) async fn take(address: &PostgresAddress, name: &str) -> Result<Self, Error> {
         let patience = LONGEST_WAIT + address.limits.connect;
-        answered(patience, take(address, name)).await
+        with_timeout(patience, take_lock(address, name)).await
     }
 
     pub(crate) async fn release(self) {
@@ -39,26 +39,26 @@ impl AdvisoryLock {
     }
 }
 
-async fn take(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Error> {
+async fn take_lock(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock, Error> {
     let wait = LONGEST_WAIT.as_millis().to_string();
     let limits = [
         ("statement_timeout", "0"),
         ("idle_in_transaction_session_timeout", "0"),
         ("lock_timeout", &wait),
     ];
-    let options = postgres::options(address).options(limits);
-    let mut connection = connect(&options, address).await?;
+    let options = postgres::connect_options(address).options(limits);
+    let mut connection = connect_with_retry(&options, address).await?;
     sqlx::query("SELECT pg_advisory_lock($1)")
-        .bind(number(&address.schema, name))
+        .bind(lock_number(&address.schema, name))
         .execute(&mut connection)
         .await
-        .map_err(failed("wait for another gateway"))?;
+        .map_err(store_error("wait for another gateway"))?;
     Ok(AdvisoryLock { connection })
 }
 
 /// Connects, and tries again for as long as a connection may take: a server that starts together
 /// with the gateway needs a moment.
-async fn connect(
+async fn connect_with_retry(
     options: &PgConnectOptions,
     address: &PostgresAddress,
 ) -> Result<PgConnection, Error> {
@@ -70,7 +70,7 @@ async fn connect(
             Ok(Err(error)) => error,
             Err(_) => sqlx::Error::PoolTimedOut,
         };
-        if !is_passing(&error) || Instant::now() + RETRY >= deadline {
+        if !is_transient(&error) || Instant::now() + RETRY >= deadline {
             return Err(Error::Unreachable {
                 place: address.to_string(),
                 source: Box::new(error),
@@ -81,7 +81,7 @@ async fn connect(
 }
 
 /// Returns true if the same may succeed a moment later.
-fn is_passing(error: &sqlx::Error) -> bool {
+fn is_transient(error: &sqlx::Error) -> bool {
     match error {
         // A certificate that is not trusted is invalid data, and stays so.
         sqlx::Error::Io(error) => error.kind() != ErrorKind::InvalidData,
@@ -95,7 +95,7 @@ fn is_passing(error: &sqlx::Error) -> bool {
 
 /// The number of a lock. Numbers are shared by all programs that use the database, so that they are
 /// taken from a hash.
-pub(crate) fn number(schema: &SchemaName, name: &str) -> i64 {
+pub(crate) fn lock_number(schema: &SchemaName, name: &str) -> i64 {
     let hash = blake3::hash(format!("kitbag {} {name}", schema.as_str()).as_bytes());
     let (first, _) = hash.as_bytes().split_at(size_of::<i64>());
     i64::from_le_bytes(first.try_into().expect("a hash is longer than a number"))

@@ -27,7 +27,7 @@ pub(crate) type Engine = ByEngine<sqlite::Sqlite, postgres::Postgres>;
 pub(crate) type Transaction = ByEngine<sqlite::SqliteTransaction, postgres::PostgresTransaction>;
 
 /// The exclusive right to prepare a store, across processes and machines, until it is dropped.
-pub(crate) type Alone = ByEngine<sqlite::PreparationLock, advisory::AdvisoryLock>;
+pub(crate) type PreparationGuard = ByEngine<sqlite::PreparationLock, advisory::AdvisoryLock>;
 
 /// The purpose for which a gateway is alone while it creates what others would create, too.
 const PREPARE: &str = "prepare";
@@ -49,7 +49,7 @@ pub(crate) use statement;
 
 /// Gives up on a server that is connected and does not answer, for example because its machine
 /// hangs. The limit of the server itself does not help then.
-pub(crate) async fn answered<T>(
+pub(crate) async fn with_timeout<T>(
     patience: Duration,
     asked: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, Error> {
@@ -58,13 +58,13 @@ pub(crate) async fn answered<T>(
     answer.unwrap_or(Err(Error::Silent { patience }))
 }
 
-impl Alone {
+impl PreparationGuard {
     pub(crate) async fn take(address: &StoreAddress) -> Result<Self, Error> {
-        Self::take_for(address, PREPARE).await
+        Self::take_for_purpose(address, PREPARE).await
     }
 
     /// Takes the lock for one purpose. A file has one lock for all purposes.
-    pub(crate) async fn take_for(address: &StoreAddress, purpose: &str) -> Result<Self, Error> {
+    pub(crate) async fn take_for_purpose(address: &StoreAddress, purpose: &str) -> Result<Self, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let taken = sqlite::PreparationLock::take(path).await?;
@@ -87,17 +87,17 @@ impl Alone {
 
 impl Engine {
     /// Connects, and brings the tables up to date. Returns the lock under which that was done.
-    pub(crate) async fn prepare(address: &StoreAddress) -> Result<(Self, Alone), Error> {
+    pub(crate) async fn connect_and_migrate(address: &StoreAddress) -> Result<(Self, PreparationGuard), Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let alone = sqlite::PreparationLock::take(path).await?;
                 let engine = sqlite::Sqlite::connect(path).await?;
-                Ok((Self::Sqlite(engine), Alone::Sqlite(alone)))
+                Ok((Self::Sqlite(engine), PreparationGuard::Sqlite(alone)))
             }
             StoreAddress::Postgres(address) => {
                 let mut alone = advisory::AdvisoryLock::take(address, PREPARE).await?;
                 let engine = postgres::Postgres::connect(address, &mut alone).await?;
-                Ok((Self::Postgres(engine), Alone::Postgres(alone)))
+                Ok((Self::Postgres(engine), PreparationGuard::Postgres(alone)))
             }
         }
     }
@@ -107,7 +107,7 @@ impl Engine {
     pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
         match self {
             Self::Sqlite(it) => it.begin(action).await.map(ByEngine::Sqlite),
-            Self::Postgres(it) => answered(it.patience(), it.begin(action))
+            Self::Postgres(it) => with_timeout(it.timeout(), it.begin(action))
                 .await
                 .map(ByEngine::Postgres),
         }
@@ -116,7 +116,7 @@ impl Engine {
     pub(crate) async fn check_writable(&self) -> Result<(), Error> {
         match self {
             Self::Sqlite(it) => it.check_writable().await,
-            Self::Postgres(it) => answered(it.patience(), it.check_writable()).await,
+            Self::Postgres(it) => with_timeout(it.timeout(), it.check_writable()).await,
         }
     }
 
@@ -132,13 +132,13 @@ impl Transaction {
     pub(crate) async fn commit(self, action: &'static str) -> Result<(), Error> {
         match self {
             Self::Sqlite(it) => it.commit(action).await,
-            Self::Postgres(it) => answered(it.patience(), it.commit(action)).await,
+            Self::Postgres(it) => with_timeout(it.timeout(), it.commit(action)).await,
         }
     }
 }
 
 /// The version of the tables that this program knows.
-fn newest(migrations: &Migrator) -> i64 {
+fn newest_version(migrations: &Migrator) -> i64 {
     let versions = migrations.iter().map(|migration| migration.version);
     versions.max().unwrap_or(0)
 }

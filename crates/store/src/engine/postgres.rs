@@ -15,7 +15,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions};
 
 use super::advisory::{self, AdvisoryLock};
 use crate::address::{PoolLimits, PostgresAddress, SchemaName};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
@@ -37,23 +37,23 @@ impl Postgres {
         alone: &mut AdvisoryLock,
     ) -> Result<Self, Error> {
         create_schema(alone, address).await?;
-        migrate(alone, address).await?;
-        let pool = pool(address.limits).connect_lazy_with(options(address));
+        run_migrations(alone, address).await?;
+        let pool = pool_options(address.limits).connect_lazy_with(connect_options(address));
         let address = Arc::new(address.clone());
         Ok(Self { pool, address })
     }
 
     pub(crate) async fn begin(&self, action: &'static str) -> Result<PostgresTransaction, Error> {
-        let inner = self.pool.begin().await.map_err(failed(action))?;
+        let inner = self.pool.begin().await.map_err(store_error(action))?;
         Ok(PostgresTransaction {
             inner,
-            patience: self.patience(),
+            patience: self.timeout(),
             schema: self.address.schema.clone(),
         })
     }
 
     /// The longest time that a statement may take, with its way there and back.
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.address.limits.statement + self.address.limits.connect + ON_THE_WAY
     }
 
@@ -62,7 +62,7 @@ impl Postgres {
             .execute(&self.pool)
             .await
             .map(drop)
-            .map_err(failed("write"))
+            .map_err(store_error("write"))
     }
 
     pub(crate) async fn close(&self) {
@@ -80,23 +80,23 @@ pub(crate) struct PostgresTransaction {
 
 impl PostgresTransaction {
     pub(crate) async fn commit(self, action: &'static str) -> Result<(), Error> {
-        self.inner.commit().await.map_err(failed(action))
+        self.inner.commit().await.map_err(store_error(action))
     }
 
-    pub(crate) fn patience(&self) -> Duration {
+    pub(crate) fn timeout(&self) -> Duration {
         self.patience
     }
 
     /// Takes the lock of that name until the transaction ends, so that transactions which read what
     /// they replace come one after another.
     pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
-        let number = advisory::number(&self.schema, name);
+        let number = advisory::lock_number(&self.schema, name);
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
             .bind(number)
             .execute(&mut *self.inner)
             .await
             .map(drop)
-            .map_err(failed(action))
+            .map_err(store_error(action))
     }
 }
 
@@ -116,7 +116,7 @@ impl DerefMut for PostgresTransaction {
 
 /// PostgreSQL keeps no text with a zero byte. A client may send one, and must not keep the rows of others,
 /// which are written in the same statement, from being written.
-pub(crate) fn storable(text: &str) -> Cow<'_, str> {
+pub(crate) fn replace_zero_bytes(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
     } else {
@@ -124,7 +124,7 @@ pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     }
 }
 
-pub(crate) fn options(address: &PostgresAddress) -> PgConnectOptions {
+pub(crate) fn connect_options(address: &PostgresAddress) -> PgConnectOptions {
     let limit = address.limits.statement.as_millis().to_string();
     let session = [
         ("search_path", address.schema.as_str()),
@@ -140,7 +140,7 @@ pub(crate) fn options(address: &PostgresAddress) -> PgConnectOptions {
     options.disable_statement_logging()
 }
 
-fn pool(limits: PoolLimits) -> PgPoolOptions {
+fn pool_options(limits: PoolLimits) -> PgPoolOptions {
     PgPoolOptions::new()
         .max_connections(limits.connections)
         .acquire_timeout(limits.connect)
@@ -157,7 +157,7 @@ async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> R
         .bind(schema)
         .fetch_one(&mut **alone)
         .await
-        .map_err(failed(ACTION))?;
+        .map_err(store_error(ACTION))?;
     if exists {
         return Ok(());
     }
@@ -166,17 +166,17 @@ async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> R
         .execute(&mut **alone)
         .await
         .map(drop)
-        .map_err(failed(ACTION))
+        .map_err(store_error(ACTION))
 }
 
-async fn migrate(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
+async fn run_migrations(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
     let done = MIGRATIONS.run_direct(None, &mut **alone, false).await;
     done.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
             place: address.to_string(),
             found,
-            known: super::newest(&MIGRATIONS),
+            known: super::newest_version(&MIGRATIONS),
         },
-        other => failed("bring the database up to date")(other),
+        other => store_error("bring the database up to date")(other),
     })
 }

@@ -1,16 +1,18 @@
-//! A query that runs on either engine: SQL text with `$1`, `$2` … and the values bound to them.
+//! A query that runs on either engine: SQL with the parameters `$1`, `$2` … and the values bound to them.
 //!
-//! The text is the same for both engines. Where they differ, [`ByEngine::pick`] takes one of two texts,
-//! or the statement matches on the engine.
+//! Where the engines need different SQL, [`ByEngine::pick`] selects one of two texts. All SQL is constant, so
+//! that no value becomes SQL, and each text is prepared once per connection.
+
+use std::borrow::Cow;
 
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Decode, Encode, FromRow, Type};
 
-use super::postgres::{Postgres, PostgresTransaction, storable};
+use super::postgres::{Postgres, PostgresTransaction, replace_zero_bytes};
 use super::sqlite::{Sqlite, SqliteTransaction};
-use super::{ByEngine, Engine, Transaction, answered};
-use crate::{Error, failed};
+use super::{ByEngine, Engine, Transaction, with_timeout};
+use crate::{Error, store_error};
 
 /// A value that both engines store.
 pub(crate) trait Value<'v>:
@@ -56,10 +58,9 @@ impl<S> Scalar for S where
 {
 }
 
-/// A query that is being built for an engine or for a transaction. Its text consists of constants only,
-/// so that no value can become SQL.
+/// A query that is being built for an engine or for a transaction.
 pub(crate) struct Query<'c> {
-    sql: String,
+    sql: Cow<'static, str>,
     target: Target<'c>,
 }
 
@@ -71,8 +72,8 @@ enum Target<'c> {
     PostgresTransaction(&'c mut PostgresTransaction, PgArguments),
 }
 
-/// Runs the expression with the text, the values and the connection of the query. On SQLite, `$pool` names
-/// the pool that is used outside of a transaction.
+/// Evaluates the expression with the SQL, the values and the connection of the query. On SQLite, `$pool` names
+/// the pool to use outside of a transaction. On PostgreSQL the time is limited.
 macro_rules! run {
     ($query:ident, $action:ident, $pool:ident, |$sql:ident, $values:ident, $on:ident| $run:expr) => {{
         let $sql = AssertSqlSafe($query.sql);
@@ -106,7 +107,7 @@ impl Engine {
     /// use one that only reads.
     pub(crate) fn query(&self, sql: &'static str) -> Query<'_> {
         Query {
-            sql: sql.to_owned(),
+            sql: Cow::Borrowed(sql),
             target: match self {
                 Self::Sqlite(engine) => Target::Sqlite(engine, SqliteArguments::default()),
                 Self::Postgres(engine) => Target::Postgres(engine, PgArguments::default()),
@@ -118,7 +119,7 @@ impl Engine {
 impl Transaction {
     pub(crate) fn query(&mut self, sql: &'static str) -> Query<'_> {
         Query {
-            sql: sql.to_owned(),
+            sql: Cow::Borrowed(sql),
             target: match self {
                 Self::Sqlite(transaction) => {
                     Target::SqliteTransaction(transaction, SqliteArguments::default())
@@ -136,7 +137,7 @@ impl Transaction {
         match self {
             Self::Sqlite(_) => Ok(()),
             Self::Postgres(transaction) => {
-                answered(transaction.patience(), transaction.lock(name, action)).await
+                with_timeout(transaction.timeout(), transaction.lock(name, action)).await
             }
         }
     }
@@ -165,17 +166,17 @@ impl Query<'_> {
         self
     }
 
-    /// Binds a text from outside, which may contain a zero byte.
-    pub(crate) fn bind_outside_text(self, text: Option<&str>) -> Self {
+    /// Binds a text from a client, which may contain a zero byte. PostgreSQL does not store one.
+    pub(crate) fn bind_untrusted_text(self, text: Option<&str>) -> Self {
         match self.target {
             Target::Sqlite(..) | Target::SqliteTransaction(..) => self.bind(text),
-            Target::Postgres(..) | Target::PostgresTransaction(..) => self.bind(text.map(storable)),
+            Target::Postgres(..) | Target::PostgresTransaction(..) => self.bind(text.map(replace_zero_bytes)),
         }
     }
 
     /// Appends to the text.
     pub(crate) fn push(mut self, sql: &'static str) -> Self {
-        self.sql.push_str(sql);
+        self.sql.to_mut().push_str(sql);
         self
     }
 
@@ -183,7 +184,7 @@ impl Query<'_> {
     pub(crate) fn push_bind<'v>(self, sql: &'static str, value: impl Value<'v>) -> Self {
         let mut query = self.push(sql).bind(value);
         let parameter = format!("${}", query.value_count());
-        query.sql.push_str(&parameter);
+        query.sql.to_mut().push_str(&parameter);
         query
     }
 
@@ -204,7 +205,8 @@ impl Query<'_> {
             let parameters = first..=query.value_count();
             let parameters: Vec<String> = parameters.map(|number| format!("${number}")).collect();
             let separator = if at == 0 { "" } else { ", " };
-            query.sql += &format!("{separator}({})", parameters.join(", "));
+            let tuple = format!("{separator}({})", parameters.join(", "));
+            query.sql.to_mut().push_str(&tuple);
         }
         query
     }
@@ -241,7 +243,7 @@ impl Query<'_> {
 
     pub(crate) async fn fetch_one<R: Row>(self, action: &'static str) -> Result<R, Error> {
         let row = self.fetch_optional(action).await?;
-        row.ok_or_else(|| failed(action)(sqlx::Error::RowNotFound))
+        row.ok_or_else(|| store_error(action)(sqlx::Error::RowNotFound))
     }
 
     pub(crate) async fn fetch_scalars<S: Scalar>(

@@ -20,7 +20,7 @@ use sqlx::sqlite::{
 };
 
 use crate::address::directory_of;
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
@@ -39,19 +39,19 @@ pub(crate) struct Sqlite {
 impl Sqlite {
     /// The caller holds the [`PreparationLock`] of the same path meanwhile.
     pub(crate) async fn connect(path: &Path) -> Result<Self, Error> {
-        let writing = options(path).journal_mode(SqliteJournalMode::Wal);
-        let writer = pool(1).connect_with(writing).await;
-        let writer = writer.map_err(failed("open the database"))?;
-        migrate(&writer, path).await?;
-        let reader = pool(READERS).connect_lazy_with(options(path).pragma("query_only", "ON"));
-        keep_side_files(&reader).await?;
+        let writing = connect_options(path).journal_mode(SqliteJournalMode::Wal);
+        let writer = pool_options(1).connect_with(writing).await;
+        let writer = writer.map_err(store_error("open the database"))?;
+        run_migrations(&writer, path).await?;
+        let reader = pool_options(READERS).connect_lazy_with(connect_options(path).pragma("query_only", "ON"));
+        open_first_reader(&reader).await?;
         Ok(Self { writer, reader })
     }
 
     /// Begins to write. Other connections, and the next start, see none of it before
     /// [`SqliteTransaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<SqliteTransaction, Error> {
-        let connection = self.writer.acquire().await.map_err(failed(action))?;
+        let connection = self.writer.acquire().await.map_err(store_error(action))?;
         let mut transaction = SqliteTransaction {
             connection,
             committed: false,
@@ -59,7 +59,7 @@ impl Sqlite {
         sqlx::query("BEGIN IMMEDIATE")
             .execute(&mut *transaction)
             .await
-            .map_err(failed(action))?;
+            .map_err(store_error(action))?;
         Ok(transaction)
     }
 
@@ -69,7 +69,7 @@ impl Sqlite {
             .execute(&self.writer)
             .await
             .map(drop)
-            .map_err(failed("write"))
+            .map_err(store_error("write"))
     }
 
     pub(crate) async fn close(&self) {
@@ -97,7 +97,7 @@ impl SqliteTransaction {
         sqlx::query("COMMIT")
             .execute(&mut *self.connection)
             .await
-            .map_err(failed(action))?;
+            .map_err(store_error(action))?;
         self.committed = true;
         Ok(())
     }
@@ -141,25 +141,25 @@ impl PreparationLock {
     /// Creates what is missing of the directory and the database file, and takes the lock.
     pub(crate) async fn take(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
-        let prepared = tokio::task::spawn_blocking(move || Self::prepare(&path)).await;
-        prepared.map_err(failed("prepare its files"))?
+        let prepared = tokio::task::spawn_blocking(move || Self::create_and_lock(&path)).await;
+        prepared.map_err(store_error("prepare its files"))?
     }
 
-    fn prepare(path: &Path) -> Result<Self, Error> {
+    fn create_and_lock(path: &Path) -> Result<Self, Error> {
         let taken = Self::lock_directory(directory_of(path))?;
-        create_private(path).map_err(|source| Error::file("create", path, source))?;
-        taken.sync()?;
+        create_private_file(path).map_err(|source| Error::file_error("create", path, source))?;
+        taken.sync_directory()?;
         Ok(taken)
     }
 
     fn lock_directory(path: &Path) -> Result<Self, Error> {
         create_directory(path)
-            .map_err(|source| Error::file("create the directory", path, source))?;
+            .map_err(|source| Error::file_error("create the directory", path, source))?;
         let directory =
-            File::open(path).map_err(|source| Error::file("open the directory", path, source))?;
+            File::open(path).map_err(|source| Error::file_error("open the directory", path, source))?;
         directory
             .lock()
-            .map_err(|source| Error::file("lock the directory", path, source))?;
+            .map_err(|source| Error::file_error("lock the directory", path, source))?;
         Ok(Self {
             path: path.to_owned(),
             directory,
@@ -167,10 +167,10 @@ impl PreparationLock {
     }
 
     /// Makes sure that files created in the directory are still in it after a power cut.
-    pub(crate) fn sync(&self) -> Result<(), Error> {
+    pub(crate) fn sync_directory(&self) -> Result<(), Error> {
         self.directory
             .sync_all()
-            .map_err(|source| Error::file("sync the directory", &self.path, source))
+            .map_err(|source| Error::file_error("sync the directory", &self.path, source))
     }
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
 /// SQLite gives its side files the mode of the database, so only that has to be made first.
 /// An existing file is not even opened: closing it would drop the locks that SQLite holds on
 /// it elsewhere in this process.
-pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_file(path: &Path) -> io::Result<()> {
     match OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -193,7 +193,7 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     }
 }
 
-fn options(path: &Path) -> SqliteConnectOptions {
+fn connect_options(path: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(path)
         .synchronous(SqliteSynchronous::Full)
@@ -202,7 +202,7 @@ fn options(path: &Path) -> SqliteConnectOptions {
         .disable_statement_logging()
 }
 
-fn pool(connections: u32) -> SqlitePoolOptions {
+fn pool_options(connections: u32) -> SqlitePoolOptions {
     // A connection to a file does not go stale, so there is nothing to renew or to test.
     SqlitePoolOptions::new()
         .max_connections(connections)
@@ -213,22 +213,22 @@ fn pool(connections: u32) -> SqlitePoolOptions {
 
 /// Reads once. The files beside the database exist as long as a connection has read it: one reader
 /// keeps them, or nothing could be read on a full disk once the writer's connection was closed.
-async fn keep_side_files(reader: &SqlitePool) -> Result<(), Error> {
+async fn open_first_reader(reader: &SqlitePool) -> Result<(), Error> {
     sqlx::query("PRAGMA schema_version")
         .execute(reader)
         .await
         .map(drop)
-        .map_err(failed("read the database"))
+        .map_err(store_error("read the database"))
 }
 
-async fn migrate(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
+async fn run_migrations(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
     MIGRATIONS.run(writer).await.map_err(|error| match error {
         MigrateError::VersionMissing(found) => Error::Newer {
             place: path.display().to_string(),
             found,
-            known: super::newest(&MIGRATIONS),
+            known: super::newest_version(&MIGRATIONS),
         },
-        other => failed("bring the database up to date")(other),
+        other => store_error("bring the database up to date")(other),
     })
 }
 
@@ -241,12 +241,12 @@ mod tests {
     async fn vectors_from_before_there_were_namespaces_belong_to_the_capabilities() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("kitbag.db");
-        let old = pool(1)
-            .connect_with(options(&path).create_if_missing(true))
+        let old = pool_options(1)
+            .connect_with(connect_options(&path).create_if_missing(true))
             .await
             .unwrap();
         MIGRATIONS.run_to(7, &old).await.unwrap();
-        let hash = TextHash::of("text").to_string();
+        let hash = TextHash::for_text("text").to_string();
         let insert = format!("INSERT INTO vectors VALUES ('m', x'{hash}', 1, x'0000803f')");
         sqlx::query(sqlx::AssertSqlSafe(insert))
             .execute(&old)
@@ -254,7 +254,7 @@ mod tests {
             .unwrap();
         old.close().await;
         let store = Store::open(&path).await.unwrap();
-        let wanted = TextHash::of("text");
+        let wanted = TextHash::for_text("text");
         let found = store.vectors("m", &[wanted]).await.unwrap();
         assert_eq!(found[&wanted], [1.0]);
     }

@@ -3,13 +3,11 @@
 //! A fact is added and forgotten, and never changed. How far a source is to be trusted is a number whose
 //! meaning is known outside.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{Tenant, Timestamp};
 
-use crate::engine::statement;
-use crate::{ContextVector, Error, Store, readable, small_vector, unreadable};
+use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A fact to keep. The fields with `_key` hold the text as it is compared with that of a question.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +77,7 @@ pub struct FactImport<'a> {
 
 /// The outcome of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FactsImported {
+pub enum FactImportOutcome {
     Imported {
         /// Facts that were not there before.
         added: u64,
@@ -92,42 +90,42 @@ pub enum FactsImported {
 
 impl Store {
     /// Keeps all of these facts or none. A fact that is there already is not added again.
-    pub async fn import_facts(&self, import: FactImport<'_>) -> Result<FactsImported, Error> {
+    pub async fn import_facts(&self, import: FactImport<'_>) -> Result<FactImportOutcome, Error> {
         const ACTION: &str = "keep facts";
-        let holder = column(import.holder);
+        let holder = holder_column(import.holder);
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut replaced = 0;
         if let Some(source) = import.replaced_source {
-            replaced = statement!(&mut transaction, delete_source(holder, source))?;
+            replaced = statements::delete_source(&mut transaction, holder, source).await?;
         }
-        let added = statement!(&mut transaction, insert(holder, import.facts))?;
-        let would_be = statement!(&mut transaction, count_of(holder))?;
+        let added = statements::insert_facts(&mut transaction, holder, import.facts).await?;
+        let would_be = statements::count_facts(&mut transaction, holder).await?;
         if would_be > import.most {
-            return Ok(FactsImported::TooMany { would_be });
+            return Ok(FactImportOutcome::TooMany { would_be });
         }
         transaction.commit(ACTION).await?;
-        Ok(FactsImported::Imported { added, replaced })
+        Ok(FactImportOutcome::Imported { added, replaced })
     }
 
     /// Returns the facts that fit, in the order in which they came.
     pub async fn facts(&self, filter: &FactFilter) -> Result<Vec<StoredFact>, Error> {
-        let rows = statement!(&self.engine, select(filter))?;
-        Ok(readable(rows, read))
+        let rows = statements::select_facts(&self.engine, filter).await?;
+        Ok(skip_unreadable(rows, read_fact))
     }
 
     /// Forgets the facts that fit, whatever the limit, and returns their number.
-    pub async fn forget_facts(&self, filter: &FactFilter) -> Result<u64, Error> {
-        statement!(&self.engine, delete(filter))
+    pub async fn delete_facts(&self, filter: &FactFilter) -> Result<u64, Error> {
+        statements::delete_facts(&self.engine, filter).await
     }
 }
 
 /// The value in the column `tenant`.
-fn column(holder: Option<&Tenant>) -> &str {
+fn holder_column(holder: Option<&Tenant>) -> &str {
     holder.map_or("", Tenant::as_str)
 }
 
 /// The columns that are written, in their order.
-const WRITTEN: &str = "tenant, fingerprint, subject, subject_key, predicate, predicate_key, object, source, \
+const INSERTED_COLUMNS: &str = "tenant, fingerprint, subject, subject_key, predicate, predicate_key, object, source, \
                        url, quote, authority, observed_at, valid_until, model, vector";
 
 /// The columns of a row, in the order of [`FactRow`].
@@ -153,12 +151,12 @@ struct FactRow {
     vector: Option<Vec<u8>>,
 }
 
-fn read(row: FactRow) -> Result<StoredFact, Error> {
+fn read_fact(row: FactRow) -> Result<StoredFact, Error> {
     let tenant = match row.tenant.as_str() {
         "" => None,
         named => Some(named.parse().map_err(|_| unreadable("tenant", named))?),
     };
-    let vector = row.vector.as_deref().and_then(small_vector::read);
+    let vector = row.vector.as_deref().and_then(small_vector::from_bytes);
     let meaning = row.model.zip(vector);
     Ok(StoredFact {
         id: row.id,

@@ -63,10 +63,7 @@ pub(super) async fn delete_source(
         .await
 }
 
-pub(super) async fn count_facts(
-    transaction: &mut Transaction,
-    holder: &str,
-) -> Result<i64, Error> {
+pub(super) async fn count_facts(transaction: &mut Transaction, holder: &str) -> Result<i64, Error> {
     transaction
         .query("SELECT count(*) FROM context_facts WHERE tenant = $1")
         .bind(holder)
@@ -78,7 +75,10 @@ pub(super) async fn select_facts(
     engine: &Engine,
     filter: &FactFilter,
 ) -> Result<Vec<FactRow>, Error> {
-    let select = engine.query("SELECT ").push(COLUMNS).push(" FROM context_facts");
+    let select = engine
+        .query("SELECT ")
+        .push(COLUMNS)
+        .push(" FROM context_facts");
     push_conditions(select, filter)
         .push(" ORDER BY id")
         .push_filter(" LIMIT ", filter.limit.map(i64::from))

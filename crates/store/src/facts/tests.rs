@@ -1,7 +1,7 @@
 //! The claims about facts, on both engines.
 
 use super::*;
-use crate::test_place::{TestPlace, each_engine};
+use crate::test_store::{TestPlace, each_engine};
 
 each_engine!(
     every_field_of_a_fact_comes_back_after_a_restart_and_none_is_there_twice,
@@ -36,7 +36,7 @@ async fn import(
     holder: Option<&Tenant>,
     replaced_source: Option<&str>,
     facts: &[NewFact],
-) -> FactsImported {
+) -> FactImportOutcome {
     let import = FactImport {
         holder,
         replaced_source,
@@ -52,8 +52,8 @@ async fn objects(store: &Store, filter: &FactFilter) -> String {
     objects.join(" ")
 }
 
-const fn added(added: u64, replaced: u64) -> FactsImported {
-    FactsImported::Imported { added, replaced }
+const fn added(added: u64, replaced: u64) -> FactImportOutcome {
+    FactImportOutcome::Imported { added, replaced }
 }
 
 async fn every_field_of_a_fact_comes_back_after_a_restart_and_none_is_there_twice(
@@ -157,7 +157,7 @@ async fn a_source_is_replaced_and_facts_that_fit_are_forgotten(place: TestPlace)
         source: Some("b".to_owned()),
         ..all()
     };
-    assert_eq!(store.forget_facts(&of_b).await.unwrap(), 1);
+    assert_eq!(store.delete_facts(&of_b).await.unwrap(), 1);
     assert_eq!(objects(&store, &all()).await, "3");
 }
 
@@ -166,7 +166,7 @@ async fn a_holder_has_no_more_than_it_may(place: TestPlace) {
     let facts = ["1", "2", "3", "4"].map(|object| fact("Contoso", object, "a"));
     assert_eq!(
         import(&store, None, None, &facts).await,
-        FactsImported::TooMany { would_be: 4 }
+        FactImportOutcome::TooMany { would_be: 4 }
     );
     assert_eq!(objects(&store, &FactFilter::default()).await, "");
     import(&store, None, None, &facts[..3]).await;

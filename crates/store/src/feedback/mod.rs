@@ -3,13 +3,11 @@
 //! The words for kinds and severities are the business of those who write and read them. What a tenant
 //! may leave here is handed in.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
-use crate::engine::statement;
-use crate::{Error, Store, readable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable};
 
 /// A report to keep.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,29 +70,26 @@ impl Store {
     ) -> Result<Option<i64>, Error> {
         const ACTION: &str = "keep feedback";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let open = statement!(&mut transaction, count_open(&feedback.tenant))?;
+        let open = statements::count_open(&mut transaction, &feedback.tenant).await?;
         if open >= limits.open {
             return Ok(None);
         }
-        let id = statement!(&mut transaction, insert(feedback))?;
+        let id = statements::insert_feedback(&mut transaction, feedback).await?;
         let most = limits.resolved;
-        statement!(
-            &mut transaction,
-            delete_oldest_resolved(&feedback.tenant, most)
-        )?;
+        statements::delete_oldest_resolved(&mut transaction, &feedback.tenant, most).await?;
         transaction.commit(ACTION).await?;
         Ok(Some(id))
     }
 
     /// Returns reports, the newest first.
-    pub async fn feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
-        let rows = statement!(&self.engine, select(query))?;
-        Ok(readable(rows, read))
+    pub async fn list_feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
+        let rows = statements::select_page(&self.engine, query).await?;
+        Ok(skip_unreadable(rows, read_feedback))
     }
 
-    pub async fn feedback_of(&self, id: i64) -> Result<Option<StoredFeedback>, Error> {
-        let row = statement!(&self.engine, select_one(id))?;
-        row.map(read).transpose()
+    pub async fn feedback_by_id(&self, id: i64) -> Result<Option<StoredFeedback>, Error> {
+        let row = statements::select_feedback(&self.engine, id).await?;
+        row.map(read_feedback).transpose()
     }
 
     /// Marks an open report as resolved. Returns false if there is no open report of this number.
@@ -103,7 +98,7 @@ impl Store {
         id: i64,
         resolution: &FeedbackResolution,
     ) -> Result<bool, Error> {
-        statement!(&self.engine, resolve(id, resolution))
+        statements::resolve_feedback(&self.engine, id, resolution).await
     }
 }
 
@@ -126,7 +121,7 @@ struct FeedbackRow {
     resolution: Option<String>,
 }
 
-fn read(row: FeedbackRow) -> Result<StoredFeedback, Error> {
+fn read_feedback(row: FeedbackRow) -> Result<StoredFeedback, Error> {
     let tenant = row.tenant.parse();
     Ok(StoredFeedback {
         id: row.id,
@@ -151,7 +146,7 @@ fn read(row: FeedbackRow) -> Result<StoredFeedback, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         reports_come_back_newest_first_and_a_query_narrows_them,
@@ -178,7 +173,7 @@ mod tests {
     }
 
     async fn ids(store: &Store, query: FeedbackQuery) -> Vec<i64> {
-        let found = store.feedback(&query).await.unwrap();
+        let found = store.list_feedback(&query).await.unwrap();
         found.iter().map(|it| it.id).collect()
     }
 
@@ -197,10 +192,10 @@ mod tests {
         assert!(!store.resolve_feedback(77, &resolution).await.unwrap());
         store.close().await;
         let store = place.open().await;
-        let first = store.feedback_of(1).await.unwrap().unwrap();
+        let first = store.feedback_by_id(1).await.unwrap().unwrap();
         assert_eq!(first.feedback, report("acme", "bug"));
         assert_eq!(first.resolved, Some(resolution));
-        assert_eq!(store.feedback_of(77).await.unwrap(), None);
+        assert_eq!(store.feedback_by_id(77).await.unwrap(), None);
         let all = || FeedbackQuery {
             limit: 9,
             ..FeedbackQuery::default()

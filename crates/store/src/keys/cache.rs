@@ -11,7 +11,7 @@ use kitbag_domain::sync::lock;
 use kitbag_domain::{Caller, KeyId, Role, Tenant, Timestamp};
 use subtle::ConstantTimeEq;
 
-use super::recognise::Recognition;
+use super::authentication::Recognition;
 use crate::changes::ChangeFeed;
 use crate::pepper::Pepper;
 
@@ -71,8 +71,8 @@ impl KeyCache {
         }
     }
 
-    pub(super) fn hash(&self, secret: &str) -> KeyHash {
-        self.pepper().hash(secret)
+    pub(super) fn hash_secret(&self, secret: &str) -> KeyHash {
+        self.pepper().hash_secret(secret)
     }
 
     pub(crate) fn pepper(&self) -> Pepper {
@@ -91,21 +91,21 @@ impl KeyCache {
     }
 
     /// Keeps an entry that is there already: it may be a revocation that came after `key` was read.
-    pub(super) fn add(&self, id: &str, key: CachedKey) {
+    pub(super) fn add_if_absent(&self, id: &str, key: CachedKey) {
         let mut keys = lock(&self.keys);
-        keys.entry(id.to_owned()).or_insert_with(|| shared(key));
+        keys.entry(id.to_owned()).or_insert_with(|| new_shared(key));
     }
 
     /// Refuses the key from now on, until the table is read again.
-    pub(super) fn refuse(&self, id: &str) {
-        lock(&self.keys).insert(id.to_owned(), shared(CachedKey::refused()));
+    pub(super) fn reject_key(&self, id: &str) {
+        lock(&self.keys).insert(id.to_owned(), new_shared(CachedKey::new_rejected()));
     }
 
-    pub(super) fn forget(&self, id: &str) {
+    pub(super) fn remove(&self, id: &str) {
         lock(&self.keys).remove(id);
     }
 
-    pub(super) fn used(&self, id: &str, at: Timestamp) {
+    pub(super) fn record_use(&self, id: &str, at: Timestamp) {
         let mut uses = lock(&self.uses);
         match uses.get_mut(id) {
             Some(last) => last.at = at,
@@ -120,7 +120,7 @@ impl KeyCache {
         due.map(|(id, last)| (id.clone(), last.at)).collect()
     }
 
-    pub(super) fn uses_written(&self, written: &[(String, Timestamp)]) {
+    pub(super) fn mark_uses_written(&self, written: &[(String, Timestamp)]) {
         let mut uses = lock(&self.uses);
         for (id, at) in written {
             if let Some(last) = uses.get_mut(id) {
@@ -151,7 +151,7 @@ impl CachedKey {
         }
     }
 
-    fn refused() -> Self {
+    fn new_rejected() -> Self {
         Self {
             record: None,
             read_at: Instant::now(),
@@ -161,10 +161,10 @@ impl CachedKey {
     }
 
     /// Returns true if the table has to be read again.
-    pub(super) fn is_old(&self, feed: &ChangeFeed) -> bool {
+    pub(super) fn needs_refresh(&self, feed: &ChangeFeed) -> bool {
         let age = self.read_at.elapsed();
         let waits = self.unanswered_at.map(|at| at.elapsed());
-        if self.holds_while_away() && waits.is_some_and(|since| since < Self::BETWEEN_ATTEMPTS) {
+        if self.is_trusted_while_unavailable() && waits.is_some_and(|since| since < Self::BETWEEN_ATTEMPTS) {
             return false;
         }
         if self.record.is_none() {
@@ -176,42 +176,42 @@ impl CachedKey {
         } else {
             Self::TRUSTED_FOR
         };
-        self.changes != feed.key_changes() || age > trusted_for
+        self.changes != feed.key_change_count() || age > trusted_for
     }
 
     /// Returns true if the row is believed although the database does not answer.
-    pub(super) fn holds_while_away(&self) -> bool {
+    pub(super) fn is_trusted_while_unavailable(&self) -> bool {
         self.record.is_some() && self.read_at.elapsed() < Self::TRUSTED_WHILE_AWAY
     }
 
     /// The database was asked for the row again, and did not answer.
-    pub(super) fn was_unanswered(&mut self) {
+    pub(super) fn mark_unanswered(&mut self) {
         self.unanswered_at = Some(Instant::now());
     }
 
     /// Compares the hash of a presented secret with that of the key. The hash is compared first: a
     /// client with a wrong secret must not learn that a key was revoked or has expired.
-    pub(super) fn recognise(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
+    pub(super) fn check_hash(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
         let id = KeyId(id.to_owned());
         match self.record {
-            Some(record) if record.hash.matches(hash) => record.state(id, at),
+            Some(record) if record.hash.is_equal(hash) => record.to_authentication(id, at),
             _ => Recognition::Unknown,
         }
     }
 }
 
 impl KeyRecord {
-    fn state(self, id: KeyId, at: Timestamp) -> Recognition {
+    fn to_authentication(self, id: KeyId, at: Timestamp) -> Recognition {
         if self.revoked {
             Recognition::Revoked(id)
         } else if self.expires_at.is_some_and(|end| end <= at) {
             Recognition::Expired(id)
         } else {
-            Recognition::Known(self.caller(id))
+            Recognition::Known(self.into_caller(id))
         }
     }
 
-    fn caller(self, id: KeyId) -> Caller {
+    fn into_caller(self, id: KeyId) -> Caller {
         match self.role {
             Role::User => Caller::user(self.tenant, id),
             Role::Operator => Caller::operator(id),
@@ -233,7 +233,7 @@ impl KeyHash {
         &self.0
     }
 
-    fn matches(&self, other: &Self) -> bool {
+    fn is_equal(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 }
@@ -251,6 +251,6 @@ impl KeyUse {
     }
 }
 
-fn shared(key: CachedKey) -> SharedKey {
+fn new_shared(key: CachedKey) -> SharedKey {
     Arc::new(tokio::sync::Mutex::new(key))
 }

@@ -5,13 +5,12 @@
 //!
 //! - [`recognise`]: a token that a client presents becomes a caller
 //! - `cache`: the keys that this process has seen, so that few requests read the table
-//! - `row`: the rows of the table; `sqlite`, `postgres`: its statements
+//! - `row`: the rows of the table; `statements`: its statements
 
 mod cache;
-mod postgres;
-pub mod recognise;
+pub mod authentication;
 mod row;
-mod sqlite;
+mod statements;
 
 use std::fmt;
 use std::time::Duration;
@@ -20,9 +19,9 @@ use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
 
 pub(crate) use cache::{KeyCache, KeyHash};
 
-use crate::engine::{Engine, Transaction, statement};
-use crate::private_file::random;
-use crate::{Error, Store, readable};
+use crate::engine::{Engine, Transaction};
+use crate::private_file::random_bytes;
+use crate::{Error, Store, skip_unreadable};
 
 /// The properties of a key that is to be created.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -96,7 +95,7 @@ impl KeyOrder {
 
     /// The order for a key that follows `former`. Where `former` had a lifetime, the new key gets
     /// as long a one, unless `expires_at` says otherwise.
-    fn like(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
+    fn succeeding(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
         let same_lifetime = former
             .lifetime()
             .map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
@@ -114,7 +113,7 @@ impl KeyInfo {
         self.expires_at.is_some_and(|end| end <= at)
     }
 
-    fn works(&self, at: Timestamp) -> bool {
+    fn is_active(&self, at: Timestamp) -> bool {
         self.revoked_at.is_none() && !self.is_expired(at)
     }
 
@@ -165,15 +164,15 @@ impl Store {
     ) -> Result<Option<RotatedKey>, Error> {
         const ACTION: &str = "rotate a key";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let former = statement!(&mut transaction, select_one(id))?;
+        let former = statements::lock_key(&mut transaction, id).await?;
         let former = former.map(row::read_info).transpose()?;
-        let Some(former) = former.filter(|former| former.works(at)) else {
+        let Some(former) = former.filter(|former| former.is_active(at)) else {
             return Ok(None);
         };
         let former_ends_at = former.end_of_grace(grace, at);
-        let order = KeyOrder::like(former, expires_at, at);
+        let order = KeyOrder::succeeding(former, expires_at, at);
         let key = self.insert_key(&mut transaction, &order, at).await?;
-        statement!(&mut transaction, expire(id, former_ends_at))?;
+        statements::set_expiry(&mut transaction, id, former_ends_at).await?;
         transaction.commit(ACTION).await?;
         Ok(Some(RotatedKey {
             order,
@@ -183,30 +182,30 @@ impl Store {
     }
 
     /// Returns every key there ever was, the oldest first.
-    pub async fn keys(&self) -> Result<Vec<KeyInfo>, Error> {
-        let rows = statement!(&self.engine, select_all())?;
-        Ok(readable(rows, row::read_info))
+    pub async fn list_keys(&self) -> Result<Vec<KeyInfo>, Error> {
+        let rows = statements::select_keys(&self.engine).await?;
+        Ok(skip_unreadable(rows, row::read_info))
     }
 
     /// Returns true if there was such a key and it was not revoked before.
     pub async fn revoke_key(&self, id: &KeyId, at: Timestamp) -> Result<bool, Error> {
-        let revoked = statement!(&self.engine, revoke(id, at))?;
-        self.key_cache.refuse(&id.0);
+        let revoked = statements::revoke_key(&self.engine, id, at).await?;
+        self.key_cache.reject_key(&id.0);
         Ok(revoked)
     }
 
     /// Returns true if any key is accepted at that moment.
     pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
-        statement!(&self.engine, any_active(at))
+        statements::has_active_keys(&self.engine, at).await
     }
 
     /// Returns those of the keys that are no longer accepted: revoked, expired or gone. The cache
     /// forgets them.
-    pub async fn ended_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
+    pub async fn inactive_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let mut ended = of.to_vec();
-        let active = statement!(&self.engine, select_active(of, at))?;
+        let active = statements::select_active(&self.engine, of, at).await?;
         ended.retain(|id| !active.contains(&id.0));
-        ended.iter().for_each(|id| self.key_cache.forget(&id.0));
+        ended.iter().for_each(|id| self.key_cache.remove(&id.0));
         Ok(ended)
     }
 
@@ -216,11 +215,11 @@ impl Store {
         order: &KeyOrder,
         at: Timestamp,
     ) -> Result<NewKey, Error> {
-        let secret = hex(&random::<SECRET_BYTES>());
-        let hash = self.key_cache.hash(&secret);
+        let secret = to_hex(&random_bytes::<SECRET_BYTES>());
+        let hash = self.key_cache.hash_secret(&secret);
         loop {
-            let id = KeyId(hex(&random::<ID_BYTES>()));
-            if statement!(&mut *transaction, insert(&id, &hash, order, at))? {
+            let id = KeyId(to_hex(&random_bytes::<ID_BYTES>()));
+            if statements::insert_key(&mut *transaction, &id, &hash, order, at).await? {
                 let token = Token(format!("{KEY_PREFIX}{id}_{secret}"));
                 return Ok(NewKey { id, token });
             }
@@ -229,19 +228,19 @@ impl Store {
 }
 
 /// Returns true if the hash of any key that was not revoked depends on the pepper.
-pub(crate) async fn any_unrevoked(engine: &Engine) -> Result<bool, Error> {
-    statement!(engine, any_unrevoked())
+pub(crate) async fn has_unrevoked_keys(engine: &Engine) -> Result<bool, Error> {
+    statements::has_unrevoked_keys(engine).await
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::recognise::Recognition;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::keys::authentication::Recognition;
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         keys_are_listed_with_everything_but_their_secret,
@@ -279,7 +278,7 @@ mod tests {
             revoked_at,
         };
         assert_eq!(
-            store.keys().await.unwrap(),
+            store.list_keys().await.unwrap(),
             [
                 listed(&first, &labelled, 5, None),
                 listed(&second, &lasting, 6, Some(Timestamp(7)))
@@ -369,12 +368,12 @@ mod tests {
             .unwrap();
         store.revoke_key(&revoked.id, Timestamp(5)).await.unwrap();
         let all = [living.id.clone(), expiring.id.clone(), revoked.id.clone()];
-        let ended = store.ended_keys(&all, Timestamp(9)).await.unwrap();
+        let ended = store.inactive_keys(&all, Timestamp(9)).await.unwrap();
         assert_eq!(ended, std::slice::from_ref(&revoked.id));
         assert_eq!(
-            store.ended_keys(&all, Timestamp(10)).await.unwrap(),
+            store.inactive_keys(&all, Timestamp(10)).await.unwrap(),
             [expiring.id, revoked.id]
         );
-        assert_eq!(store.ended_keys(&[], Timestamp(10)).await.unwrap(), []);
+        assert_eq!(store.inactive_keys(&[], Timestamp(10)).await.unwrap(), []);
     }
 }

@@ -1,12 +1,14 @@
 //! The statements of the table `api_keys`.
 
+use std::collections::BTreeMap;
+
 use kitbag_domain::{KeyId, Timestamp};
 
 use super::KeyOrder;
 use super::cache::KeyHash;
 use super::row::{InfoRow, RecordRow};
-use crate::engine::{ByEngine, Engine, Transaction};
-use crate::{Error, failed};
+use crate::Error;
+use crate::engine::{Engine, Transaction};
 
 const INFO_COLUMNS: &str =
     "id, tenant, role, label, created_at, expires_at, last_used_at, revoked_at";
@@ -137,37 +139,25 @@ pub(super) async fn set_expiry(
         .map(drop)
 }
 
-/// Writes when the keys were last used, unless another process has seen a later use. On PostgreSQL one
-/// statement writes all of them, and locks the rows in the order of their ids, so that two gateways do
-/// not wait for each other.
+/// Writes when the keys were last used, unless another process has seen a later use. PostgreSQL locks the
+/// rows in the order of their ids, so that two gateways do not wait for each other.
 pub(super) async fn update_last_used(
     transaction: &mut Transaction,
     uses: &[(String, Timestamp)],
 ) -> Result<(), Error> {
-    const ACTION: &str = "record the use of keys";
-    match transaction {
-        ByEngine::Sqlite(_) => {
-            for (id, at) in uses {
-                transaction
-                    .query("UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), $1) WHERE id = $2")
-                    .bind(at.0)
-                    .bind(id)
-                    .execute(ACTION)
-                    .await?;
-            }
-            Ok(())
-        }
-        ByEngine::Postgres(transaction) => {
-            let (ids, times): (Vec<&str>, Vec<i64>) =
-                uses.iter().map(|(id, at)| (id.as_str(), at.0)).unzip();
-            let update = sqlx::query(
-                "WITH locked AS (SELECT id FROM api_keys WHERE id = ANY($1) ORDER BY id FOR UPDATE)
-                 UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
-                 FROM unnest($1, $2) AS used (id, at) JOIN locked USING (id)
-                 WHERE api_keys.id = used.id",
-            );
-            update.bind(ids).bind(times);
-            todo!()
-        }
-    }
+    let update = transaction.pick(
+        "UPDATE api_keys SET last_used_at = max(coalesce(last_used_at, 0), used.at)
+         FROM (SELECT key AS id, value AS at FROM json_each($1)) AS used WHERE api_keys.id = used.id",
+        "WITH used AS (SELECT key AS id, value::bigint AS at FROM json_each_text($1::json)),
+              locked AS (SELECT id FROM api_keys JOIN used USING (id) ORDER BY id FOR UPDATE OF api_keys)
+         UPDATE api_keys SET last_used_at = greatest(last_used_at, used.at)
+         FROM used JOIN locked USING (id) WHERE api_keys.id = used.id",
+    );
+    let uses: BTreeMap<&str, i64> = uses.iter().map(|(id, at)| (id.as_str(), at.0)).collect();
+    transaction
+        .query(update)
+        .bind(serde_json::json!(uses).to_string())
+        .execute("record the use of keys")
+        .await
+        .map(drop)
 }

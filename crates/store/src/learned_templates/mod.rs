@@ -3,13 +3,11 @@
 //! The body is the gateway's business. A row is written only over the revision that was read, so
 //! that of two gateways that count at once, the second reads again and adds to the first.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{Tenant, Timestamp};
 
-use crate::engine::statement;
-use crate::{Error, Store, readable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredTemplate {
@@ -25,38 +23,33 @@ pub struct StoredTemplate {
 impl Store {
     /// Writes a row over the revision that it names. Returns false, and writes nothing, if another
     /// writer was faster: read the row again, and apply the change to that.
-    pub async fn put_learned(&self, template: &StoredTemplate) -> Result<bool, Error> {
+    pub async fn put_learned_template(&self, template: &StoredTemplate) -> Result<bool, Error> {
         match template.revision {
-            0 => statement!(&self.engine, insert(template)),
-            _ => statement!(&self.engine, update(template)),
+            0 => statements::insert_template(&self.engine, template).await,
+            _ => statements::update_template(&self.engine, template).await,
         }
     }
 
-    pub async fn learned(
+    pub async fn learned_template(
         &self,
         tenant: &Tenant,
         id: &str,
     ) -> Result<Option<StoredTemplate>, Error> {
-        let row = statement!(&self.engine, select(tenant, id))?;
-        row.map(read).transpose()
+        let row = statements::select_template(&self.engine, tenant, id).await?;
+        row.map(read_template).transpose()
     }
 
     /// Returns the rows of one tenant, or of all, by tenant and id.
-    pub async fn all_learned(&self, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplate>, Error> {
-        let rows = statement!(&self.engine, select_all(tenant))?;
-        Ok(readable(rows, read))
-    }
-
-    /// Removes a row. Returns false if there was none.
-    pub async fn remove_learned(&self, tenant: &Tenant, id: &str) -> Result<bool, Error> {
-        statement!(&self.engine, delete(tenant, id))
+    pub async fn learned_templates(&self, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplate>, Error> {
+        let rows = statements::select_templates(&self.engine, tenant).await?;
+        Ok(skip_unreadable(rows, read_template))
     }
 }
 
 /// The tenant, the id, the revision, the body, and when it was written.
 type TemplateRow = (String, String, i64, String, i64);
 
-fn read((tenant, id, revision, body, at): TemplateRow) -> Result<StoredTemplate, Error> {
+fn read_template((tenant, id, revision, body, at): TemplateRow) -> Result<StoredTemplate, Error> {
     let tenant = tenant.parse().map_err(|_| unreadable("tenant", tenant))?;
     Ok(StoredTemplate {
         tenant,
@@ -70,7 +63,7 @@ fn read((tenant, id, revision, body, at): TemplateRow) -> Result<StoredTemplate,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine, each_engine_on_threads};
+    use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
         rows_belong_to_their_tenant_and_come_back_to_the_letter,
@@ -92,21 +85,19 @@ mod tests {
         let store = place.open().await;
         for (tenant, id) in [("globex", "1"), ("acme", "2"), ("acme", "1")] {
             let new = row(tenant, id, 0, &format!("{{ \"of\":\"{tenant}\" }}\n"));
-            assert!(store.put_learned(&new).await.unwrap());
+            assert!(store.put_learned_template(&new).await.unwrap());
         }
         store.close().await;
         let store = place.open().await;
         let acme = "acme".parse().unwrap();
         let body = "{ \"of\":\"acme\" }\n";
         let own = [row("acme", "1", 1, body), row("acme", "2", 1, body)];
-        assert_eq!(store.all_learned(Some(&acme)).await.unwrap(), own);
-        assert_eq!(store.all_learned(None).await.unwrap().len(), 3);
+        assert_eq!(store.learned_templates(Some(&acme)).await.unwrap(), own);
+        assert_eq!(store.learned_templates(None).await.unwrap().len(), 3);
 
-        assert!(store.remove_learned(&acme, "1").await.unwrap());
-        assert!(!store.remove_learned(&acme, "1").await.unwrap());
-        assert_eq!(store.learned(&acme, "1").await.unwrap(), None);
+        assert_eq!(store.learned_template(&acme, "3").await.unwrap(), None);
         let globex = "globex".parse().unwrap();
-        assert!(store.learned(&globex, "1").await.unwrap().is_some());
+        assert!(store.learned_template(&globex, "1").await.unwrap().is_some());
     }
 
     async fn a_row_is_written_over_the_revision_that_was_read_alone(place: TestPlace) {
@@ -119,10 +110,10 @@ mod tests {
             (1, "late", false),
             (2, "third", true),
         ] {
-            let put = store.put_learned(&row("acme", "1", revision, body)).await;
+            let put = store.put_learned_template(&row("acme", "1", revision, body)).await;
             assert_eq!(put.unwrap(), written, "{body}");
         }
-        let found = store.learned(&"acme".parse().unwrap(), "1").await.unwrap();
+        let found = store.learned_template(&"acme".parse().unwrap(), "1").await.unwrap();
         assert_eq!(found, Some(row("acme", "1", 3, "third")));
     }
 
@@ -139,17 +130,17 @@ mod tests {
         }
         gateways.join_all().await;
         let store = place.open().await;
-        let found = store.learned(&"acme".parse().unwrap(), "1").await.unwrap();
+        let found = store.learned_template(&"acme".parse().unwrap(), "1").await.unwrap();
         assert_eq!(found.unwrap().body, (4 * EACH).to_string());
     }
 
     async fn count_one(store: &Store) {
         let acme = "acme".parse().unwrap();
         loop {
-            let found = store.learned(&acme, "1").await.unwrap();
+            let found = store.learned_template(&acme, "1").await.unwrap();
             let mut next = found.unwrap_or_else(|| row("acme", "1", 0, "0"));
             next.body = (next.body.parse::<u32>().unwrap() + 1).to_string();
-            if store.put_learned(&next).await.unwrap() {
+            if store.put_learned_template(&next).await.unwrap() {
                 return;
             }
         }

@@ -2,13 +2,11 @@
 //!
 //! The gateway knows what a signal means. A lesson is added, read and forgotten, and never changed.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{KeyId, Tenant, Timestamp};
 
-use crate::engine::statement;
-use crate::{Error, Store, readable, small_vector, unreadable};
+use crate::{Error, Store, skip_unreadable, small_vector, unreadable};
 
 /// A lesson to keep.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,29 +57,31 @@ impl Store {
     pub async fn add_lessons(&self, lessons: &[NewLesson]) -> Result<(), Error> {
         const ACTION: &str = "remember lessons";
         let mut transaction = self.engine.begin(ACTION).await?;
-        statement!(&mut transaction, insert(lessons))?;
+        statements::insert_lessons(&mut transaction, lessons).await?;
         transaction.commit(ACTION).await
     }
 
     /// Returns the lessons that fit, in the order in which they came.
     pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
-        let rows = statement!(&self.engine, select(filter))?;
-        Ok(readable(rows, read))
+        let rows = statements::select_lessons(&self.engine, filter).await?;
+        Ok(skip_unreadable(rows, read_lesson))
     }
 
     /// Returns the number of lessons that fit.
     pub async fn count_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
-        statement!(&self.engine, count(filter)).map(i64::cast_unsigned)
+        statements::count_lessons(&self.engine, filter)
+            .await
+            .map(i64::cast_unsigned)
     }
 
     /// Forgets the lessons that fit, and returns their number.
-    pub async fn forget_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
-        statement!(&self.engine, delete(filter))
+    pub async fn delete_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
+        statements::delete_lessons(&self.engine, filter).await
     }
 
     /// Forgets single lessons, and returns the number of those that were there.
-    pub async fn forget_lessons_of(&self, ids: &[i64]) -> Result<u64, Error> {
-        statement!(&self.engine, delete_ids(ids))
+    pub async fn delete_lessons_by_id(&self, ids: &[i64]) -> Result<u64, Error> {
+        statements::delete_ids(&self.engine, ids).await
     }
 }
 
@@ -102,9 +102,9 @@ struct LessonRow {
     words: Option<String>,
 }
 
-fn read(row: LessonRow) -> Result<StoredLesson, Error> {
+fn read_lesson(row: LessonRow) -> Result<StoredLesson, Error> {
     let tenant = row.tenant.parse();
-    let vector = row.vector.as_deref().and_then(small_vector::read);
+    let vector = row.vector.as_deref().and_then(small_vector::from_bytes);
     let context = row.model.zip(vector);
     Ok(StoredLesson {
         id: row.id,
@@ -124,7 +124,7 @@ fn read(row: LessonRow) -> Result<StoredLesson, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         lessons_come_back_in_order_after_a_restart,
@@ -231,11 +231,11 @@ mod tests {
             tenant: Some("acme".parse().unwrap()),
             ..all()
         };
-        assert_eq!(store.forget_lessons(&acme).await.unwrap(), 2);
+        assert_eq!(store.delete_lessons(&acme).await.unwrap(), 2);
         let left = store.lessons(&all()).await.unwrap();
         assert_eq!(left.len(), 1);
         assert_eq!(
-            store.forget_lessons_of(&[left[0].id, 999]).await.unwrap(),
+            store.delete_lessons_by_id(&[left[0].id, 999]).await.unwrap(),
             1
         );
         assert_eq!(store.count_lessons(&all()).await.unwrap(), 0);

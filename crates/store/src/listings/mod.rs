@@ -1,13 +1,11 @@
 //! The listings of servers: what each offered when it was last asked, so that the next start need
 //! not ask first.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{ServerName, Timestamp};
 
-use crate::engine::statement;
-use crate::{Error, Store, readable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
@@ -22,25 +20,25 @@ pub struct StoredListing {
 impl Store {
     /// Remembers the listing in place of an earlier one of the same server.
     pub async fn put_listing(&self, listing: &StoredListing) -> Result<(), Error> {
-        statement!(&self.engine, put(listing))
+        statements::put_listing(&self.engine, listing).await
     }
 
     pub async fn listing(&self, server: &ServerName) -> Result<Option<StoredListing>, Error> {
-        let row = statement!(&self.engine, select(server))?;
-        row.map(read).transpose()
+        let row = statements::select_listing(&self.engine, server).await?;
+        row.map(read_listing).transpose()
     }
 
     /// All listings, by the name of their server.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
-        let rows = statement!(&self.engine, select_all())?;
-        Ok(readable(rows, read))
+        let rows = statements::select_listings(&self.engine).await?;
+        Ok(skip_unreadable(rows, read_listing))
     }
 }
 
 /// The server, the fingerprint, the body, and when it was listed.
 type ListingRow = (String, String, String, i64);
 
-fn read((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredListing, Error> {
+fn read_listing((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredListing, Error> {
     let server = server
         .parse()
         .map_err(|_| unreadable("server name", server))?;
@@ -55,7 +53,7 @@ fn read((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredList
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         a_listing_comes_back_to_the_letter_after_a_restart,

@@ -19,7 +19,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(one_store_at_a_time_renews_the_login_at_a_server);
 

@@ -3,13 +3,11 @@
 //! - [`lock`]: the right to renew one
 
 pub mod lock;
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{ServerName, Timestamp};
 
 use crate::Error;
-use crate::engine::statement;
 use crate::secrets::{SealedRow, Secret, Vault};
 
 impl Vault {
@@ -20,27 +18,27 @@ impl Vault {
         login: &Secret,
         at: Timestamp,
     ) -> Result<(), Error> {
-        let name = place(server);
+        let name = sealed_name(server);
         let sealed = self.key_for_writing(&name).await?.seal(&name, login);
-        statement!(&self.engine, put(server, &sealed, at))
+        statements::put_login(&self.engine, server, &sealed, at).await
     }
 
     pub async fn login(&self, server: &ServerName) -> Result<Option<Secret>, Error> {
-        let sealed = statement!(&self.engine, select(server))?;
+        let sealed = statements::select_login(&self.engine, server).await?;
         sealed
             .map(|sealed| self.open_login(server, sealed))
             .transpose()
     }
 
     fn open_login(&self, server: &ServerName, sealed: Vec<u8>) -> Result<Secret, Error> {
-        let name = place(server);
+        let name = sealed_name(server);
         let opened = self.key_for_reading()?.open(&name, sealed);
         opened.ok_or(Error::Sealed { name })
     }
 
     /// Returns every login as it is stored, with the name that it is sealed for.
     pub(crate) async fn sealed_logins(&self) -> Result<Vec<SealedRow>, Error> {
-        let rows = statement!(&self.engine, select_all())?;
+        let rows = statements::select_logins(&self.engine).await?;
         let named = rows
             .into_iter()
             .map(|(server, sealed)| (sealed_for(&server), sealed));
@@ -49,13 +47,13 @@ impl Vault {
 
     /// Returns true if there was a login.
     pub async fn remove_login(&self, server: &ServerName) -> Result<bool, Error> {
-        statement!(&self.engine, delete(server))
+        statements::delete_login(&self.engine, server).await
     }
 }
 
 /// The name that the login is sealed for. It has blanks and the name of a secret has none, so that
 /// neither opens in the row of the other.
-fn place(server: &ServerName) -> String {
+fn sealed_name(server: &ServerName) -> String {
     sealed_for(server.as_str())
 }
 
@@ -66,7 +64,7 @@ fn sealed_for(server: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine, execute};
+    use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
         a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear,
@@ -93,7 +91,7 @@ mod tests {
             Some(Secret::new("second-s3cret"))
         );
         assert_eq!(vault.login(&other).await.unwrap(), None);
-        assert!(vault.list().await.unwrap().is_empty());
+        assert!(vault.list_secrets().await.unwrap().is_empty());
 
         execute(&store, "UPDATE logins SET server = 'other'").await;
         assert!(matches!(

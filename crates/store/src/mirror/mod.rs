@@ -15,14 +15,14 @@ impl Store {
     /// Makes these the entries of the namespace, and the only ones. Returns how many had to be
     /// written or removed for that. Readers see the former entries or these, never a mixture.
     /// Of two entries with the same name the later counts.
-    pub async fn put_mirror(
+    pub async fn replace_mirror(
         &self,
         namespace: &str,
         entries: &[(String, String)],
     ) -> Result<u64, Error> {
         const ACTION: &str = "mirror entries";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let wanted = distinct(entries);
+        let wanted = dedup_by_name(entries);
         let changed = statement!(&mut transaction, replace(namespace, &wanted))?;
         transaction.commit(ACTION).await?;
         Ok(changed)
@@ -39,7 +39,7 @@ impl Store {
     ) -> Result<bool, Error> {
         const ACTION: &str = "mirror entries";
         let mut transaction = self.engine.begin(ACTION).await?;
-        let (changed, gone) = (distinct(changed), gone.iter().map(String::as_str));
+        let (changed, gone) = (dedup_by_name(changed), gone.iter().map(String::as_str));
         let gone: Vec<&str> = gone.collect();
         let found = statement!(&mut transaction, change(namespace, &changed, &gone))?;
         if found != entries {
@@ -49,12 +49,12 @@ impl Store {
         Ok(true)
     }
 
-    pub async fn mirror(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
+    pub async fn mirror_entry(&self, namespace: &str, name: &str) -> Result<Option<String>, Error> {
         statement!(&self.engine, select(namespace, name))
     }
 
     /// Returns every entry of the namespace, by name.
-    pub async fn mirrored(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
+    pub async fn mirror_entries(&self, namespace: &str) -> Result<HashMap<String, String>, Error> {
         let rows = statement!(&self.engine, select_all(namespace))?;
         Ok(rows.into_iter().collect())
     }
@@ -64,7 +64,7 @@ impl Store {
 type MirrorRow = (String, String);
 
 /// Returns one entry for each name, sorted.
-fn distinct(entries: &[(String, String)]) -> Vec<(&str, &str)> {
+fn dedup_by_name(entries: &[(String, String)]) -> Vec<(&str, &str)> {
     let entries = entries.iter().map(|(name, value)| (&**name, &**value));
     let later: BTreeMap<&str, &str> = entries.collect();
     later.into_iter().collect()
@@ -74,7 +74,7 @@ fn distinct(entries: &[(String, String)]) -> Vec<(&str, &str)> {
 mod tests {
     use super::*;
     use crate::engine::Engine;
-    use crate::test_place::{TestPlace, each_engine, each_engine_on_threads};
+    use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
         an_entry_comes_back_to_the_letter_after_a_restart,
@@ -100,7 +100,7 @@ mod tests {
 
     async fn names(store: &Store, namespace: &str) -> String {
         let mut names: Vec<_> = store
-            .mirrored(namespace)
+            .mirror_entries(namespace)
             .await
             .unwrap()
             .into_keys()
@@ -113,41 +113,41 @@ mod tests {
         let store = place.open().await;
         let value = "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n";
         store
-            .put_mirror(TOOLS, &[("git__log".to_owned(), value.to_owned())])
+            .replace_mirror(TOOLS, &[("git__log".to_owned(), value.to_owned())])
             .await
             .unwrap();
         store.close().await;
         let store = place.open().await;
         assert_eq!(
-            store.mirror(TOOLS, "git__log").await.unwrap().as_deref(),
+            store.mirror_entry(TOOLS, "git__log").await.unwrap().as_deref(),
             Some(value)
         );
-        assert_eq!(store.mirror(TOOLS, "git__lo").await.unwrap(), None);
-        assert_eq!(store.mirror(TOOLS, "GIT__LOG").await.unwrap(), None);
+        assert_eq!(store.mirror_entry(TOOLS, "git__lo").await.unwrap(), None);
+        assert_eq!(store.mirror_entry(TOOLS, "GIT__LOG").await.unwrap(), None);
     }
 
     async fn a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone(place: TestPlace) {
         let store = place.open().await;
         store
-            .put_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"]))
+            .replace_mirror(TOOLS, &entries(&["b 1", "a 1", "c 1"]))
             .await
             .unwrap();
         store
-            .put_mirror("tenant_acme", &entries(&["z 9"]))
+            .replace_mirror("tenant_acme", &entries(&["z 9"]))
             .await
             .unwrap();
         store
-            .put_mirror(TOOLS, &entries(&["d 2", "a 2"]))
+            .replace_mirror(TOOLS, &entries(&["d 2", "a 2"]))
             .await
             .unwrap();
         assert_eq!(names(&store, TOOLS).await, "a d");
         assert_eq!(
-            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            store.mirror_entry(TOOLS, "a").await.unwrap().as_deref(),
             Some("2")
         );
-        assert_eq!(store.mirror(TOOLS, "b").await.unwrap(), None);
+        assert_eq!(store.mirror_entry(TOOLS, "b").await.unwrap(), None);
 
-        store.put_mirror(TOOLS, &[]).await.unwrap();
+        store.replace_mirror(TOOLS, &[]).await.unwrap();
         assert_eq!(names(&store, TOOLS).await, "");
         assert_eq!(names(&store, "tenant_acme").await, "z");
     }
@@ -156,7 +156,7 @@ mod tests {
         let store = place.open().await;
         let check = async |lines: &[&str], written: u64| {
             assert_eq!(
-                store.put_mirror(TOOLS, &entries(lines)).await.unwrap(),
+                store.replace_mirror(TOOLS, &entries(lines)).await.unwrap(),
                 written,
                 "{lines:?}"
             );
@@ -170,11 +170,11 @@ mod tests {
     async fn a_few_entries_change_unless_others_have_come_meanwhile(place: TestPlace) {
         let store = place.open().await;
         store
-            .put_mirror(TOOLS, &entries(&["a 1", "b 1"]))
+            .replace_mirror(TOOLS, &entries(&["a 1", "b 1"]))
             .await
             .unwrap();
         store
-            .put_mirror("tenant_acme", &entries(&["z 9"]))
+            .replace_mirror("tenant_acme", &entries(&["z 9"]))
             .await
             .unwrap();
         let change = async |changed: &[&str], gone: &str, count: u64| {
@@ -188,13 +188,13 @@ mod tests {
         assert!(change(&["a 2", "c 1"], "b", 2).await);
         assert_eq!(names(&store, TOOLS).await, "a c");
         assert_eq!(
-            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            store.mirror_entry(TOOLS, "a").await.unwrap().as_deref(),
             Some("2")
         );
         assert!(!change(&["a 3", "d 1"], "", 9).await);
         assert_eq!(names(&store, TOOLS).await, "a c");
         assert_eq!(
-            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            store.mirror_entry(TOOLS, "a").await.unwrap().as_deref(),
             Some("2")
         );
         assert!(change(&[], "a c", 0).await);
@@ -204,11 +204,11 @@ mod tests {
     async fn of_two_entries_with_one_name_the_later_counts(place: TestPlace) {
         let store = place.open().await;
         store
-            .put_mirror(TOOLS, &entries(&["a 1", "a 2"]))
+            .replace_mirror(TOOLS, &entries(&["a 1", "a 2"]))
             .await
             .unwrap();
         assert_eq!(
-            store.mirror(TOOLS, "a").await.unwrap().as_deref(),
+            store.mirror_entry(TOOLS, "a").await.unwrap().as_deref(),
             Some("2")
         );
     }
@@ -216,7 +216,7 @@ mod tests {
     async fn an_entry_has_the_key_of_its_namespace_and_name(place: TestPlace) {
         let store = place.open().await;
         store
-            .put_mirror(TOOLS, &entries(&["icp_scorer {}"]))
+            .replace_mirror(TOOLS, &entries(&["icp_scorer {}"]))
             .await
             .unwrap();
         let select = "SELECT value FROM mirror WHERE key = 'capability_index:icp_scorer'";
@@ -235,14 +235,14 @@ mod tests {
                 .map(|number| (format!("{number}.{suffix}"), String::new()))
                 .collect()
         };
-        store.put_mirror(TOOLS, &generation("old")).await.unwrap();
+        store.replace_mirror(TOOLS, &generation("old")).await.unwrap();
         let replacing = tokio::spawn({
             let (store, new) = (store.clone(), generation("new"));
-            async move { store.put_mirror(TOOLS, &new).await }
+            async move { store.replace_mirror(TOOLS, &new).await }
         });
         loop {
             let done = replacing.is_finished();
-            let seen = store.mirrored(TOOLS).await.unwrap();
+            let seen = store.mirror_entries(TOOLS).await.unwrap();
             let new = seen.keys().filter(|name| name.ends_with("new")).count();
             assert_eq!(
                 (seen.len(), new == 0 || new == 1200),

@@ -2,7 +2,7 @@
 
 use super::MirrorRow;
 use crate::engine::postgres::{Postgres, PostgresTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 pub(super) async fn select(
     postgres: &Postgres,
@@ -14,7 +14,7 @@ pub(super) async fn select(
         .bind(name)
         .fetch_optional(&postgres.pool)
         .await
-        .map_err(failed("read a mirrored entry"))
+        .map_err(store_error("read a mirrored entry"))
 }
 
 pub(super) async fn select_all(
@@ -25,7 +25,7 @@ pub(super) async fn select_all(
         .bind(namespace)
         .fetch_all(&postgres.pool)
         .await
-        .map_err(failed("read a mirror"))
+        .map_err(store_error("read a mirror"))
 }
 
 /// Returns how many rows had to be written or removed.
@@ -38,8 +38,8 @@ pub(super) async fn replace(
         .lock(&format!("mirror {namespace}"), "mirror entries")
         .await?;
     let (names, values): (Vec<&str>, Vec<&str>) = wanted.iter().copied().unzip();
-    let removed = remove_others(transaction, namespace, &names).await?;
-    let written = write(transaction, namespace, &names, &values).await?;
+    let removed = delete_others(transaction, namespace, &names).await?;
+    let written = insert_entries(transaction, namespace, &names, &values).await?;
     Ok(removed + written)
 }
 
@@ -54,22 +54,22 @@ pub(super) async fn change(
         .lock(&format!("mirror {namespace}"), "mirror entries")
         .await?;
     let (names, values): (Vec<&str>, Vec<&str>) = changed.iter().copied().unzip();
-    write(transaction, namespace, &names, &values).await?;
+    insert_entries(transaction, namespace, &names, &values).await?;
     sqlx::query("DELETE FROM mirror WHERE namespace = $1 AND name = ANY($2)")
         .bind(namespace)
         .bind(gone)
         .execute(&mut **transaction)
         .await
-        .map_err(failed("remove entries from a mirror"))?;
+        .map_err(store_error("remove entries from a mirror"))?;
     let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM mirror WHERE namespace = $1")
         .bind(namespace)
         .fetch_one(&mut **transaction)
         .await
-        .map_err(failed("count the entries of a mirror"))?;
+        .map_err(store_error("count the entries of a mirror"))?;
     Ok(rows.unsigned_abs())
 }
 
-async fn remove_others(
+async fn delete_others(
     transaction: &mut PostgresTransaction,
     namespace: &str,
     names: &[&str],
@@ -82,12 +82,12 @@ async fn remove_others(
     .bind(names)
     .execute(&mut **transaction)
     .await
-    .map_err(failed("remove entries from a mirror"))?;
+    .map_err(store_error("remove entries from a mirror"))?;
     Ok(done.rows_affected())
 }
 
 /// Leaves rows alone that have their value already.
-async fn write(
+async fn insert_entries(
     transaction: &mut PostgresTransaction,
     namespace: &str,
     names: &[&str],
@@ -104,6 +104,6 @@ async fn write(
     .bind(values)
     .execute(&mut **transaction)
     .await
-    .map_err(failed("mirror entries"))?;
+    .map_err(store_error("mirror entries"))?;
     Ok(done.rows_affected())
 }

@@ -6,7 +6,7 @@ use sqlx::QueryBuilder;
 
 use super::MirrorRow;
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// Well below the number of values SQLite accepts in one statement.
 const ROWS_PER_STATEMENT: usize = 512;
@@ -21,11 +21,11 @@ pub(super) async fn select(
         .bind(name)
         .fetch_optional(&sqlite.reader)
         .await
-        .map_err(failed("read a mirrored entry"))
+        .map_err(store_error("read a mirrored entry"))
 }
 
 pub(super) async fn select_all(sqlite: &Sqlite, namespace: &str) -> Result<Vec<MirrorRow>, Error> {
-    all(namespace, &sqlite.reader).await
+    select_entries(namespace, &sqlite.reader).await
 }
 
 /// Returns how many rows had to be written or removed. There is one writer, so that the rows do not
@@ -35,11 +35,11 @@ pub(super) async fn replace(
     namespace: &str,
     wanted: &[(&str, &str)],
 ) -> Result<u64, Error> {
-    let present = all(namespace, &mut **transaction).await?;
+    let present = select_entries(namespace, &mut **transaction).await?;
     let present: HashMap<String, String> = present.into_iter().collect();
-    let difference = MirrorDifference::between(&present, wanted);
-    write(transaction, namespace, &difference.changed).await?;
-    remove(transaction, namespace, &difference.gone).await?;
+    let difference = MirrorDifference::compare(&present, wanted);
+    insert_entries(transaction, namespace, &difference.changed).await?;
+    delete_entries(transaction, namespace, &difference.gone).await?;
     Ok((difference.changed.len() + difference.gone.len()) as u64)
 }
 
@@ -50,13 +50,13 @@ pub(super) async fn change(
     changed: &[(&str, &str)],
     gone: &[&str],
 ) -> Result<u64, Error> {
-    write(transaction, namespace, changed).await?;
-    remove(transaction, namespace, gone).await?;
+    insert_entries(transaction, namespace, changed).await?;
+    delete_entries(transaction, namespace, gone).await?;
     let rows: i64 = sqlx::query_scalar("SELECT COUNT(*) FROM mirror WHERE namespace = ?")
         .bind(namespace)
         .fetch_one(&mut **transaction)
         .await
-        .map_err(failed("count the entries of a mirror"))?;
+        .map_err(store_error("count the entries of a mirror"))?;
     Ok(rows.unsigned_abs())
 }
 
@@ -67,7 +67,7 @@ struct MirrorDifference<'a> {
 }
 
 impl<'a> MirrorDifference<'a> {
-    fn between(present: &'a HashMap<String, String>, wanted: &[(&'a str, &'a str)]) -> Self {
+    fn compare(present: &'a HashMap<String, String>, wanted: &[(&'a str, &'a str)]) -> Self {
         let names: HashMap<&str, &str> = wanted.iter().copied().collect();
         let gone = present.keys().map(String::as_str);
         let gone = gone.filter(|name| !names.contains_key(name)).collect();
@@ -77,38 +77,38 @@ impl<'a> MirrorDifference<'a> {
     }
 }
 
-async fn write(
+async fn insert_entries(
     transaction: &mut SqliteTransaction,
     namespace: &str,
     entries: &[(&str, &str)],
 ) -> Result<(), Error> {
     for some in entries.chunks(ROWS_PER_STATEMENT) {
-        insertion(namespace, some)
+        insert_query(namespace, some)
             .build()
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .execute(&mut **transaction)
             .await
-            .map_err(failed("mirror entries"))?;
+            .map_err(store_error("mirror entries"))?;
     }
     Ok(())
 }
 
-async fn remove(
+async fn delete_entries(
     transaction: &mut SqliteTransaction,
     namespace: &str,
     names: &[&str],
 ) -> Result<(), Error> {
     for some in names.chunks(ROWS_PER_STATEMENT) {
-        removal(namespace, some)
+        delete_query(namespace, some)
             .build()
             .execute(&mut **transaction)
             .await
-            .map_err(failed("remove entries from a mirror"))?;
+            .map_err(store_error("remove entries from a mirror"))?;
     }
     Ok(())
 }
 
-async fn all(
+async fn select_entries(
     namespace: &str,
     database: impl sqlx::Executor<'_, Database = sqlx::Sqlite>,
 ) -> Result<Vec<MirrorRow>, Error> {
@@ -116,10 +116,10 @@ async fn all(
         .bind(namespace)
         .fetch_all(database)
         .await
-        .map_err(failed("read a mirror"))
+        .map_err(store_error("read a mirror"))
 }
 
-fn insertion(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<sqlx::Sqlite> {
+fn insert_query(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<sqlx::Sqlite> {
     let mut insert = QueryBuilder::new("INSERT INTO mirror (namespace, name, value) ");
     insert.push_values(entries, |mut values, (name, value)| {
         values
@@ -131,7 +131,7 @@ fn insertion(namespace: &str, entries: &[(&str, &str)]) -> QueryBuilder<sqlx::Sq
     insert
 }
 
-fn removal(namespace: &str, names: &[&str]) -> QueryBuilder<sqlx::Sqlite> {
+fn delete_query(namespace: &str, names: &[&str]) -> QueryBuilder<sqlx::Sqlite> {
     let mut delete = QueryBuilder::new("DELETE FROM mirror WHERE namespace = ");
     delete
         .push_bind(namespace.to_owned())

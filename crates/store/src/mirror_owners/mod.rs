@@ -1,13 +1,11 @@
 //! The configurations that share a database, and the mirror that each of them owns.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use std::time::Duration;
 
 use kitbag_domain::Timestamp;
 
-use crate::engine::statement;
 use crate::{Error, Store};
 
 /// The mirror of a configuration that no gateway has used for this long is removed.
@@ -26,27 +24,30 @@ impl Store {
         configuration: &str,
         at: Timestamp,
     ) -> Result<String, Error> {
-        if let Some((namespace, used_at)) = statement!(&self.engine, select(configuration))?
-            && at.0.saturating_sub(used_at) < millis(USED_WITHIN)
+        if let Some((namespace, used_at)) =
+            statements::select_owner(&self.engine, configuration).await?
+            && at.0.saturating_sub(used_at) < to_millis(USED_WITHIN)
         {
             return Ok(namespace);
         }
         let mut transaction = self.engine.begin(FIND).await?;
-        let own = statement!(&mut transaction, lock_and_select(configuration))?;
-        statement!(&mut transaction, forget(before(at, FORGOTTEN_AFTER)))?;
+        let own = statements::lock_and_select_owner(&mut transaction, configuration).await?;
+        statements::delete_unused_mirrors(&mut transaction, subtract(at, FORGOTTEN_AFTER)).await?;
         let namespace = match own {
             Some((own, _)) => own,
-            None if statement!(&mut transaction, is_taken(base))? => beside(base, configuration),
+            None if statements::is_claimed(&mut transaction, base).await? => {
+                derive_namespace(base, configuration)
+            }
             None => base.to_owned(),
         };
-        statement!(&mut transaction, claim(&namespace, configuration, at))?;
+        statements::put_owner(&mut transaction, &namespace, configuration, at).await?;
         transaction.commit(FIND).await?;
         Ok(namespace)
     }
 
     /// Returns the entries in the mirrors of all other configurations.
-    pub async fn mirrored_elsewhere(&self, namespace: &str) -> Result<Vec<String>, Error> {
-        statement!(&self.engine, select_elsewhere(namespace))
+    pub async fn other_mirror_entries(&self, namespace: &str) -> Result<Vec<String>, Error> {
+        statements::select_other_mirrors(&self.engine, namespace).await
     }
 }
 
@@ -55,23 +56,23 @@ type OwnerRow = (String, i64);
 
 /// A namespace of its own for the configuration. Sixteen digits of the hash tell apart more
 /// configurations than any database has.
-fn beside(base: &str, configuration: &str) -> String {
+fn derive_namespace(base: &str, configuration: &str) -> String {
     let hash = blake3::hash(configuration.as_bytes()).to_hex();
     format!("{base}@{}", &hash[..16])
 }
 
-fn before(at: Timestamp, duration: Duration) -> Timestamp {
-    Timestamp(at.0.saturating_sub(millis(duration)))
+fn subtract(at: Timestamp, duration: Duration) -> Timestamp {
+    Timestamp(at.0.saturating_sub(to_millis(duration)))
 }
 
-fn millis(duration: Duration) -> i64 {
+fn to_millis(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         two_configurations_over_one_store_do_not_erase_each_others_mirror,
@@ -103,11 +104,11 @@ mod tests {
             "the only configuration of most people has the plain name"
         );
         assert_ne!(one, two);
-        store.put_mirror(&one, &entries(&["a", "b"])).await.unwrap();
-        store.put_mirror(&two, &entries(&["c"])).await.unwrap();
-        assert_eq!(store.mirrored(&one).await.unwrap().len(), 2);
+        store.replace_mirror(&one, &entries(&["a", "b"])).await.unwrap();
+        store.replace_mirror(&two, &entries(&["c"])).await.unwrap();
+        assert_eq!(store.mirror_entries(&one).await.unwrap().len(), 2);
         assert_eq!(
-            store.mirrored_elsewhere(&two).await.unwrap(),
+            store.other_mirror_entries(&two).await.unwrap(),
             ["\"a\"", "\"b\""]
         );
         let again = store
@@ -127,20 +128,20 @@ mod tests {
             .mirror_namespace(BASE, "/used.toml", Timestamp(0))
             .await
             .unwrap();
-        store.put_mirror(&old, &entries(&["a"])).await.unwrap();
-        store.put_mirror(&used, &entries(&["b"])).await.unwrap();
+        store.replace_mirror(&old, &entries(&["a"])).await.unwrap();
+        store.replace_mirror(&used, &entries(&["b"])).await.unwrap();
         store
             .mirror_namespace(BASE, "/used.toml", Timestamp(60 * DAY))
             .await
             .unwrap();
-        assert_eq!(store.mirrored(&old).await.unwrap().len(), 1);
+        assert_eq!(store.mirror_entries(&old).await.unwrap().len(), 1);
         let third = store
             .mirror_namespace(BASE, "/third.toml", Timestamp(100 * DAY))
             .await
             .unwrap();
-        assert_eq!(store.mirrored(&used).await.unwrap().len(), 1);
+        assert_eq!(store.mirror_entries(&used).await.unwrap().len(), 1);
         assert_eq!(
-            (third.as_str(), store.mirrored(BASE).await.unwrap().len()),
+            (third.as_str(), store.mirror_entries(BASE).await.unwrap().len()),
             (BASE, 0)
         );
     }

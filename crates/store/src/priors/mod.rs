@@ -3,15 +3,13 @@
 //!
 //! Each configuration has its own, in the namespace of its mirror.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use kitbag_domain::{ServerName, Timestamp};
 
-use crate::engine::statement;
 use crate::lock::StoreLock;
 use crate::properties::Property;
-use crate::{Error, Store, readable, unreadable};
+use crate::{Error, Store, skip_unreadable, unreadable};
 
 /// The record of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +37,12 @@ const MARK: &str = "note that the priors of tools are up to date";
 
 impl Store {
     pub async fn priors(&self, namespace: &str) -> Result<Vec<StoredPrior>, Error> {
-        let rows = statement!(&self.engine, select(namespace))?;
-        Ok(readable(rows, StoredPrior::read))
+        let rows = statements::select_priors(&self.engine, namespace).await?;
+        Ok(skip_unreadable(rows, StoredPrior::from_row))
     }
 
     pub async fn priors_run(&self, namespace: &str) -> Result<Option<PriorsRun>, Error> {
-        let run = statement!(&self.engine, select_run(namespace))?;
+        let run = statements::select_run(&self.engine, namespace).await?;
         Ok(run.map(|(counted_to, counted_at)| PriorsRun {
             counted_to,
             counted_at: Timestamp(counted_at),
@@ -53,23 +51,23 @@ impl Store {
 
     /// Makes these the priors of the namespace, and the only ones. A process that dies meanwhile
     /// leaves the former ones.
-    pub async fn put_priors(
+    pub async fn replace_priors(
         &self,
         namespace: &str,
         run: PriorsRun,
         priors: &[StoredPrior],
     ) -> Result<(), Error> {
         let mut transaction = self.engine.begin(WRITE).await?;
-        statement!(&mut transaction, replace(namespace, priors))?;
-        statement!(&mut transaction, put_run(namespace, run))?;
+        statements::replace_priors(&mut transaction, namespace, priors).await?;
+        statements::put_run(&mut transaction, namespace, run).await?;
         transaction.commit(WRITE).await
     }
 
     /// Returns when priors, index and mirror last were up to date with the audit.
     pub async fn priors_updated_at(&self, namespace: &str) -> Result<Option<Timestamp>, Error> {
         let property = Property::PriorsUpdatedAt { namespace };
-        let value = self.engine.property(property).await?;
-        value.map(|value| seconds(&value)).transpose()
+        let value = self.engine.read_property(property).await?;
+        value.map(|value| parse_seconds(&value)).transpose()
     }
 
     /// To be called last, when priors, index and mirror are written.
@@ -90,7 +88,7 @@ impl Store {
 }
 
 impl StoredPrior {
-    fn read((server, name, body, updated_at): PriorRow) -> Result<Self, Error> {
+    fn from_row((server, name, body, updated_at): PriorRow) -> Result<Self, Error> {
         Ok(Self {
             server: server
                 .parse()
@@ -103,7 +101,7 @@ impl StoredPrior {
 }
 
 /// Reads the number of seconds since the Unix epoch, which people can read in the table, too.
-fn seconds(value: &[u8]) -> Result<Timestamp, Error> {
+fn parse_seconds(value: &[u8]) -> Result<Timestamp, Error> {
     let text = String::from_utf8_lossy(value);
     let seconds: Option<i64> = text.parse().ok();
     let seconds = seconds.ok_or_else(|| unreadable("time of the priors", text))?;
@@ -113,7 +111,7 @@ fn seconds(value: &[u8]) -> Result<Timestamp, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_place::{TestPlace, each_engine};
+    use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
         two_configurations_over_one_store_keep_their_own_priors_and_times,
@@ -141,16 +139,16 @@ mod tests {
     async fn two_configurations_over_one_store_keep_their_own_priors_and_times(place: TestPlace) {
         let store = place.open().await;
         let one = [prior("log", "{}"), prior("diff", "{\"a\":1}")];
-        store.put_priors(BASE, run(1), &one).await.unwrap();
+        store.replace_priors(BASE, run(1), &one).await.unwrap();
         store
-            .put_priors("capability_index@2", run(2), &[prior("push", "{}")])
+            .replace_priors("capability_index@2", run(2), &[prior("push", "{}")])
             .await
             .unwrap();
         let time = Timestamp(9_000);
         store.set_priors_updated_at(BASE, time).await.unwrap();
         let later = [prior("log", "{\"b\":2}")];
-        store.put_priors(BASE, run(3), &later).await.unwrap();
-        store.put_mirror(BASE, &[]).await.unwrap();
+        store.replace_priors(BASE, run(3), &later).await.unwrap();
+        store.replace_mirror(BASE, &[]).await.unwrap();
         store.close().await;
 
         let store = place.open().await;
@@ -170,7 +168,7 @@ mod tests {
             .await
             .unwrap();
         store
-            .put_priors(&gone, run(1), &[prior("log", "{}")])
+            .replace_priors(&gone, run(1), &[prior("log", "{}")])
             .await
             .unwrap();
         store

@@ -1,12 +1,11 @@
 //! Facts about the store itself, such as the pepper of its keys.
 
-mod postgres;
-mod sqlite;
+mod statements;
 
 use std::borrow::Cow;
 
 use crate::Error;
-use crate::engine::{Engine, Transaction, statement};
+use crate::engine::{Engine, Transaction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Property<'a> {
@@ -32,8 +31,8 @@ impl<'a> Property<'a> {
 }
 
 impl Engine {
-    pub(crate) async fn property(&self, property: Property<'_>) -> Result<Option<Vec<u8>>, Error> {
-        statement!(self, select(property))
+    pub(crate) async fn read_property(&self, property: Property<'_>) -> Result<Option<Vec<u8>>, Error> {
+        statements::select_value(self, property).await
     }
 }
 
@@ -43,10 +42,10 @@ impl Transaction {
         property: Property<'_>,
         value: &[u8],
     ) -> Result<(), Error> {
-        statement!(self, put(property, value))
+        statements::put_value(self, property, value).await
     }
 
     pub(crate) async fn remove_property(&mut self, property: Property<'_>) -> Result<(), Error> {
-        statement!(self, delete(property))
+        statements::delete_property(self, property).await
     }
 }

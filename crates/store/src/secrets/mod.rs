@@ -4,9 +4,8 @@
 //! The code that opens the [`Vault`] gives the key, or names the [`KeyKeeper`] that keeps it. A
 //! secret is bound to its name: moved to another row, it does not open.
 
-mod postgres;
 mod secret;
-mod sqlite;
+mod statements;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,9 +13,9 @@ use std::sync::Arc;
 use kitbag_domain::Timestamp;
 pub use secret::{Secret, SecretName, SecretNameError};
 
-use crate::engine::{Alone, Engine, statement};
+use crate::engine::{PreparationGuard, Engine};
 use crate::vault_key::{KeyKeeper, VaultKey};
-use crate::{Error, Store, StoreAddress, readable, unreadable};
+use crate::{Error, Store, StoreAddress, skip_unreadable, unreadable};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SecretInfo {
@@ -66,21 +65,21 @@ impl Store {
 impl Vault {
     /// Keeps a secret in place of the one that has the name so far. The first secret of all creates
     /// the file with the key, if no key was given.
-    pub async fn put(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
+    pub async fn put_secret(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
         let key = self.key_for_writing(name.as_str()).await?;
         let sealed = key.seal(name.as_str(), value);
-        statement!(&self.engine, put(name, &sealed, at))
+        statements::put_secret(&self.engine, name, &sealed, at).await
     }
 
     /// Returns the names, without the values.
-    pub async fn list(&self) -> Result<Vec<SecretInfo>, Error> {
-        let rows = statement!(&self.engine, select_names())?;
-        Ok(readable(rows, |(name, at)| read_info(name, at)))
+    pub async fn list_secrets(&self) -> Result<Vec<SecretInfo>, Error> {
+        let rows = statements::select_names(&self.engine).await?;
+        Ok(skip_unreadable(rows, |(name, at)| read_info(name, at)))
     }
 
     /// Returns true if there was such a secret.
-    pub async fn remove(&self, name: &SecretName) -> Result<bool, Error> {
-        statement!(&self.engine, delete(name))
+    pub async fn remove_secret(&self, name: &SecretName) -> Result<bool, Error> {
+        statements::delete_secret(&self.engine, name).await
     }
 
     /// Opens every secret.
@@ -90,27 +89,27 @@ impl Vault {
             return Ok(BTreeMap::new());
         }
         let key = self.key_for_reading()?;
-        self.check(&key, &rows)?;
+        self.check_key(&key, &rows)?;
         let secrets = rows
             .into_iter()
-            .map(|(name, sealed)| open(&key, name, sealed));
+            .map(|(name, sealed)| open_secret(&key, name, sealed));
         secrets.collect()
     }
 
     async fn sealed_secrets(&self) -> Result<Vec<SealedRow>, Error> {
-        statement!(&self.engine, select_sealed())
+        statements::select_sealed(&self.engine).await
     }
 
     /// Copies the key to another keeper and makes sure that it has arrived. Returns false if there
     /// is no key, which is then created when the first secret is sealed.
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
-        let _alone = Alone::take(&self.address).await?;
-        let sealed = self.everything_sealed().await?;
-        let Some(key) = self.key()? else {
+        let _alone = PreparationGuard::take(&self.address).await?;
+        let sealed = self.all_sealed_rows().await?;
+        let Some(key) = self.read_key()? else {
             return if sealed.is_empty() {
                 Ok(false)
             } else {
-                Err(self.missing())
+                Err(self.missing_key_error())
             };
         };
         // A key that does not open everything would lock the rest away.
@@ -119,7 +118,7 @@ impl Vault {
                 return Err(Error::Sealed { name });
             }
         }
-        copy(&key, other)?;
+        copy_key(&key, other)?;
         Ok(true)
     }
 
@@ -128,10 +127,10 @@ impl Vault {
     }
 
     pub(crate) fn key_for_reading(&self) -> Result<VaultKey, Error> {
-        self.key()?.ok_or_else(|| self.missing())
+        self.read_key()?.ok_or_else(|| self.missing_key_error())
     }
 
-    fn key(&self) -> Result<Option<VaultKey>, Error> {
+    fn read_key(&self) -> Result<Option<VaultKey>, Error> {
         match &self.key {
             KeySource::Given(key) => Ok(Some(key.clone())),
             KeySource::Kept(keeper) => keeper.read(),
@@ -141,13 +140,13 @@ impl Vault {
     /// Returns the key to seal the value of that name under. A key that opens none of the other
     /// values is refused: gateways with different keys would lock each other out.
     pub(crate) async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
-        let key = match self.key()? {
+        let key = match self.read_key()? {
             Some(key) => key,
             None => self.create_key().await?,
         };
-        let mut others = self.everything_sealed().await?;
+        let mut others = self.all_sealed_rows().await?;
         others.retain(|(other, _)| other != name);
-        self.check(&key, &others)?;
+        self.check_key(&key, &others)?;
         Ok(key)
     }
 
@@ -155,14 +154,14 @@ impl Vault {
     /// nothing is encrypted.
     async fn create_key(&self) -> Result<VaultKey, Error> {
         let KeySource::Kept(keeper) = &self.key else {
-            return Err(self.missing());
+            return Err(self.missing_key_error());
         };
-        let _alone = Alone::take(&self.address).await?;
+        let _alone = PreparationGuard::take(&self.address).await?;
         if let Some(made_meanwhile) = keeper.read()? {
             return Ok(made_meanwhile);
         }
-        if !self.everything_sealed().await?.is_empty() {
-            return Err(self.missing());
+        if !self.all_sealed_rows().await?.is_empty() {
+            return Err(self.missing_key_error());
         }
         let key = VaultKey::random();
         keeper.write(&key)?;
@@ -170,7 +169,7 @@ impl Vault {
     }
 
     /// Fails if the key opens none of the values, so that it must be another one.
-    fn check(&self, key: &VaultKey, sealed: &[SealedRow]) -> Result<(), Error> {
+    fn check_key(&self, key: &VaultKey, sealed: &[SealedRow]) -> Result<(), Error> {
         let mut values = sealed.iter();
         if sealed.is_empty() || values.any(|(name, value)| key.open(name, value.clone()).is_some())
         {
@@ -181,7 +180,7 @@ impl Vault {
         })
     }
 
-    fn missing(&self) -> Error {
+    fn missing_key_error(&self) -> Error {
         Error::SecretKeyMissing {
             place: self.key_place(),
         }
@@ -194,7 +193,7 @@ impl Vault {
         }
     }
 
-    async fn everything_sealed(&self) -> Result<Vec<SealedRow>, Error> {
+    async fn all_sealed_rows(&self) -> Result<Vec<SealedRow>, Error> {
         let mut all = self.sealed_secrets().await?;
         all.extend(self.sealed_logins().await?);
         all.extend(self.sealed_credentials().await?);
@@ -203,7 +202,7 @@ impl Vault {
 }
 
 /// Writes the key and reads it again; a keeper that has another key is left alone.
-fn copy(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
+fn copy_key(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
     let place = other.place();
     match other.read()? {
         Some(there) if there == *key => return Ok(()),
@@ -218,13 +217,13 @@ fn copy(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
 
 fn read_info(name: String, at: i64) -> Result<SecretInfo, Error> {
     Ok(SecretInfo {
-        name: parse(name)?,
+        name: parse_name(name)?,
         updated_at: Timestamp(at),
     })
 }
 
-fn open(key: &VaultKey, name: String, sealed: Vec<u8>) -> Result<(SecretName, Secret), Error> {
-    let name = parse(name)?;
+fn open_secret(key: &VaultKey, name: String, sealed: Vec<u8>) -> Result<(SecretName, Secret), Error> {
+    let name = parse_name(name)?;
     match key.open(name.as_str(), sealed) {
         Some(secret) => Ok((name, secret)),
         None => Err(Error::Sealed {
@@ -233,7 +232,7 @@ fn open(key: &VaultKey, name: String, sealed: Vec<u8>) -> Result<(SecretName, Se
     }
 }
 
-fn parse(name: String) -> Result<SecretName, Error> {
+fn parse_name(name: String) -> Result<SecretName, Error> {
     name.parse()
         .map_err(|_| unreadable("name of a secret", name))
 }
@@ -243,7 +242,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::test_place::{TestPlace, each_engine, execute};
+    use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
         a_secret_comes_back_and_is_in_no_file_in_the_clear,
@@ -260,7 +259,7 @@ mod tests {
 
     async fn put(vault: &Vault, at: &str, value: &str) {
         vault
-            .put(&name(at), &Secret::new(value), Timestamp(1))
+            .put_secret(&name(at), &Secret::new(value), Timestamp(1))
             .await
             .unwrap();
     }
@@ -291,7 +290,7 @@ mod tests {
         put(&vault, "a", "2").await;
         let names = async || -> Vec<String> {
             vault
-                .list()
+                .list_secrets()
                 .await
                 .unwrap()
                 .into_iter()
@@ -299,8 +298,8 @@ mod tests {
                 .collect()
         };
         assert_eq!(names().await, ["a", "b"]);
-        assert!(vault.remove(&name("a")).await.unwrap());
-        assert!(!vault.remove(&name("a")).await.unwrap());
+        assert!(vault.remove_secret(&name("a")).await.unwrap());
+        assert!(!vault.remove_secret(&name("a")).await.unwrap());
         assert_eq!(names().await, ["b"]);
     }
 
@@ -312,7 +311,7 @@ mod tests {
         let error = under_other.open_all().await.unwrap_err();
         assert!(matches!(error, Error::WrongSecretKey { .. }), "{error}");
         let mixed = under_other
-            .put(&name("b"), &Secret::new("2"), Timestamp(1))
+            .put_secret(&name("b"), &Secret::new("2"), Timestamp(1))
             .await;
         assert!(matches!(mixed, Err(Error::WrongSecretKey { .. })));
 
@@ -321,7 +320,7 @@ mod tests {
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");
         let error = store
             .vault(None)
-            .put(&name("b"), &Secret::new("2"), Timestamp(1))
+            .put_secret(&name("b"), &Secret::new("2"), Timestamp(1))
             .await
             .unwrap_err();
         assert!(matches!(error, Error::SecretKeyMissing { .. }), "{error}");

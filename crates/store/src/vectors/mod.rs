@@ -17,7 +17,7 @@ use crate::{Error, Store};
 pub struct TextHash([u8; blake3::OUT_LEN]);
 
 impl TextHash {
-    pub fn of(text: &str) -> Self {
+    pub fn for_text(text: &str) -> Self {
         Self(*blake3::hash(text.as_bytes()).as_bytes())
     }
 }
@@ -92,7 +92,7 @@ impl Store {
     ) -> Result<HashMap<TextHash, Vec<f32>>, Error> {
         let space = space.into();
         let rows = statement!(&self.engine, select(space, wanted))?;
-        Ok(rows.iter().filter_map(read).collect())
+        Ok(rows.iter().filter_map(read_vector).collect())
     }
 
     /// Returns how many vectors are kept.
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Removes the vectors of all other texts. Returns how many those were.
-    pub async fn forget_vectors(
+    pub async fn retain_vectors(
         &self,
         space: impl Into<VectorSpace<'_>>,
         keep: &HashSet<TextHash>,
@@ -120,22 +120,22 @@ impl Store {
 /// The hash of a text, and its vector.
 type VectorRow = (Vec<u8>, Vec<u8>);
 
-fn read((hash, vector): &VectorRow) -> Option<(TextHash, Vec<f32>)> {
-    Some((stored_hash(hash)?, numbers(vector)))
+fn read_vector((hash, vector): &VectorRow) -> Option<(TextHash, Vec<f32>)> {
+    Some((stored_hash(hash)?, from_bytes(vector)))
 }
 
 fn stored_hash(bytes: &[u8]) -> Option<TextHash> {
     bytes.try_into().ok().map(TextHash)
 }
 
-fn bytes(vector: &[f32]) -> Vec<u8> {
+fn to_bytes(vector: &[f32]) -> Vec<u8> {
     vector
         .iter()
         .flat_map(|number| number.to_le_bytes())
         .collect()
 }
 
-fn numbers(bytes: &[u8]) -> Vec<f32> {
+fn from_bytes(bytes: &[u8]) -> Vec<f32> {
     let (numbers, _) = bytes.as_chunks();
     numbers
         .iter()
@@ -147,7 +147,7 @@ fn numbers(bytes: &[u8]) -> Vec<f32> {
 mod tests {
     use super::*;
     use crate::engine::Engine;
-    use crate::test_place::{TestPlace, each_engine, execute};
+    use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
         vectors_come_back_to_the_bit_after_a_restart,
@@ -163,7 +163,7 @@ mod tests {
 
     fn texts(numbers: std::ops::Range<u32>) -> Vec<TextHash> {
         numbers
-            .map(|number| TextHash::of(&format!("text {number}")))
+            .map(|number| TextHash::for_text(&format!("text {number}")))
             .collect()
     }
 
@@ -186,9 +186,9 @@ mod tests {
 
     #[test]
     fn a_text_has_one_hash_and_it_reads_as_hex() {
-        let hash = TextHash::of("");
-        assert_eq!(hash, TextHash::of(""));
-        assert_ne!(hash, TextHash::of(" "));
+        let hash = TextHash::for_text("");
+        assert_eq!(hash, TextHash::for_text(""));
+        assert_ne!(hash, TextHash::for_text(" "));
         assert_eq!(
             hash.to_string(),
             "af1349b9f5f9a1a6a0404dea36dcc9499bcb25c9adc112b7cc9a93cae41f3262"
@@ -204,7 +204,7 @@ mod tests {
             f32::MAX,
             f32::NEG_INFINITY,
         ];
-        let hash = TextHash::of("odd");
+        let hash = TextHash::for_text("odd");
         store
             .put_vectors(MODEL, &[(hash, odd.clone())])
             .await
@@ -212,7 +212,7 @@ mod tests {
         store.close().await;
         let store = place.open().await;
         let found = store.vectors(MODEL, &[hash]).await.unwrap();
-        assert_eq!(bytes(&found[&hash]), bytes(&odd));
+        assert_eq!(to_bytes(&found[&hash]), to_bytes(&odd));
     }
 
     async fn every_wanted_vector_that_is_there_is_found_and_no_other(place: TestPlace) {
@@ -235,7 +235,7 @@ mod tests {
         check(store.vectors("small-2", &all).await, &[]);
         assert_eq!(
             store
-                .forget_vectors("small-2", &HashSet::new())
+                .retain_vectors("small-2", &HashSet::new())
                 .await
                 .unwrap(),
             0
@@ -260,7 +260,7 @@ mod tests {
             .unwrap();
         check(store.vectors(MODEL, &all).await, &all[..2]);
         check(store.vectors(tenant, &all).await, &all[2..]);
-        store.forget_vectors(MODEL, &HashSet::new()).await.unwrap();
+        store.retain_vectors(MODEL, &HashSet::new()).await.unwrap();
         check(store.vectors(tenant, &all).await, &all[2..]);
     }
 
@@ -284,8 +284,8 @@ mod tests {
             .copied()
             .chain(texts(9000..9010))
             .collect();
-        assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 1400);
-        assert_eq!(store.forget_vectors(MODEL, &keep).await.unwrap(), 0);
+        assert_eq!(store.retain_vectors(MODEL, &keep).await.unwrap(), 1400);
+        assert_eq!(store.retain_vectors(MODEL, &keep).await.unwrap(), 0);
         assert_eq!(store.vector_count(MODEL).await.unwrap(), 100);
         check(store.vectors(MODEL, &all).await, &all[1400..]);
     }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{TextHash, VectorRow, VectorSpace, bytes};
+use super::{TextHash, VectorRow, VectorSpace, to_bytes};
 use crate::engine::postgres::{Postgres, PostgresTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// Some megabytes of vectors in one message.
 const ROWS_PER_STATEMENT: usize = 4096;
@@ -15,12 +15,12 @@ pub(super) async fn insert(
     vectors: &[(TextHash, Vec<f32>)],
 ) -> Result<(), Error> {
     for some in vectors.chunks(ROWS_PER_STATEMENT) {
-        insert_some(transaction, space, some).await?;
+        insert_chunk(transaction, space, some).await?;
     }
     Ok(())
 }
 
-async fn insert_some(
+async fn insert_chunk(
     transaction: &mut PostgresTransaction,
     space: VectorSpace<'_>,
     vectors: &[(TextHash, Vec<f32>)],
@@ -45,11 +45,11 @@ async fn insert_some(
     .bind(space.model)
     .bind(hashes)
     .bind(vectors.iter().map(|it| it.len() as i64).collect::<Vec<_>>())
-    .bind(vectors.iter().map(|it| bytes(it)).collect::<Vec<_>>())
+    .bind(vectors.iter().map(|it| to_bytes(it)).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(failed("keep vectors"))
+    .map_err(store_error("keep vectors"))
 }
 
 pub(super) async fn select(
@@ -72,7 +72,7 @@ pub(super) async fn select(
     )
     .fetch_all(&postgres.pool)
     .await
-    .map_err(failed("recall vectors"))
+    .map_err(store_error("recall vectors"))
 }
 
 pub(super) async fn count(postgres: &Postgres, space: VectorSpace<'_>) -> Result<i64, Error> {
@@ -81,7 +81,7 @@ pub(super) async fn count(postgres: &Postgres, space: VectorSpace<'_>) -> Result
         .bind(space.model)
         .fetch_one(&postgres.pool)
         .await
-        .map_err(failed("count vectors"))
+        .map_err(store_error("count vectors"))
 }
 
 /// Deletes all vectors but those to keep, and returns how many those were.
@@ -99,6 +99,6 @@ pub(super) async fn delete_others(
     .bind(keep.iter().map(|hash| hash.0.as_slice()).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await
-    .map_err(failed("forget vectors"))?;
+    .map_err(store_error("forget vectors"))?;
     Ok(done.rows_affected())
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use sqlx::QueryBuilder;
 
-use super::{TextHash, VectorRow, VectorSpace, bytes, stored_hash};
+use super::{TextHash, VectorRow, VectorSpace, to_bytes, stored_hash};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// Well below the number of values SQLite accepts in one statement.
 const ROWS_PER_STATEMENT: usize = 512;
@@ -17,12 +17,12 @@ pub(super) async fn insert(
     vectors: &[(TextHash, Vec<f32>)],
 ) -> Result<(), Error> {
     for some in vectors.chunks(ROWS_PER_STATEMENT) {
-        insertion(space, some)
+        insert_query(space, some)
             .build()
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .execute(&mut **transaction)
             .await
-            .map_err(failed("keep vectors"))?;
+            .map_err(store_error("keep vectors"))?;
     }
     Ok(())
 }
@@ -34,12 +34,12 @@ pub(super) async fn select(
 ) -> Result<Vec<VectorRow>, Error> {
     let mut found = Vec::with_capacity(wanted.len());
     for some in wanted.chunks(ROWS_PER_STATEMENT) {
-        let rows: Vec<VectorRow> = selection(space, some)
+        let rows: Vec<VectorRow> = select_query(space, some)
             .build_query_as()
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .fetch_all(&sqlite.reader)
             .await
-            .map_err(failed("recall vectors"))?;
+            .map_err(store_error("recall vectors"))?;
         found.extend(rows);
     }
     Ok(found)
@@ -51,7 +51,7 @@ pub(super) async fn count(sqlite: &Sqlite, space: VectorSpace<'_>) -> Result<i64
         .bind(space.model)
         .fetch_one(&sqlite.reader)
         .await
-        .map_err(failed("count vectors"))
+        .map_err(store_error("count vectors"))
 }
 
 /// Deletes all vectors but those to keep, and returns how many those were.
@@ -60,15 +60,15 @@ pub(super) async fn delete_others(
     space: VectorSpace<'_>,
     keep: &HashSet<TextHash>,
 ) -> Result<u64, Error> {
-    let mut unneeded = hashes(transaction, space).await?;
+    let mut unneeded = select_hashes(transaction, space).await?;
     unneeded.retain(|hash| !stored_hash(hash).is_some_and(|hash| keep.contains(&hash)));
     for some in unneeded.chunks(ROWS_PER_STATEMENT) {
-        delete(transaction, space, some).await?;
+        delete_vectors(transaction, space, some).await?;
     }
     Ok(unneeded.len() as u64)
 }
 
-async fn hashes(
+async fn select_hashes(
     transaction: &mut SqliteTransaction,
     space: VectorSpace<'_>,
 ) -> Result<Vec<Vec<u8>>, Error> {
@@ -77,10 +77,10 @@ async fn hashes(
         .bind(space.model)
         .fetch_all(&mut **transaction)
         .await
-        .map_err(failed("look for vectors to forget"))
+        .map_err(store_error("look for vectors to forget"))
 }
 
-async fn delete(
+async fn delete_vectors(
     transaction: &mut SqliteTransaction,
     space: VectorSpace<'_>,
     hashes: &[Vec<u8>],
@@ -88,10 +88,10 @@ async fn delete(
     let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
     push_key(&mut delete, space, hashes.iter().map(Vec::as_slice));
     let done = delete.build().execute(&mut **transaction).await;
-    done.map(drop).map_err(failed("forget vectors"))
+    done.map(drop).map_err(store_error("forget vectors"))
 }
 
-fn insertion(
+fn insert_query(
     space: VectorSpace<'_>,
     vectors: &[(TextHash, Vec<f32>)],
 ) -> QueryBuilder<sqlx::Sqlite> {
@@ -103,7 +103,7 @@ fn insertion(
             .push_bind(space.model.to_owned())
             .push_bind(hash.0.to_vec())
             .push_bind(vector.len() as i64)
-            .push_bind(bytes(vector));
+            .push_bind(to_bytes(vector));
     });
     insert.push(
         " ON CONFLICT (namespace, model, text_hash) DO UPDATE SET
@@ -112,7 +112,7 @@ fn insertion(
     insert
 }
 
-fn selection(space: VectorSpace<'_>, wanted: &[TextHash]) -> QueryBuilder<sqlx::Sqlite> {
+fn select_query(space: VectorSpace<'_>, wanted: &[TextHash]) -> QueryBuilder<sqlx::Sqlite> {
     let mut select = QueryBuilder::new(
         "SELECT text_hash, vector FROM vectors WHERE length(vector) = 4 * dimension AND ",
     );

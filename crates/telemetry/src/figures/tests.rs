@@ -1,4 +1,4 @@
-//! Claims about figures: whose they are, and that there are not too many.
+//! Tests of the figures: they are separated by tenant and bounded in number.
 
 use kitbag_domain::{CallCost, Caller, Capability, Origin, Purpose, Timestamp};
 
@@ -20,14 +20,14 @@ fn client<'a>(tenant: &'a Tenant, session: Option<&'a Arc<str>>) -> MeteredClien
 fn a_tenant_is_shown_its_own_figures_alone() {
     let mut tables = UsageFigures::default();
     let (acme, globex) = (tenant("acme"), tenant("globex"));
-    tables.answered(&client(&acme, Some(&"one".into())), "git__log", 10);
-    tables.answered(&client(&globex, Some(&"two".into())), "git__log", 99);
-    tables.listed(
+    tables.record_answer(&client(&acme, Some(&"one".into())), "git__log", 10);
+    tables.record_answer(&client(&globex, Some(&"two".into())), "git__log", 99);
+    tables.record_list(
         &client(&globex, None),
         "search",
-        ListFigures::once(400, 90_000),
+        ListFigures::for_list(400, 90_000),
     );
-    let own = tables.of(&"acme".parse().unwrap(), |_, _| true);
+    let own = tables.for_tenant(&"acme".parse().unwrap(), |_, _| true);
     assert_eq!(
         (own.surfaces.len(), own.tools.len(), own.clients.len()),
         (0, 1, 1)
@@ -56,18 +56,18 @@ fn seen(tool: &str, outcome: Outcome) -> Observation {
 #[test]
 fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
     let mut tables = UsageFigures::default();
-    tables.called(&seen("payroll", Outcome::Denied), "fin__payroll");
-    tables.called(&seen("nothing", Outcome::Invalid), UNKNOWN);
-    tables.called(&seen("report", Outcome::Ok), "fin__report");
-    let own = tables.of(&"acme".parse().unwrap(), |name, _| name != "fin__payroll");
+    tables.record_call(&seen("payroll", Outcome::Denied), "fin__payroll");
+    tables.record_call(&seen("nothing", Outcome::Invalid), UNKNOWN);
+    tables.record_call(&seen("report", Outcome::Ok), "fin__report");
+    let own = tables.for_tenant(&"acme".parse().unwrap(), |name, _| name != "fin__payroll");
     let rows: Vec<_> = own
-        .published(true)
+        .tool_series(true)
         .into_iter()
         .map(|it| {
             (
                 it.server,
                 it.tool.unwrap().to_string(),
-                it.figures.called.outcomes().collect(),
+                it.figures.calls.outcomes().collect(),
             )
         })
         .collect::<Vec<(String, String, Vec<_>)>>();
@@ -92,14 +92,14 @@ fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
 fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
     let mut tables = UsageFigures::default();
     for tool in ["a", "b", "c"] {
-        tables.called(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
+        tables.record_call(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
     }
-    let together = tables.published(false);
-    assert_eq!((together.len(), tables.published(true).len()), (1, 3));
+    let together = tables.tool_series(false);
+    assert_eq!((together.len(), tables.tool_series(true).len()), (1, 3));
     assert_eq!(
         (
             together[0].server.as_str(),
-            together[0].figures.called.count()
+            together[0].figures.calls.count()
         ),
         ("fin", 3)
     );
@@ -108,21 +108,21 @@ fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
 #[test]
 fn what_strangers_call_themselves_cannot_fill_the_memory() {
     let (mut tables, acme) = (UsageFigures::default(), tenant("acme"));
-    for number in 0..MOST_TOOLS + 10 {
+    for number in 0..MAX_TOOLS + 10 {
         let session = format!("session {number}").into();
         let visitor = client(&acme, Some(&session));
-        tables.answered(&visitor, &format!("tool {number}"), 1);
+        tables.record_answer(&visitor, &format!("tool {number}"), 1);
     }
     assert_eq!(
         (tables.tools.len(), tables.clients.len()),
-        (MOST_TOOLS + 1, MOST_CLIENTS)
+        (MAX_TOOLS + 1, MAX_CLIENTS)
     );
     assert_eq!(
         tables.tools[&("acme".parse().unwrap(), OTHERS.into())].returned,
         10
     );
     assert!(tables.clients.contains_key(&ClientId::Session(
-        format!("session {}", MOST_TOOLS + 9).into()
+        format!("session {}", MAX_TOOLS + 9).into()
     )));
 }
 

@@ -118,7 +118,7 @@ fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
         tool,
         line,
         message,
-        "put it into a credential: kitbag credentials set NAME FIELD; and change it, if it was real",
+        "put it into a credential: kitbag secret set NAME FIELD; and change it, if it was real",
     )
 }
 

@@ -287,7 +287,7 @@ fn the_catalog_passes_every_check() {
 #[test]
 fn the_providers_of_models_pass_what_concerns_requests() {
     let found = check(&CheckInput {
-        tools: crate::providers(),
+        tools: crate::model_providers(),
         problems: &[],
         manifest: None,
         pages: None,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use kitbag_domain::TomlProblem;
 use toml::de::DeTable;
 
 use super::rows::DatedEntry;
@@ -16,7 +17,7 @@ pub(super) fn read(data: &mut DatedData, path: &Path, text: &str) -> Vec<ToolFil
         Err(error) => {
             let message = error.message().to_owned();
             let offset = error.span().map_or(0, |span| span.start);
-            source.note(offset, "", ToolFileMistake::Syntax { message });
+            source.note(offset, "", TomlProblem::Syntax { message });
         }
     }
     source.into_mistakes()

@@ -22,7 +22,7 @@ fn the_built_in_rows_have_no_mistake_and_lead_somewhere_on_every_day() {
         let told: Vec<String> = check(&data, day).iter().map(ToString::to_string).collect();
         assert!(told.is_empty(), "{day}: {}", told.join("\n"));
     }
-    for provider in crate::built_in::providers() {
+    for provider in crate::built_in::model_providers() {
         let row = data.at(date(2026, 11, 16)).provider(provider.name.as_str());
         assert!(row.is_some(), "{}", provider.name);
     }

@@ -4,13 +4,14 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use http::Method;
+use kitbag_domain::nearest_name;
 use kitbag_tool_spec::{
     ActionName, ActionSpec, ActionWrites, ApiSpec, BodyPattern, JsonPattern, PageRule, PathPattern,
     Placeholder, PlaceholderError, TextPattern,
 };
 use serde_json::{Map, Value};
 
-use super::mistake::{ToolFileMistake, nearest};
+use super::mistake::ToolFileMistake;
 use super::view::{Located, TableView};
 use super::{ToolAction, ToolFile, answer, api, schema};
 
@@ -311,7 +312,7 @@ impl ActionReading<'_> {
             }
             let mistake = ToolFileMistake::UnknownArgument {
                 word: word.to_owned(),
-                nearest: nearest(word, names.iter().copied()).map(str::to_owned),
+                nearest: nearest_name(word, names.iter().copied()).map(str::to_owned),
                 known: names.iter().map(|&name| name.to_owned()).collect(),
             };
             let words = format!("{{{word}");
@@ -327,7 +328,7 @@ impl ActionReading<'_> {
             .map(|(name, _)| name.clone())
             .collect();
         if !known.iter().any(|name| name == word) {
-            let nearest = nearest(word, known.iter().map(String::as_str)).map(str::to_owned);
+            let nearest = nearest_name(word, known.iter().map(String::as_str)).map(str::to_owned);
             let mistake = ToolFileMistake::UnknownArgument {
                 word: word.to_owned(),
                 nearest,

@@ -3,6 +3,7 @@
 use std::num::NonZeroU32;
 
 use http::HeaderName;
+use kitbag_domain::TomlProblem;
 use kitbag_tool_spec::{
     ApiSpec, AuthScheme, CredentialName, HostPattern, OAuthGrant, StorageSpec, TextPattern,
 };
@@ -76,7 +77,7 @@ fn header_name(view: &TableView<'_>, name: &Located<String>) -> Option<HeaderNam
         let name_of_header = name.value.clone();
         view.source.note_at(
             name,
-            ToolFileMistake::HeaderName {
+            TomlProblem::HeaderName {
                 name: name_of_header,
             },
         );

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use kitbag_domain::Remedy;
+use kitbag_domain::toml_problem::{did_you_mean, quote_names};
+use kitbag_domain::{Remedy, TomlProblem};
 use kitbag_tool_spec::{HostPatternError, JsonPointerError, PlaceholderError, ToolNameError};
 
 /// A mistake and its place. The line counts from one, and is zero for a file or directory that could not be read.
@@ -21,35 +22,14 @@ pub struct ToolFileError {
 pub enum ToolFileMistake {
     #[error("it cannot be read: {reason}")]
     Unreadable { reason: String },
+    #[error(transparent)]
+    Toml(#[from] TomlProblem),
+    #[error("missing key `{key}`")]
+    MissingKey { key: &'static str },
     #[error("a tool file may have {most} bytes at most")]
     TooLarge { most: usize },
-    #[error("this is not TOML: {message}")]
-    Syntax { message: String },
-    #[error("there is no key `{key}`")]
-    UnknownKey {
-        key: String,
-        nearest: Option<&'static str>,
-        known: Vec<&'static str>,
-    },
-    #[error("the key `{key}` is missing")]
-    MissingKey { key: &'static str },
-    #[error("expected {expected}, found {}", with_article(found))]
-    WrongType {
-        expected: &'static str,
-        found: &'static str,
-    },
-    #[error("`{found}` is none of {}", quoted(choices))]
-    NotOneOf {
-        found: String,
-        choices: Vec<&'static str>,
-        nearest: Option<&'static str>,
-    },
     #[error("it is empty")]
     EmptyValue,
-    #[error("expected a number of at least {least}, found {found}")]
-    TooSmall { found: String, least: i64 },
-    #[error("`{found}` is not a duration")]
-    Duration { found: String },
     #[error(transparent)]
     Name(#[from] ToolNameError),
     #[error(transparent)]
@@ -60,8 +40,6 @@ pub enum ToolFileMistake {
     Host(#[from] HostPatternError),
     #[error("not the address of an API: {reason}")]
     ApiUrl { reason: String },
-    #[error("`{name}` cannot be the name of an HTTP header")]
-    HeaderName { name: String },
     #[error("a path begins with `/`")]
     PathBeginning,
     #[error("`{{{word}}}` names no property of the action's `input`")]
@@ -133,27 +111,18 @@ impl Remedy for ToolFileError {
 impl Remedy for ToolFileMistake {
     fn remedy(&self) -> Option<String> {
         Some(match self {
-            Self::UnknownKey {
-                nearest: Some(near),
-                ..
-            }
-            | Self::NotOneOf {
-                nearest: Some(near),
-                ..
-            } => did_you_mean(near),
+            Self::Toml(problem) => return problem.remedy(),
             Self::UnknownArgument {
                 nearest: Some(near),
                 ..
             } => did_you_mean(&format!("{{{near}}}")),
-            Self::UnknownKey { known, .. } => format!("the keys here are {}", quoted(known)),
             Self::UnknownArgument { known, .. } if known.is_empty() => {
                 "the input has no properties: add one, or write `{{` for a brace".to_owned()
             }
             Self::UnknownArgument { known, .. } => format!(
                 "the properties are {}; write `{{{{` for a brace",
-                quoted(known)
+                quote_names(known)
             ),
-            Self::Duration { .. } => "write it like \"90s\", \"10m\" or \"1h30m\"".to_owned(),
             Self::ApiUrl { .. } => "write it like \"https://api.example/v1\"".to_owned(),
             Self::Placeholder(_) => {
                 "write `{name}`, `{name.inner}` or `{credential.FIELD}`, and `{{` for a brace".to_owned()
@@ -191,50 +160,10 @@ impl Remedy for ToolFileMistake {
             Self::TooLarge { .. } => "split the tool into several".to_owned(),
             Self::MissingKey { key } => format!("add {key} = …"),
             Self::Unreadable { .. } => "check the path, and that Kitbag may read it".to_owned(),
-            Self::Syntax { .. }
-            | Self::WrongType { .. }
-            | Self::NotOneOf { .. }
-            | Self::EmptyValue
-            | Self::TooSmall { .. }
+            Self::EmptyValue
             | Self::Name(_)
-            | Self::HeaderName { .. }
             | Self::NotJson { .. }
             | Self::NoObject => return None,
         })
     }
-}
-
-/// Returns the candidate that the person most probably meant, if one is near enough.
-pub(crate) fn nearest<'a>(
-    word: &str,
-    candidates: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    const CLOSE_ENOUGH: f64 = 0.75;
-    candidates
-        .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(word, candidate), candidate))
-        .filter(|(similarity, _)| *similarity >= CLOSE_ENOUGH)
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .map(|(_, candidate)| candidate)
-}
-
-pub(crate) fn quoted<T: AsRef<str>>(words: &[T]) -> String {
-    let quoted: Vec<String> = words
-        .iter()
-        .map(|word| format!("`{}`", word.as_ref()))
-        .collect();
-    quoted.join(", ")
-}
-
-fn did_you_mean(word: &str) -> String {
-    format!("did you mean `{word}`?")
-}
-
-fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o', 'u']) {
-        "an"
-    } else {
-        "a"
-    };
-    format!("{article} {noun}")
 }

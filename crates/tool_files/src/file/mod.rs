@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use kitbag_domain::toml_problem::{line_number, quote_names};
 use kitbag_domain::{NanoUsd, WriteClass};
 use kitbag_tool_spec::{
     ActionName, ActionSpec, ActionWrites, ApiSpec, PageRule, ToolId, ToolKind, ToolWrites, WireName,
@@ -82,9 +83,9 @@ pub struct DeclaredCost {
 /// The arguments name no action of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchAction {
-    #[error("`action` is missing; it is one of {}", mistake::quoted(known))]
+    #[error("`action` is missing; it is one of {}", quote_names(known))]
     Missing { known: Vec<String> },
-    #[error("`{found}` is no action; the actions are {}", mistake::quoted(known))]
+    #[error("`{found}` is no action; the actions are {}", quote_names(known))]
     Unknown { found: String, known: Vec<String> },
 }
 
@@ -202,7 +203,7 @@ impl ToolAction {
     /// Returns the line on which words of the schema stand first.
     pub fn line_in_input(&self, words: &str) -> usize {
         let before = self.input_text.find(words).unwrap_or(0);
-        self.input_line + view::line_at(&self.input_text, before) - 1
+        self.input_line + line_number(&self.input_text, before) - 1
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use kitbag_domain::NanoUsd;
+use kitbag_domain::toml_problem::line_number;
+use kitbag_domain::{NanoUsd, TomlProblem};
 use kitbag_tool_spec::{ActionName, ActionWrites, ToolId, ToolKind, ToolWrites};
 use toml::de::{DeTable, DeValue};
 
 use super::mistake::{ToolFileError, ToolFileMistake};
-use super::view::{FileText, Located, TableView, line_at};
+use super::view::{FileText, Located, TableView};
 use super::{DeclaredCost, ToolAction, ToolFile, action, api};
 
 const KEYS: &[&str] = &[
@@ -52,7 +53,7 @@ fn read_noting(source: &FileText<'_>) -> Option<ToolFile> {
         Err(error) => {
             let message = error.message().to_owned();
             let offset = error.span().map_or(0, |span| span.start);
-            source.note(offset, "", ToolFileMistake::Syntax { message });
+            source.note(offset, "", TomlProblem::Syntax { message });
             None
         }
     }
@@ -185,7 +186,7 @@ fn lines(text: &str, table: &DeTable<'_>, path: &str) -> BTreeMap<String, usize>
         if let DeValue::Table(inner) = value.get_ref() {
             all.extend(lines(text, inner, &key_path));
         }
-        all.insert(key_path, line_at(text, key.span().start));
+        all.insert(key_path, line_number(text, key.span().start));
     }
     all
 }

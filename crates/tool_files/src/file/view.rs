@@ -9,11 +9,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use jiff::civil::Date;
+use kitbag_domain::TomlProblem;
+use kitbag_domain::toml_problem::line_number;
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::mistake::{ToolFileError, ToolFileMistake, nearest};
+use super::mistake::{ToolFileError, ToolFileMistake};
 
 /// The text that is read, and the mistakes that were found in it so far.
 pub(crate) struct FileText<'t> {
@@ -78,7 +80,7 @@ impl<'t> FileText<'t> {
     }
 
     pub(crate) fn line(&self, offset: usize) -> usize {
-        line_at(self.text, offset)
+        line_number(self.text, offset)
     }
 
     pub(crate) fn file(&self) -> PathBuf {
@@ -109,11 +111,7 @@ impl<'t> TableView<'t> {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
             if !known.contains(&name) {
-                let mistake = ToolFileMistake::UnknownKey {
-                    key: name.to_owned(),
-                    nearest: nearest(name, known.iter().copied()),
-                    known: known.to_vec(),
-                };
+                let mistake = TomlProblem::unknown_key(name, known.to_vec());
                 self.source.note(key.span().start, &self.path, mistake);
             }
         }
@@ -185,12 +183,7 @@ impl<'t> TableView<'t> {
         let found = choices.iter().find(|it| name(**it) == text.value).copied();
         if found.is_none() {
             let choices: Vec<&'static str> = choices.iter().map(|it| name(*it)).collect();
-            let nearest = nearest(&text.value, choices.iter().copied());
-            let mistake = ToolFileMistake::NotOneOf {
-                found: text.value.clone(),
-                choices,
-                nearest,
-            };
+            let mistake = TomlProblem::not_one_of(&text.value, choices);
             self.source.note_at(&text, mistake);
         }
         found
@@ -314,7 +307,7 @@ impl<'t> TableView<'t> {
         if fitting.is_none() {
             let found = number.as_str().to_owned();
             self.source
-                .note_at(&value, ToolFileMistake::TooSmall { found, least });
+                .note_at(&value, TomlProblem::TooSmall { found, least });
         }
         fitting
     }
@@ -335,7 +328,7 @@ impl<'t> TableView<'t> {
         if fitting.is_none() {
             let found = written.to_owned();
             self.source
-                .note_at(&value, ToolFileMistake::TooSmall { found, least: 0 });
+                .note_at(&value, TomlProblem::TooSmall { found, least: 0 });
         }
         fitting
     }
@@ -348,7 +341,7 @@ impl<'t> TableView<'t> {
         if duration.is_none() {
             let found = text.value.clone();
             self.source
-                .note_at(&text, ToolFileMistake::Duration { found });
+                .note_at(&text, TomlProblem::Duration { found });
         }
         duration
     }
@@ -459,7 +452,7 @@ impl<'t> TableView<'t> {
     fn wrong_type(&self, value: &Located<&DeValue<'_>>, expected: &'static str) {
         let found = value.value.type_str();
         self.source
-            .note_at(value, ToolFileMistake::WrongType { expected, found });
+            .note_at(value, TomlProblem::WrongType { expected: expected.to_owned(), found });
     }
 }
 
@@ -471,10 +464,4 @@ impl<T> Located<T> {
             key: self.key.clone(),
         }
     }
-}
-
-/// Returns the line that a byte is on, counted from one.
-pub(crate) fn line_at(text: &str, byte: usize) -> usize {
-    let before = text.as_bytes().get(..byte).unwrap_or_default();
-    before.iter().filter(|byte| **byte == b'\n').count() + 1
 }

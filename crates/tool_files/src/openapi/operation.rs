@@ -1,6 +1,6 @@
 //! One operation of the document as an action.
 
-use kitbag_domain::text::{summary, visible_line};
+use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use serde_json::{Map, Value, json};
 
 use super::access::{self, AccessParts};
@@ -74,7 +74,7 @@ impl ImportedAction {
 
 fn purpose(found: &FoundOperation<'_>) -> String {
     let words = found.text("summary").or_else(|| found.text("description"));
-    match words.map(summary) {
+    match words.map(first_sentence) {
         Some(words) if !words.is_empty() => words,
         _ => found.title(),
     }
@@ -82,7 +82,7 @@ fn purpose(found: &FoundOperation<'_>) -> String {
 
 /// Returns the purpose and as much of the description as a model needs to choose.
 fn description(purpose: &str, text: Option<&str>) -> String {
-    let more = text.map(visible_line).unwrap_or_default();
+    let more = text.map(strip_to_one_line).unwrap_or_default();
     if more.is_empty() || more.trim_end_matches('.') == purpose {
         return format!("{purpose}.");
     }

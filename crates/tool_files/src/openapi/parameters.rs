@@ -121,7 +121,7 @@ fn schema(document: &OpenApiDocument, parameter: &Map<String, Value>) -> Value {
     let mut schema = strict::strict(document, &loose);
     let described = parameter.get("description").and_then(Value::as_str);
     if let (Some(described), Some(members)) = (described, schema.as_object_mut()) {
-        let short = kitbag_domain::text::summary(described);
+        let short = kitbag_domain::text::first_sentence(described);
         members.insert("description".to_owned(), short.into());
     }
     schema

@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use kitbag_domain::text::summary;
+use kitbag_domain::text::first_sentence;
 use serde_json::{Map, Value, json};
 
 use super::document::{OpenApiDocument, reference};
@@ -294,7 +294,7 @@ fn description(schema: &Value) -> Option<String> {
 }
 
 fn short(description: &Value) -> Option<String> {
-    let text = summary(description.as_str()?);
+    let text = first_sentence(description.as_str()?);
     (!text.is_empty()).then_some(text)
 }
 

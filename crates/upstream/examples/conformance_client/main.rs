@@ -20,8 +20,8 @@ use futures::future::try_join_all;
 use kitbag_domain::{Lookup, Reach, RemoteEndpoint, RemoteTransport, Template};
 use kitbag_upstream::oauth::{Flow, LoginReason, Scopes, Settings};
 use kitbag_upstream::{
-    CallError, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, Listing, LogWish,
-    Outbound, Server, ServerKind, ServerLimits, ServerSpec, StartError, UpstreamContext, Upstreams,
+    CallError, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, Listing, RequestedLogs,
+    OutboundRequest, Server, ServerKind, ServerLimits, ServerSpec, StartError, UpstreamContext, Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};
@@ -141,7 +141,7 @@ fn wants_login(error: &anyhow::Error) -> bool {
 }
 
 async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
-    let listing = server.list(|_| {}).await?;
+    let listing = server.read_all_lists(|_| {}).await?;
     // A server that offers nothing is still to see what we say about the client.
     finish(server, method::LIST_TOOLS, RawObject::new()).await?;
     // All at once, because what belongs to one call must not leak into another.
@@ -232,10 +232,10 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
             is_owner: true,
         },
         capabilities: raw(&json!({ "roots": {}, "sampling": {}, "elicitation": { "form": {} } })),
-        logs: LogWish::None,
+        logs: RequestedLogs::None,
     };
     let mut in_flight = server
-        .send(&Outbound {
+        .send(&OutboundRequest {
             method: method.to_owned(),
             params,
             client,
@@ -268,7 +268,7 @@ fn reply(ask: ClientQuestion) {
 /// Answers what a modern server asks between two rounds.
 fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
     let questions = result
-        .object("inputRequests")
+        .get_object("inputRequests")
         .context("input is required, but which is not said")?;
     let one = |(key, question): (String, Raw)| {
         let question: Value = serde_json::from_str(question.get())?;

@@ -4,14 +4,14 @@
 //! - this file: the advice for each cause
 //! - [`launched`]: the parts that need to know how the server is launched
 
-mod launched;
+mod launched_server;
 
 use kitbag_domain::ServerName;
 
 use crate::cause::Cause;
 use crate::spec::ServerSpec;
-use launched::LaunchedServer;
-pub(crate) use launched::unversioned;
+use launched_server::LaunchedServer;
+pub(crate) use launched_server::strip_version;
 
 impl Cause {
     /// Returns the advice for this server, with commands between backquotes. It is no `Remedy`,
@@ -23,17 +23,17 @@ impl Cause {
         let case = LaunchedServer::new(spec, launch);
         let table = &case.table;
         match self {
-            Self::MissingVariable { variable } => case.variable(variable),
-            Self::OldNode { needs, .. } => case.newer_node(*needs),
-            Self::NewMcpLibrary => case.pinned("mcp<2"),
-            Self::NewPydantic => case.pinned("pydantic<2.12"),
-            Self::MissingModule { module } => case.installed_again(module.as_deref()),
+            Self::MissingVariable { variable } => case.advise_on_variable(variable),
+            Self::OldNode { needs, .. } => case.advise_newer_node(*needs),
+            Self::NewMcpLibrary => case.advise_pinning("mcp<2"),
+            Self::NewPydantic => case.advise_pinning("pydantic<2.12"),
+            Self::MissingModule { module } => case.advise_reinstall(module.as_deref()),
             Self::MissingFile { path } => {
                 format!("put {path} there, or correct the path in `args` of {table}")
             }
-            Self::NoSuchPackage { package } => case.package(package.as_deref()),
-            Self::NotAProgram { .. } => case.program_in_package(),
-            Self::NotFound { command } => case.found(command),
+            Self::NoSuchPackage { package } => case.advise_on_package(package.as_deref()),
+            Self::NotAProgram { .. } => case.advise_program_in_package(),
+            Self::NotFound { command } => case.advise_on_command(command),
             Self::NotExecutable { path } => format!("run `chmod +x {}`", path.display()),
             Self::NoInterpreter { interpreter, .. } => {
                 format!(
@@ -49,27 +49,27 @@ impl Cause {
             Self::WrongArguments { .. } => {
                 format!(
                     "correct `args` of {table}; `{} --help` lists the valid arguments",
-                    case.by_hand()
+                    case.manual_command()
                 )
             }
-            Self::NoNetwork { .. } => case.network(),
-            Self::Untrusted => case.certificate(),
-            Self::ServiceDown { address } => case.service(address.as_deref()),
-            Self::PortTaken { port } => case.port(*port),
-            Self::Forbidden { path } => case.access(path.as_deref()),
+            Self::NoNetwork { .. } => case.advise_on_network(),
+            Self::Untrusted => case.advise_on_certificate(),
+            Self::ServiceDown { address } => case.advise_on_service(address.as_deref()),
+            Self::PortTaken { port } => case.advise_on_port(*port),
+            Self::Forbidden { path } => case.advise_on_access(path.as_deref()),
             Self::BadCredentials => format!("check the keys in `env` of {table}"),
-            Self::LoginNeeded => login(&spec.name),
+            Self::LoginNeeded => login_advice(&spec.name),
             Self::OwnLogin { .. } => format!(
                 "log in once by hand: run `{}` in a terminal",
-                case.by_hand()
+                case.manual_command()
             ),
-            Self::ServesHttp { url } => case.address(url.as_deref()),
+            Self::ServesHttp { url } => case.advise_stdio(url.as_deref()),
             Self::NotMcp => format!(
                 "check `command` and `args` of {table}: the program they start does not speak MCP on stdin and stdout"
             ),
             Self::Silent | Self::Unreachable => format!(
                 "see what it waits for: run `{}` by hand; if it is only slow, raise `start_timeout` of {table}",
-                case.by_hand()
+                case.manual_command()
             ),
             Self::Retired => {
                 format!(
@@ -84,7 +84,7 @@ impl Cause {
         let table = format!("[servers.{server}]");
         match self {
             Self::MissingVariable { variable } => format!("run `export {variable}=…`"),
-            Self::LoginNeeded => login(server),
+            Self::LoginNeeded => login_advice(server),
             Self::BadCredentials => format!("check the `headers` of {table} send"),
             Self::NotMcp => format!("check the `url` of {table}; many servers answer at /mcp"),
             Self::NoNetwork { .. } => {
@@ -100,7 +100,7 @@ impl Cause {
     }
 }
 
-fn login(server: &ServerName) -> String {
+fn login_advice(server: &ServerName) -> String {
     format!("run `kitbag servers login {server}`")
 }
 

@@ -5,10 +5,10 @@ use url::Url;
 use super::challenge::Challenge;
 use super::error::LoginError;
 use super::metadata::{
-    AuthorityMetadata, ResourceMetadata, authority_places, issuer_of, resource_places, root_of,
+    AuthorityMetadata, ResourceMetadata, authority_metadata_urls, issuer_of, resource_metadata_urls, root_of,
 };
 use super::scopes::Scopes;
-use super::web::{OauthWeb, shown};
+use super::web::{OauthWeb, redacted_url};
 
 /// An authorization server, and the server that its tokens are for.
 #[derive(Debug)]
@@ -31,13 +31,13 @@ impl Authority {
         challenge: Option<&Challenge>,
         issuer: Option<&str>,
     ) -> Result<Self, LoginError> {
-        match described(web, server, challenge).await? {
-            Some(document) => Self::named(web, server, &document, issuer).await,
-            None => Self::at_server(web, server).await,
+        match fetch_resource_metadata(web, server, challenge).await? {
+            Some(document) => Self::from_document(web, server, &document, issuer).await,
+            None => Self::from_origin(web, server).await,
         }
     }
 
-    async fn named(
+    async fn from_document(
         web: &OauthWeb,
         server: &Url,
         document: &ResourceMetadata,
@@ -47,8 +47,8 @@ impl Authority {
             let described = document.resource.clone();
             return Err(LoginError::OtherResource { described });
         }
-        let issuer = issuer(document, wanted)?;
-        let metadata = metadata(web, issuer).await?;
+        let issuer = choose_issuer(document, wanted)?;
+        let metadata = fetch_metadata(web, issuer).await?;
         let metadata = metadata.ok_or_else(|| LoginError::NoMetadata {
             issuer: issuer.to_owned(),
         })?;
@@ -61,13 +61,13 @@ impl Authority {
     }
 
     /// The revision of 2025-03-26 knew no document about the server: it is its own authority.
-    async fn at_server(web: &OauthWeb, server: &Url) -> Result<Self, LoginError> {
+    async fn from_origin(web: &OauthWeb, server: &Url) -> Result<Self, LoginError> {
         let origin = root_of(server);
-        let described = metadata(web, &issuer_of(&origin)).await?;
+        let described = fetch_metadata(web, &issuer_of(&origin)).await?;
         let guessed = described.is_none();
-        let metadata = described.or_else(|| AuthorityMetadata::by_convention(&origin));
+        let metadata = described.or_else(|| AuthorityMetadata::from_origin(&origin));
         let metadata = metadata.ok_or(LoginError::NoAuthority)?;
-        let resource = shown(server).trim_end_matches('/').to_owned();
+        let resource = redacted_url(server).trim_end_matches('/').to_owned();
         Ok(Self {
             resource,
             metadata,
@@ -78,7 +78,7 @@ impl Authority {
 }
 
 /// Returns the authorization server to use: the one that the operator accepts, or the first.
-fn issuer<'a>(
+fn choose_issuer<'a>(
     document: &'a ResourceMetadata,
     wanted: Option<&'a str>,
 ) -> Result<&'a str, LoginError> {
@@ -94,15 +94,15 @@ fn issuer<'a>(
     }
 }
 
-async fn described(
+async fn fetch_resource_metadata(
     web: &OauthWeb,
     server: &Url,
     challenge: Option<&Challenge>,
 ) -> Result<Option<ResourceMetadata>, LoginError> {
     let hint = challenge.and_then(|challenge| challenge.resource_metadata.as_deref());
     let hint = hint.and_then(|text| server.join(text).ok());
-    for place in hint.into_iter().chain(resource_places(server)) {
-        if let Some(document) = web.document(&place).await? {
+    for place in hint.into_iter().chain(resource_metadata_urls(server)) {
+        if let Some(document) = web.fetch_document(&place).await? {
             return Ok(Some(document));
         }
     }
@@ -111,12 +111,12 @@ async fn described(
 
 /// A document that names another issuer than the one it was looked for under is not used: a
 /// stranger could have put it there.
-async fn metadata(web: &OauthWeb, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
+async fn fetch_metadata(web: &OauthWeb, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
     let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer {
         found: issuer.to_owned(),
     })?;
-    for place in authority_places(&url) {
-        let Some(metadata) = web.document::<AuthorityMetadata>(&place).await? else {
+    for place in authority_metadata_urls(&url) {
+        let Some(metadata) = web.fetch_document::<AuthorityMetadata>(&place).await? else {
             continue;
         };
         if metadata.issuer != issuer {

@@ -17,22 +17,22 @@ pub(crate) struct Challenge {
 impl Challenge {
     pub(crate) const INSUFFICIENT_SCOPE: &str = "insufficient_scope";
 
-    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+    pub(crate) fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let lines = headers
             .get_all(WWW_AUTHENTICATE)
             .iter()
             .filter_map(|line| line.to_str().ok());
         lines
-            .flat_map(challenges)
+            .flat_map(parse_challenges)
             .find(|challenge| challenge.scheme.eq_ignore_ascii_case("bearer"))
-            .map(Self::of)
+            .map(Self::from_raw)
     }
 
     pub(crate) fn wants_more_scopes(&self) -> bool {
         self.error.as_deref() == Some(Self::INSUFFICIENT_SCOPE)
     }
 
-    fn of(raw: RawChallenge) -> Self {
+    fn from_raw(raw: RawChallenge) -> Self {
         let mut challenge = Self::default();
         for (name, value) in raw.parameters {
             match name.to_ascii_lowercase().as_str() {
@@ -53,7 +53,7 @@ struct RawChallenge {
 
 /// Reads the challenges of one line. Schemes and their parameters are both separated by commas, so
 /// only the `=` after a word distinguishes them.
-fn challenges(line: &str) -> Vec<RawChallenge> {
+fn parse_challenges(line: &str) -> Vec<RawChallenge> {
     let mut found: Vec<RawChallenge> = Vec::new();
     let mut rest = line.trim_start_matches(SEPARATORS);
     while !rest.is_empty() {
@@ -62,7 +62,7 @@ fn challenges(line: &str) -> Vec<RawChallenge> {
         let value = after.trim_start().strip_prefix('=').map(str::trim_start);
         rest = match (value, found.last_mut()) {
             (Some(value), Some(challenge)) if !word.is_empty() => {
-                let (value, after) = parameter(value);
+                let (value, after) = parse_value(value);
                 challenge.parameters.push((word.to_owned(), value));
                 after
             }
@@ -82,7 +82,7 @@ fn challenges(line: &str) -> Vec<RawChallenge> {
 }
 
 /// Returns a value, quoted or not, and the text that follows it.
-fn parameter(text: &str) -> (String, &str) {
+fn parse_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
         let (value, after) = text.split_at(end);
@@ -122,7 +122,7 @@ mod tests {
         for line in lines {
             headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(line).unwrap());
         }
-        let found = Challenge::read(&headers);
+        let found = Challenge::from_headers(&headers);
         let found = found.map(|it| (it.resource_metadata, it.scopes.to_string(), it.error));
         let expected = expected.map(|(metadata, scopes, error)| {
             (

@@ -11,9 +11,9 @@ use url::form_urlencoded::byte_serialize;
 
 use super::authority::Authority;
 use super::error::LoginError;
-use super::grant::now;
-use super::hidden::SecretText;
-use super::registration::register;
+use super::grant::unix_now;
+use super::secret_text::SecretText;
+use super::registration::register_client;
 use super::web::OauthWeb;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -79,20 +79,20 @@ impl OauthClient {
             redirect,
             ..
         } = options;
-        if let Some(client) = Self::configured(authority, configured, Some(redirect)) {
+        if let Some(client) = Self::from_config(authority, configured, Some(redirect)) {
             return Ok(client);
         }
-        if let Some(client) = Self::documented(authority, configured, redirect) {
+        if let Some(client) = Self::from_document(authority, configured, redirect) {
             return Ok(client);
         }
         match options.earlier {
-            Some(earlier) if earlier.serves(redirect, now()) => Ok(earlier.clone()),
-            _ => register(web, authority, redirect).await,
+            Some(earlier) if earlier.is_valid_for(redirect, unix_now()) => Ok(earlier.clone()),
+            _ => register_client(web, authority, redirect).await,
         }
     }
 
     /// Returns a client that the authorization server reads about in a document of ours.
-    fn documented(
+    fn from_document(
         authority: &Authority,
         configured: &ConfiguredClient,
         redirect: &Url,
@@ -110,7 +110,7 @@ impl OauthClient {
     }
 
     /// Returns the client that the operator registered.
-    pub(crate) fn configured(
+    pub(crate) fn from_config(
         authority: &Authority,
         configured: &ConfiguredClient,
         redirect: Option<&Url>,
@@ -122,7 +122,7 @@ impl OauthClient {
             .as_deref();
         let auth = configured
             .auth
-            .unwrap_or_else(|| AuthMethod::fitting(offered, configured.secret.is_some()));
+            .unwrap_or_else(|| AuthMethod::choose(offered, configured.secret.is_some()));
         let secret = configured.secret.clone();
         let redirect = redirect.cloned();
         Some(Self {
@@ -136,7 +136,7 @@ impl OauthClient {
     }
 
     /// Returns the client as it is kept, without a secret that is in the configuration.
-    pub(crate) fn for_keeping(&self) -> Self {
+    pub(crate) fn for_storage(&self) -> Self {
         let mut kept = self.clone();
         if kept.known_by == ClientSource::Configuration {
             kept.secret = None;
@@ -145,14 +145,14 @@ impl OauthClient {
     }
 
     /// Adds our client to a request to the token endpoint.
-    pub(crate) fn sign<'a>(
+    pub(crate) fn add_client_auth<'a>(
         &'a self,
         fields: &mut Vec<(&'a str, &'a str)>,
         headers: &mut HeaderMap,
     ) {
         match (self.auth, &self.secret) {
             (AuthMethod::ClientSecretBasic, Some(secret)) => {
-                headers.insert(AUTHORIZATION, basic(&self.id, secret));
+                headers.insert(AUTHORIZATION, basic_header(&self.id, secret));
             }
             (AuthMethod::ClientSecretPost, Some(secret)) => {
                 fields.push(("client_id", &self.id));
@@ -162,7 +162,7 @@ impl OauthClient {
         }
     }
 
-    fn serves(&self, redirect: &Url, now: i64) -> bool {
+    fn is_valid_for(&self, redirect: &Url, now: i64) -> bool {
         self.known_by == ClientSource::Registration
             && self.redirect.as_ref() == Some(redirect)
             && self.secret_until.is_none_or(|until| now < until)
@@ -171,7 +171,7 @@ impl OauthClient {
 
 impl AuthMethod {
     /// Chooses the method. A server that names no methods takes the basic scheme.
-    pub(super) fn fitting(offered: Option<&[String]>, has_secret: bool) -> Self {
+    pub(super) fn choose(offered: Option<&[String]>, has_secret: bool) -> Self {
         if !has_secret {
             return Self::None;
         }
@@ -186,7 +186,7 @@ impl AuthMethod {
         offered.is_none_or(|offered| offered.iter().any(|method| method == name))
     }
 
-    pub(super) fn named(name: &str) -> Option<Self> {
+    pub(super) fn from_name(name: &str) -> Option<Self> {
         [Self::None, Self::ClientSecretBasic, Self::ClientSecretPost]
             .into_iter()
             .find(|method| method.as_str() == name)
@@ -203,7 +203,7 @@ impl AuthMethod {
 
 /// Returns the header of the basic scheme. Both halves are encoded like a form first, so that a colon
 /// in them is no separator.
-fn basic(id: &str, secret: &SecretText) -> HeaderValue {
+fn basic_header(id: &str, secret: &SecretText) -> HeaderValue {
     let id: String = byte_serialize(id.as_bytes()).collect();
     let secret: String = byte_serialize(secret.reveal().as_bytes()).collect();
     let pair = STANDARD.encode(format!("{id}:{secret}"));
@@ -253,7 +253,7 @@ mod tests {
         ] {
             let client = client(auth, secret);
             let (mut found, mut headers) = (Vec::new(), HeaderMap::new());
-            client.sign(&mut found, &mut headers);
+            client.add_client_auth(&mut found, &mut headers);
             assert_eq!(found, fields, "{auth:?}");
             let sent = headers
                 .get(AUTHORIZATION)
@@ -279,7 +279,7 @@ mod tests {
             let words: Option<Vec<String>> =
                 offered.map(|it| it.into_iter().map(str::to_owned).collect());
             assert_eq!(
-                AuthMethod::fitting(words.as_deref(), has_secret),
+                AuthMethod::choose(words.as_deref(), has_secret),
                 expected,
                 "{words:?}"
             );
@@ -289,12 +289,12 @@ mod tests {
     #[test]
     fn a_configured_secret_is_not_kept_and_no_secret_is_shown() {
         let registered = client(AuthMethod::ClientSecretPost, Some("s3cret"));
-        assert_eq!(registered.for_keeping(), registered);
+        assert_eq!(registered.for_storage(), registered);
         let configured = OauthClient {
             known_by: ClientSource::Configuration,
             ..registered.clone()
         };
-        assert_eq!(configured.for_keeping().secret, None);
+        assert_eq!(configured.for_storage().secret, None);
         assert!(!format!("{registered:?}").contains("s3cret"));
     }
 }

@@ -14,8 +14,8 @@ use super::authority::Authority;
 use super::challenge::Challenge;
 use super::client::ConfiguredClient;
 use super::error::{LoginError, LoginNeeded, LoginReason};
-use super::grant::{Grant, GrantStore, GrantStoreError, now};
-use super::hidden::SecretText;
+use super::grant::{Grant, GrantStore, GrantStoreError, unix_now};
+use super::secret_text::SecretText;
 use super::scopes::Scopes;
 use super::settings::{Flow, Settings};
 use super::web::{AddressGuards, OauthWeb};
@@ -52,7 +52,7 @@ pub struct Credentials {
 pub(crate) enum NoToken {
     Person(LoginNeeded),
     /// It may be over by the next call.
-    Passing {
+    Transient {
         reason: String,
     },
 }
@@ -95,7 +95,7 @@ impl Credentials {
     }
 
     /// Returns the token for the next request: none, if no person has logged in.
-    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
+    pub(crate) async fn valid_token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
         if self.settings().flow == Flow::Browser {
             let read = self.first_read.get_or_try_init(|| self.read_once());
             read.await?;
@@ -103,27 +103,27 @@ impl Credentials {
         let Some(grant) = self.current.load_full() else {
             return Ok(None);
         };
-        if !grant.is_due(now()) || grant.refresh.is_none() {
+        if !grant.needs_renewal(unix_now()) || grant.refresh.is_none() {
             return Ok(Some(grant));
         }
-        match self.renew(grant.clone()).await {
+        match self.renew_in_task(grant.clone()).await {
             // It is renewed early for just this case.
-            Err(NoToken::Passing { .. }) if !grant.is_over(now()) => Ok(Some(grant)),
+            Err(NoToken::Transient { .. }) if !grant.has_expired(unix_now()) => Ok(Some(grant)),
             renewed => renewed.map(Some),
         }
     }
 
     async fn read_once(&self) -> Result<(), GrantStoreError> {
-        self.look().await.map(drop)
+        self.reload_grant().await.map(drop)
     }
 
     /// Returns the token without renewing it, for a request whose answer does not matter.
-    pub(crate) fn at_hand(&self) -> Option<Arc<Grant>> {
+    pub(crate) fn current_token(&self) -> Option<Arc<Grant>> {
         self.current.load_full()
     }
 
     /// Returns the tokens that only the server may see.
-    pub(crate) fn tokens(&self) -> Vec<String> {
+    pub(crate) fn secret_tokens(&self) -> Vec<String> {
         let grant = self.current.load();
         let tokens = grant
             .iter()
@@ -133,18 +133,18 @@ impl Credentials {
     }
 
     /// Returns a token to try instead of the one that the server has just refused.
-    pub(crate) async fn instead_of(
+    pub(crate) async fn replacement_for(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
         away: RefusedRequest,
     ) -> Result<Replacement, NoToken> {
-        self.remember(&away.challenge);
-        if let Some(grant) = self.newer_than(refused.as_deref()).await? {
+        self.remember_challenge(&away.challenge);
+        if let Some(grant) = self.find_newer_grant(refused.as_deref()).await? {
             let is_last = false;
             return Ok(Replacement { grant, is_last });
         }
         let grant = match self.settings().flow {
-            Flow::ClientCredentials => self.obtain(refused, &away.challenge).await?,
+            Flow::ClientCredentials => self.request_grant(refused, &away.challenge).await?,
             Flow::Browser => self.renew_refused(refused, away).await?,
         };
         let is_last = true;
@@ -158,36 +158,36 @@ impl Credentials {
         away: RefusedRequest,
     ) -> Result<Arc<Grant>, NoToken> {
         let Some(grant) = refused else {
-            return Err(self.person(LoginReason::NotYet));
+            return Err(self.login_needed(LoginReason::NotYet));
         };
         if away.status == StatusCode::FORBIDDEN {
-            return Err(self.step_up(&grant, away.challenge.scopes).await);
+            return Err(self.insufficient_scope(&grant, away.challenge.scopes).await);
         }
         match (&grant.refresh, &grant.ended) {
-            (Some(_), _) => self.renew(grant).await,
-            (None, Some(reason)) => Err(self.person(LoginReason::Ended {
+            (Some(_), _) => self.renew_in_task(grant).await,
+            (None, Some(reason)) => Err(self.login_needed(LoginReason::Ended {
                 reason: reason.clone(),
             })),
-            (None, None) => Err(self.person(LoginReason::Refused)),
+            (None, None) => Err(self.login_needed(LoginReason::Refused)),
         }
     }
 
     /// Returns the error for a fresh token that is refused all the same.
-    pub(crate) async fn give_up(&self, refused: &Grant, away: RefusedRequest) -> NoToken {
-        self.remember(&away.challenge);
+    pub(crate) async fn final_refusal(&self, refused: &Grant, away: RefusedRequest) -> NoToken {
+        self.remember_challenge(&away.challenge);
         match (self.settings().flow, away.status) {
-            (Flow::ClientCredentials, _) => NoToken::Passing {
+            (Flow::ClientCredentials, _) => NoToken::Transient {
                 reason: "the server does not accept the token of our client".to_owned(),
             },
             (Flow::Browser, StatusCode::FORBIDDEN) => {
-                self.step_up(refused, away.challenge.scopes).await
+                self.insufficient_scope(refused, away.challenge.scopes).await
             }
-            (Flow::Browser, _) => self.person(LoginReason::Refused),
+            (Flow::Browser, _) => self.login_needed(LoginReason::Refused),
         }
     }
 
     /// Reads the grant from the store, where another process may have changed it.
-    pub async fn look(&self) -> Result<Option<Arc<Grant>>, GrantStoreError> {
+    pub async fn reload_grant(&self) -> Result<Option<Arc<Grant>>, GrantStoreError> {
         let kept = self.logins.store.read(&self.server).await?;
         let kept = kept.filter(|grant| grant.is_for(&self.url())).map(Arc::new);
         self.current.store(kept.clone());
@@ -195,9 +195,9 @@ impl Credentials {
     }
 
     /// True if the store has a grant that has not been tried yet.
-    pub async fn has_news(&self) -> bool {
+    pub async fn has_new_grant(&self) -> bool {
         let known = self.current.load_full();
-        matches!(self.newer_than(known.as_deref()).await, Ok(Some(_)))
+        matches!(self.find_newer_grant(known.as_deref()).await, Ok(Some(_)))
     }
 
     pub(super) fn settings(&self) -> &Settings {
@@ -222,11 +222,11 @@ impl Credentials {
 
     pub(super) async fn web(&self) -> &OauthWeb {
         self.web
-            .get_or_init(|| async { OauthWeb::of(&self.url(), &self.logins.guards).await })
+            .get_or_init(|| async { OauthWeb::for_server(&self.url(), &self.logins.guards).await })
             .await
     }
 
-    pub(super) fn configured(&self) -> Result<ConfiguredClient, LoginError> {
+    pub(super) fn configured_client(&self) -> Result<ConfiguredClient, LoginError> {
         let secret = self
             .settings()
             .client_secret
@@ -242,7 +242,7 @@ impl Credentials {
 
     /// Keeps a grant. The caller holds the lock of the store, or a grant that another process has just
     /// renewed would be lost.
-    pub(super) async fn adopt(&self, grant: Grant) -> Result<Arc<Grant>, GrantStoreError> {
+    pub(super) async fn store_grant(&self, grant: Grant) -> Result<Arc<Grant>, GrantStoreError> {
         self.logins.store.write(&self.server, &grant).await?;
         let grant = Arc::new(grant);
         self.current.store(Some(grant.clone()));
@@ -253,12 +253,12 @@ impl Credentials {
         lock(&self.challenge).clone()
     }
 
-    fn remember(&self, challenge: &Challenge) {
+    fn remember_challenge(&self, challenge: &Challenge) {
         *lock(&self.challenge) = Some(challenge.clone());
     }
 
     /// Returns a grant that another call or another process has obtained already.
-    pub(super) async fn newer_than(
+    pub(super) async fn find_newer_grant(
         &self,
         known: Option<&Grant>,
     ) -> Result<Option<Arc<Grant>>, GrantStoreError> {
@@ -283,7 +283,7 @@ impl Credentials {
 
     /// Returns the scopes that the operator asks for, or else those of the challenge, or else those
     /// that the server says every client needs.
-    pub(super) fn scopes(
+    pub(super) fn choose_scopes(
         &self,
         authority: &Authority,
         challenge: Option<&Challenge>,
@@ -299,28 +299,28 @@ impl Credentials {
         }
     }
 
-    async fn step_up(&self, grant: &Grant, scopes: Scopes) -> NoToken {
-        if grant.scopes.covers(&scopes) {
-            return self.person(LoginReason::Withheld { scopes });
+    async fn insufficient_scope(&self, grant: &Grant, scopes: Scopes) -> NoToken {
+        if grant.scopes.covers_url(&scopes) {
+            return self.login_needed(LoginReason::Withheld { scopes });
         }
-        if let Err(error) = self.note(&scopes).await {
+        if let Err(error) = self.store_wanted_scopes(&scopes).await {
             tracing::warn!(server = %self.server, %error, "could not store the scopes for the next login");
         }
-        self.person(LoginReason::MoreScopes { scopes })
+        self.login_needed(LoginReason::MoreScopes { scopes })
     }
 
     /// Keeps the scopes that the server asked for, so that the next login asks for them, too.
-    async fn note(&self, scopes: &Scopes) -> Result<(), GrantStoreError> {
+    async fn store_wanted_scopes(&self, scopes: &Scopes) -> Result<(), GrantStoreError> {
         let _alone = self.logins.store.lock(&self.server).await?;
         let Some(kept) = self
-            .look()
+            .reload_grant()
             .await?
-            .filter(|kept| !kept.wanted.covers(scopes))
+            .filter(|kept| !kept.wanted.covers_url(scopes))
         else {
             return Ok(());
         };
         let wanted = kept.wanted.clone().with(scopes);
-        self.adopt(Grant {
+        self.store_grant(Grant {
             wanted,
             ..(*kept).clone()
         })
@@ -328,7 +328,7 @@ impl Credentials {
         .map(|_| ())
     }
 
-    pub(super) fn person(&self, why: LoginReason) -> NoToken {
+    pub(super) fn login_needed(&self, why: LoginReason) -> NoToken {
         NoToken::Person(LoginNeeded {
             server: self.server.clone(),
             why,

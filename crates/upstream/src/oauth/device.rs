@@ -7,7 +7,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::error::{LoginError, TokenError};
-use super::hidden::SecretText;
+use super::secret_text::SecretText;
 use super::scopes::Scopes;
 use super::token::{TokenEndpoint, TokenRefusal, TokenSet};
 
@@ -25,7 +25,7 @@ pub struct DeviceCode {
 }
 
 /// Asks for a code to show.
-pub(crate) async fn begin(
+pub(crate) async fn request_code(
     endpoint: &TokenEndpoint<'_>,
     url: &Url,
     scopes: &Scopes,
@@ -36,29 +36,29 @@ pub(crate) async fn begin(
         fields.push(("scope", &scopes));
     }
     let mut headers = HeaderMap::new();
-    endpoint.client.sign(&mut fields, &mut headers);
+    endpoint.client.add_client_auth(&mut fields, &mut headers);
     let answer = endpoint.web.post_form(url, headers, &fields).await?;
-    if let Some(refusal) = TokenRefusal::read(&answer) {
+    if let Some(refusal) = TokenRefusal::from_answer(&answer) {
         return Err(LoginError::Denied {
             reason: refusal.to_string(),
         });
     }
-    let code: DeviceCode = answer.json(url)?;
-    endpoint.web.permits(&code.verification_uri)?;
+    let code: DeviceCode = answer.parse_json(url)?;
+    endpoint.web.check_url(&code.verification_uri)?;
     Ok(code)
 }
 
 /// Asks again and again until the person has confirmed the code, or it has expired.
-pub(crate) async fn wait(
+pub(crate) async fn wait_for_tokens(
     endpoint: &TokenEndpoint<'_>,
     code: &DeviceCode,
 ) -> Result<TokenSet, LoginError> {
     let lifetime = Duration::from_secs(code.expires_in);
-    let polled = tokio::time::timeout(lifetime, poll(endpoint, code)).await;
+    let polled = tokio::time::timeout(lifetime, poll_tokens(endpoint, code)).await;
     polled.unwrap_or(Err(LoginError::TooLate))
 }
 
-async fn poll(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<TokenSet, LoginError> {
+async fn poll_tokens(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<TokenSet, LoginError> {
     let fields = [
         ("grant_type", GRANT_TYPE),
         ("device_code", code.device_code.reveal()),
@@ -66,9 +66,9 @@ async fn poll(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<TokenSe
     let mut pause = Duration::from_secs(code.interval.unwrap_or(DEFAULT_PAUSE));
     loop {
         tokio::time::sleep(pause).await;
-        let refused = match endpoint.ask(&fields).await {
+        let refused = match endpoint.request_tokens(&fields).await {
             Ok(tokens) => return Ok(tokens),
-            Err(error) if error.may_pass() => continue,
+            Err(error) if error.is_transient() => continue,
             Err(error) => error,
         };
         match &refused {

@@ -72,7 +72,7 @@ pub enum LoginError {
     NotRegistered { issuer: String, reason: String },
     #[error("the answer does not belong to this login")]
     OtherState,
-    #[error("the answer should come from `{expected}` and {}", from(found.as_deref()))]
+    #[error("the answer should come from `{expected}` and {}", describe_sender(found.as_deref()))]
     AnswerFrom {
         expected: String,
         found: Option<String>,
@@ -112,7 +112,7 @@ pub enum WebError {
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
     /// In the words of the authorization server.
-    #[error("the authorization server refused: {error}{}", described(description.as_deref()))]
+    #[error("the authorization server refused: {error}{}", describe_suffix(description.as_deref()))]
     Refused {
         error: String,
         description: Option<String>,
@@ -159,7 +159,7 @@ impl Remedy for FailedLogin {
 
 impl TokenError {
     /// True if trying again later may help without a person.
-    pub(crate) fn may_pass(&self) -> bool {
+    pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Web(WebError::Unreachable { .. }) => true,
             Self::Web(WebError::Status { status, .. }) => *status == 429 || *status >= 500,
@@ -171,14 +171,14 @@ impl TokenError {
     }
 }
 
-fn from(found: Option<&str>) -> String {
+fn describe_sender(found: Option<&str>) -> String {
     found.map_or_else(
         || "does not name its sender".to_owned(),
         |found| format!("is from `{found}`"),
     )
 }
 
-fn described(description: Option<&str>) -> String {
+fn describe_suffix(description: Option<&str>) -> String {
     description
         .map(|text| format!(" ({text})"))
         .unwrap_or_default()

@@ -13,8 +13,8 @@ use url::Url;
 
 use super::authority::Authority;
 use super::client::OauthClient;
-use super::hidden::SecretText;
-use super::metadata::covers;
+use super::secret_text::SecretText;
+use super::metadata::covers_url;
 use super::scopes::Scopes;
 use super::token::TokenSet;
 
@@ -70,11 +70,11 @@ impl Grant {
         tokens: TokenSet,
     ) -> Self {
         let metadata = &authority.metadata;
-        let now = now();
+        let now = unix_now();
         Self {
             issuer: metadata.issuer.clone(),
             resource: authority.resource.clone(),
-            client: client.for_keeping(),
+            client: client.for_storage(),
             scopes: tokens
                 .scope
                 .map_or(scopes.clone(), |granted| scopes.with(&granted)),
@@ -91,8 +91,8 @@ impl Grant {
 
     /// Returns the grant with the tokens of a refresh: the new refresh token if there is one, or else
     /// the old.
-    pub(crate) fn renewed(&self, tokens: TokenSet) -> Self {
-        let now = now();
+    pub(crate) fn with_tokens(&self, tokens: TokenSet) -> Self {
+        let now = unix_now();
         Self {
             access: tokens.access,
             refresh: tokens.refresh.or_else(|| self.refresh.clone()),
@@ -103,7 +103,7 @@ impl Grant {
     }
 
     /// Returns a grant that cannot be renewed any more; it is kept for the next login.
-    pub(crate) fn ended(&self, reason: String) -> Self {
+    pub(crate) fn into_ended(&self, reason: String) -> Self {
         Self {
             refresh: None,
             ended: Some(reason),
@@ -116,14 +116,14 @@ impl Grant {
         known.is_none_or(|known| known.access != self.access)
     }
 
-    pub(crate) fn header(&self) -> Option<HeaderValue> {
+    pub(crate) fn authorization_header(&self) -> Option<HeaderValue> {
         let mut value = HeaderValue::try_from(format!("Bearer {}", self.access.reveal())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }
 
     /// True if it will have expired by the time a request arrives.
-    pub(crate) fn is_due(&self, now: i64) -> bool {
+    pub(crate) fn needs_renewal(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| {
             let lifetime = at.saturating_sub(self.issued_at).max(0);
             // A token of a few minutes is used for most of its time.
@@ -133,21 +133,21 @@ impl Grant {
 
     /// True if the server does not accept it any more, and it cannot be renewed.
     pub fn needs_person(&self) -> bool {
-        self.ended.is_some() || (self.refresh.is_none() && self.is_over(now()))
+        self.ended.is_some() || (self.refresh.is_none() && self.has_expired(unix_now()))
     }
 
-    pub(crate) fn is_over(&self, now: i64) -> bool {
+    pub(crate) fn has_expired(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| now >= at)
     }
 
     /// True if it may be shown to the server at this address: the configuration may have changed since
     /// the login.
     pub(crate) fn is_for(&self, server: &Url) -> bool {
-        Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
+        Url::parse(&self.resource).is_ok_and(|resource| covers_url(&resource, server))
     }
 }
 
-pub(crate) fn now() -> i64 {
+pub(crate) fn unix_now() -> i64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -197,7 +197,7 @@ pub(crate) mod tests {
             (None, 1_000_000, false),
         ] {
             let grant = grant(1000, lifetime.map(|it| 1000 + it));
-            assert_eq!(grant.is_due(1000 + age), expected, "{lifetime:?} {age}");
+            assert_eq!(grant.needs_renewal(1000 + age), expected, "{lifetime:?} {age}");
         }
     }
 
@@ -219,7 +219,7 @@ pub(crate) mod tests {
             }
             .needs_person()
         );
-        assert!(lasting.ended("revoked".to_owned()).needs_person());
+        assert!(lasting.into_ended("revoked".to_owned()).needs_person());
     }
 
     #[test]

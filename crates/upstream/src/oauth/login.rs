@@ -19,7 +19,7 @@ use super::grant::Grant;
 use super::request::AuthorizationRequest;
 use super::scopes::Scopes;
 use super::token::{TokenEndpoint, TokenSet};
-use super::web::shown;
+use super::web::redacted_url;
 
 /// The person who logs in, in front of a browser.
 #[async_trait]
@@ -55,31 +55,31 @@ impl Credentials {
         person: &mut dyn Person,
         extra: &Scopes,
     ) -> Result<Arc<Grant>, FailedLogin> {
-        let logged_in = self.log_in(person, extra).await;
-        logged_in.map_err(|error| self.failed(error))
+        let logged_in = self.try_login(person, extra).await;
+        logged_in.map_err(|error| self.failed_login(error))
     }
 
-    async fn log_in(
+    async fn try_login(
         &self,
         person: &mut dyn Person,
         extra: &Scopes,
     ) -> Result<Arc<Grant>, LoginError> {
         let web = self.web().await;
-        let earlier = self.look().await?;
+        let earlier = self.reload_grant().await?;
         let (asked, challenge) = self.current_challenge().await?;
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), challenge.as_ref(), issuer).await?;
         if authority.guessed && !asked {
             return Err(LoginError::NotAsked);
         }
-        let earlier = self.still_good(earlier.as_deref(), &authority)?;
+        let earlier = self.usable_grant(earlier.as_deref(), &authority)?;
         let scopes = self.all_scopes(&authority, challenge.as_ref(), earlier, extra);
 
         // A login may have ended because our registration did, so the next one registers anew.
         let known = earlier.filter(|earlier| earlier.ended.is_none());
         let known = known.map(|earlier| &earlier.client);
-        let redirect = person.redirect(self.port(known)).await?;
-        let configured = self.configured()?;
+        let redirect = person.redirect(self.redirect_port(known)).await?;
+        let configured = self.configured_client()?;
         let client = OauthClient::choose(ClientOptions {
             web,
             authority: &authority,
@@ -88,40 +88,40 @@ impl Credentials {
             redirect: &redirect,
         });
         let client = client.await?;
-        let endpoint = TokenEndpoint::of(web, &authority, &client);
+        let endpoint = TokenEndpoint::for_authority(web, &authority, &client);
         let tokens = match &authority.metadata.device_authorization_endpoint {
             Some(url) if person.is_elsewhere() => {
-                through_code(person, &endpoint, url, &scopes).await?
+                login_by_code(person, &endpoint, url, &scopes).await?
             }
-            _ => through_browser(person, &authority, &endpoint, &redirect, &scopes).await?,
+            _ => login_by_browser(person, &authority, &endpoint, &redirect, &scopes).await?,
         };
         let grant = Grant::new(&authority, &client, scopes, tokens);
-        self.check(&grant).await?;
+        self.check_grant(&grant).await?;
         let _alone = self.logins.store.lock(&self.server).await?;
-        Ok(self.adopt(grant).await?)
+        Ok(self.store_grant(grant).await?)
     }
 
     /// Forgets the login, and revokes it at the authorization server. Returns true if there was one.
     pub async fn logout(&self) -> Result<bool, FailedLogin> {
-        self.log_out().await.map_err(|error| self.failed(error))
+        self.try_logout().await.map_err(|error| self.failed_login(error))
     }
 
-    async fn log_out(&self) -> Result<bool, LoginError> {
+    async fn try_logout(&self) -> Result<bool, LoginError> {
         let _alone = self.logins.store.lock(&self.server).await?;
-        if let Some(grant) = self.look().await? {
-            self.revoke(&grant).await;
+        if let Some(grant) = self.reload_grant().await? {
+            self.revoke_grant(&grant).await;
         }
         Ok(self.logins.store.remove(&self.server).await?)
     }
 
-    fn failed(&self, error: LoginError) -> FailedLogin {
+    fn failed_login(&self, error: LoginError) -> FailedLogin {
         FailedLogin {
             server: self.server.clone(),
             error,
         }
     }
 
-    fn port(&self, known: Option<&OauthClient>) -> RedirectPort {
+    fn redirect_port(&self, known: Option<&OauthClient>) -> RedirectPort {
         let earlier = known.and_then(|client| client.redirect.as_ref()?.port());
         let only = self.settings().redirect_port.map(RedirectPort::Only);
         only.or(earlier.map(RedirectPort::Rather))
@@ -133,7 +133,7 @@ impl Credentials {
         if let Some(challenge) = self.last_challenge() {
             return Ok((true, Some(challenge)));
         }
-        match self.probe(None).await? {
+        match self.probe_server(None).await? {
             Some((_, challenge)) => Ok((true, challenge)),
             None => Ok((false, None)),
         }
@@ -141,7 +141,7 @@ impl Credentials {
 
     /// Returns the earlier login, unless it was at another authorization server. A client that the
     /// operator registered there is not shown to the new one.
-    fn still_good<'a>(
+    fn usable_grant<'a>(
         &self,
         earlier: Option<&'a Grant>,
         authority: &Authority,
@@ -173,7 +173,7 @@ impl Credentials {
         earlier: Option<&Grant>,
         extra: &Scopes,
     ) -> Scopes {
-        let mut scopes = self.scopes(authority, challenge, extra);
+        let mut scopes = self.choose_scopes(authority, challenge, extra);
         if let Some(earlier) = earlier {
             scopes = scopes.with(&earlier.scopes).with(&earlier.wanted);
         }
@@ -184,27 +184,27 @@ impl Credentials {
     }
 
     /// Tries the token out. One that the server does not accept is noticed here, and not during a call.
-    async fn check(&self, grant: &Grant) -> Result<(), LoginError> {
-        match self.probe(grant.header()).await? {
+    async fn check_grant(&self, grant: &Grant) -> Result<(), LoginError> {
+        match self.probe_server(grant.authorization_header()).await? {
             Some((StatusCode::UNAUTHORIZED, _)) => Err(LoginError::NotAccepted),
             _ => Ok(()),
         }
     }
 
     /// Sends a request only to learn whether the server refuses it, and with which challenge.
-    async fn probe(
+    async fn probe_server(
         &self,
         bearer: Option<HeaderValue>,
     ) -> Result<Option<(StatusCode, Option<Challenge>)>, LoginError> {
-        let answered = crate::http::client().execute(self.probe_request(bearer)?);
+        let answered = crate::http::http_client().execute(self.probe_request(bearer)?);
         let response = match tokio::time::timeout(PROBE_TIMEOUT, answered).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.unreachable(kitbag_fetch::cause(error))),
-            Err(_) => return Err(self.unreachable(format!("no answer for {PROBE_TIMEOUT:?}"))),
+            Ok(Err(error)) => return Err(self.unreachable_error(kitbag_fetch::describe_error(error))),
+            Err(_) => return Err(self.unreachable_error(format!("no answer for {PROBE_TIMEOUT:?}"))),
         };
         let status = response.status();
         let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-        Ok(is_refused.then(|| (status, Challenge::read(response.headers()))))
+        Ok(is_refused.then(|| (status, Challenge::from_headers(response.headers()))))
     }
 
     /// Returns a request in the server's transport: a POST, or a GET for the stream of HTTP+SSE.
@@ -225,8 +225,8 @@ impl Credentials {
         Ok(request)
     }
 
-    fn unreachable(&self, reason: String) -> LoginError {
-        let url = shown(&self.url());
+    fn unreachable_error(&self, reason: String) -> LoginError {
+        let url = redacted_url(&self.url());
         WebError::Unreachable { url, reason }.into()
     }
 
@@ -239,31 +239,31 @@ impl Credentials {
     }
 
     /// Revokes the grant at the authorization server. If that fails, the login ends here all the same.
-    async fn revoke(&self, grant: &Grant) {
+    async fn revoke_grant(&self, grant: &Grant) {
         let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else {
             return;
         };
         let token = grant.refresh.as_ref().unwrap_or(&grant.access);
         let (mut fields, mut headers) = (vec![("token", token.reveal())], HeaderMap::new());
-        client.sign(&mut fields, &mut headers);
+        client.add_client_auth(&mut fields, &mut headers);
         if let Err(error) = self.web().await.post_form(url, headers, &fields).await {
             tracing::warn!(server = %self.server, %error, "the login could not be revoked at the authorization server");
         }
     }
 }
 
-async fn through_code(
+async fn login_by_code(
     person: &mut dyn Person,
     endpoint: &TokenEndpoint<'_>,
     url: &Url,
     scopes: &Scopes,
 ) -> Result<TokenSet, LoginError> {
-    let code = device::begin(endpoint, url, scopes).await?;
+    let code = device::request_code(endpoint, url, scopes).await?;
     person.show(&code);
-    device::wait(endpoint, &code).await
+    device::wait_for_tokens(endpoint, &code).await
 }
 
-pub(super) async fn through_browser(
+pub(super) async fn login_by_browser(
     person: &mut dyn Person,
     authority: &Authority,
     endpoint: &TokenEndpoint<'_>,
@@ -271,10 +271,10 @@ pub(super) async fn through_browser(
     scopes: &Scopes,
 ) -> Result<TokenSet, LoginError> {
     let request = AuthorizationRequest::new(authority, endpoint.client, redirect, scopes)?;
-    endpoint.web.permits(&request.url)?;
+    endpoint.web.check_url(&request.url)?;
     let answer = person.browse(&request.url).await?;
-    let code = request.code(&answer)?;
-    let exchanged = endpoint.exchange(&code, &request.verifier, redirect);
+    let code = request.parse_code(&answer)?;
+    let exchanged = endpoint.exchange_code(&code, &request.verifier, redirect);
     Ok(exchanged.await?)
 }
 

@@ -41,14 +41,14 @@ impl ResourceMetadata {
 
     /// True if it describes the server at this address: the same origin, at the same path or above it.
     pub(crate) fn describes(&self, server: &Url) -> bool {
-        Url::parse(&self.resource).is_ok_and(|resource| covers(&resource, server))
+        Url::parse(&self.resource).is_ok_and(|resource| covers_url(&resource, server))
     }
 }
 
 impl AuthorityMetadata {
     /// Returns the endpoints of servers from before there were documents: fixed paths at their own
     /// origin. PKCE was demanded of all of them.
-    pub(crate) fn by_convention(origin: &Url) -> Option<Self> {
+    pub(crate) fn from_origin(origin: &Url) -> Option<Self> {
         Some(Self {
             issuer: issuer_of(origin),
             authorization_endpoint: Some(origin.join("/authorize").ok()?),
@@ -64,7 +64,7 @@ impl AuthorityMetadata {
         })
     }
 
-    pub(crate) fn takes_s256(&self) -> bool {
+    pub(crate) fn supports_s256(&self) -> bool {
         self.code_challenge_methods_supported
             .iter()
             .flatten()
@@ -77,7 +77,7 @@ impl AuthorityMetadata {
 }
 
 /// True if a token for `resource` may be sent to `server`.
-pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
+pub(crate) fn covers_url(resource: &Url, server: &Url) -> bool {
     let path = resource.path().trim_end_matches('/');
     let rest = server.path().strip_prefix(path);
     resource.origin() == server.origin()
@@ -85,9 +85,9 @@ pub(crate) fn covers(resource: &Url, server: &Url) -> bool {
 }
 
 /// Returns the addresses of a server's description if it names none: at its path, then at the root.
-pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
-    let mut places = vec![inserted(server, "oauth-protected-resource")];
-    let root = inserted(&root_of(server), "oauth-protected-resource");
+pub(crate) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
+    let mut places = vec![well_known_url(server, "oauth-protected-resource")];
+    let root = well_known_url(&root_of(server), "oauth-protected-resource");
     if !places.contains(&root) {
         places.push(root);
     }
@@ -96,10 +96,10 @@ pub(crate) fn resource_places(server: &Url) -> Vec<Url> {
 
 /// Returns the addresses of an authorization server's description, in the order that the protocol
 /// prescribes.
-pub(crate) fn authority_places(issuer: &Url) -> Vec<Url> {
+pub(crate) fn authority_metadata_urls(issuer: &Url) -> Vec<Url> {
     let mut places = vec![
-        inserted(issuer, "oauth-authorization-server"),
-        inserted(issuer, "openid-configuration"),
+        well_known_url(issuer, "oauth-authorization-server"),
+        well_known_url(issuer, "openid-configuration"),
     ];
     if has_path(issuer) {
         let mut appended = issuer.clone();
@@ -123,7 +123,7 @@ pub(crate) fn issuer_of(origin: &Url) -> String {
     origin.origin().ascii_serialization()
 }
 
-fn inserted(url: &Url, suffix: &str) -> Url {
+fn well_known_url(url: &Url, suffix: &str) -> Url {
     let mut place = url.clone();
     let path = if has_path(url) {
         url.path().trim_end_matches('/')
@@ -155,14 +155,14 @@ mod tests {
     #[test]
     fn a_server_is_asked_at_its_path_before_the_root() {
         check(
-            &resource_places(&url("https://a.example/public/mcp")),
+            &resource_metadata_urls(&url("https://a.example/public/mcp")),
             &[
                 "https://a.example/.well-known/oauth-protected-resource/public/mcp",
                 "https://a.example/.well-known/oauth-protected-resource",
             ],
         );
         check(
-            &resource_places(&url("https://a.example/")),
+            &resource_metadata_urls(&url("https://a.example/")),
             &["https://a.example/.well-known/oauth-protected-resource"],
         );
     }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn an_authorization_server_with_a_path_has_three_addresses_and_one_without_has_two() {
         check(
-            &authority_places(&url("https://a.example/tenant1")),
+            &authority_metadata_urls(&url("https://a.example/tenant1")),
             &[
                 "https://a.example/.well-known/oauth-authorization-server/tenant1",
                 "https://a.example/.well-known/openid-configuration/tenant1",
@@ -178,7 +178,7 @@ mod tests {
             ],
         );
         check(
-            &authority_places(&url("https://a.example")),
+            &authority_metadata_urls(&url("https://a.example")),
             &[
                 "https://a.example/.well-known/oauth-authorization-server",
                 "https://a.example/.well-known/openid-configuration",
@@ -198,7 +198,7 @@ mod tests {
             ("https://b.example/mcp", "https://a.example/mcp", false),
         ] {
             assert_eq!(
-                covers(&url(resource), &url(server)),
+                covers_url(&url(resource), &url(server)),
                 expected,
                 "{resource} {server}"
             );

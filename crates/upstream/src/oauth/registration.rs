@@ -9,10 +9,10 @@ use super::authority::Authority;
 use super::client::{AuthMethod, ClientSource, OauthClient};
 use super::device;
 use super::error::{LoginError, WebError};
-use super::hidden::SecretText;
+use super::secret_text::SecretText;
 use super::metadata::AuthorityMetadata;
 use super::token::TokenRefusal;
-use super::web::{OauthWeb, WebAnswer, shown};
+use super::web::{OauthWeb, WebAnswer, redacted_url};
 
 #[derive(Deserialize)]
 struct RegisteredClient {
@@ -22,7 +22,7 @@ struct RegisteredClient {
     token_endpoint_auth_method: Option<String>,
 }
 
-pub(super) async fn register(
+pub(super) async fn register_client(
     web: &OauthWeb,
     authority: &Authority,
     redirect: &Url,
@@ -33,12 +33,12 @@ pub(super) async fn register(
             issuer: metadata.issuer.clone(),
         });
     };
-    let body = application(metadata, redirect).to_string();
+    let body = client_metadata(metadata, redirect).to_string();
     let answer = web.post_json(url, body.into_bytes()).await?;
     if !answer.status.is_success() {
-        return Err(refused(authority, url, &answer));
+        return Err(registration_error(authority, url, &answer));
     }
-    let registered: RegisteredClient = answer.json(url)?;
+    let registered: RegisteredClient = answer.parse_json(url)?;
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let has_secret = registered.client_secret.is_some();
     let agreed = registered.token_endpoint_auth_method.as_deref();
@@ -47,8 +47,8 @@ pub(super) async fn register(
         id: registered.client_id,
         secret: registered.client_secret,
         auth: agreed
-            .and_then(AuthMethod::named)
-            .unwrap_or_else(|| AuthMethod::fitting(offered, has_secret)),
+            .and_then(AuthMethod::from_name)
+            .unwrap_or_else(|| AuthMethod::choose(offered, has_secret)),
         known_by: ClientSource::Registration,
         redirect: Some(redirect.clone()),
         secret_until: until.filter(|until| *until > 0),
@@ -57,7 +57,7 @@ pub(super) async fn register(
 
 /// Returns the description of our client. A program on a person's machine keeps no secret well, so it
 /// asks for none if the server allows that.
-fn application(metadata: &AuthorityMetadata, redirect: &Url) -> Value {
+fn client_metadata(metadata: &AuthorityMetadata, redirect: &Url) -> Value {
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let needs_secret = !AuthMethod::None.is_offered(offered);
     let mut grants = vec!["authorization_code", "refresh_token"];
@@ -69,12 +69,12 @@ fn application(metadata: &AuthorityMetadata, redirect: &Url) -> Value {
         "redirect_uris": [redirect],
         "grant_types": grants,
         "response_types": ["code"],
-        "token_endpoint_auth_method": AuthMethod::fitting(offered, needs_secret).as_str(),
+        "token_endpoint_auth_method": AuthMethod::choose(offered, needs_secret).as_str(),
         "application_type": "native",
     })
 }
 
-fn refused(authority: &Authority, url: &Url, answer: &WebAnswer) -> LoginError {
+fn registration_error(authority: &Authority, url: &Url, answer: &WebAnswer) -> LoginError {
     let missing = matches!(
         answer.status,
         StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED
@@ -82,10 +82,10 @@ fn refused(authority: &Authority, url: &Url, answer: &WebAnswer) -> LoginError {
     if missing && authority.guessed {
         return LoginError::NoAuthority;
     }
-    let reason = match TokenRefusal::read(answer) {
+    let reason = match TokenRefusal::from_answer(answer) {
         Some(refusal) => refusal.to_string(),
         None => WebError::Status {
-            url: shown(url),
+            url: redacted_url(url),
             status: answer.status.as_u16(),
         }
         .to_string(),

@@ -13,11 +13,11 @@ use super::token::TokenEndpoint;
 impl Credentials {
     /// Renews the grant on a task of its own: a client that goes away in the middle would take the new
     /// refresh token with it.
-    pub(super) async fn renew(self: &Arc<Self>, grant: Arc<Grant>) -> Result<Arc<Grant>, NoToken> {
+    pub(super) async fn renew_in_task(self: &Arc<Self>, grant: Arc<Grant>) -> Result<Arc<Grant>, NoToken> {
         let (me, asked) = (self.clone(), Instant::now());
         let renewing = tokio::spawn(async move { me.renew_unless_done(&grant, asked).await });
         renewing.await.unwrap_or_else(|_| {
-            Err(NoToken::Passing {
+            Err(NoToken::Transient {
                 reason: "it was interrupted".to_owned(),
             })
         })
@@ -43,26 +43,26 @@ impl Credentials {
 
     async fn renew_once(&self, grant: &Grant) -> Result<Arc<Grant>, NoToken> {
         let _alone = self.logins.store.lock(&self.server).await?;
-        if let Some(newer) = self.newer_than(Some(grant)).await? {
+        if let Some(newer) = self.find_newer_grant(Some(grant)).await? {
             return Ok(newer);
         }
-        let client = self.client_of(grant).map_err(|error| NoToken::Passing {
+        let client = self.client_of(grant).map_err(|error| NoToken::Transient {
             reason: error.to_string(),
         })?;
-        match self.refresh(grant, &client).await {
-            Ok(renewed) => Ok(self.adopt(renewed).await?),
-            Err(error) if error.may_pass() => Err(NoToken::Passing {
+        match self.refresh_grant(grant, &client).await {
+            Ok(renewed) => Ok(self.store_grant(renewed).await?),
+            Err(error) if error.is_transient() => Err(NoToken::Transient {
                 reason: error.to_string(),
             }),
             Err(error) => {
                 let reason = error.to_string();
-                self.adopt(grant.ended(reason.clone())).await?;
-                Err(self.person(LoginReason::Ended { reason }))
+                self.store_grant(grant.into_ended(reason.clone())).await?;
+                Err(self.login_needed(LoginReason::Ended { reason }))
             }
         }
     }
 
-    async fn refresh(&self, grant: &Grant, client: &OauthClient) -> Result<Grant, TokenError> {
+    async fn refresh_grant(&self, grant: &Grant, client: &OauthClient) -> Result<Grant, TokenError> {
         let Some(token) = &grant.refresh else {
             return Ok(grant.clone());
         };
@@ -72,15 +72,15 @@ impl Credentials {
             client,
             resource: &grant.resource,
         };
-        let tokens = endpoint.refresh(token).await?;
-        Ok(grant.renewed(tokens))
+        let tokens = endpoint.refresh_tokens(token).await?;
+        Ok(grant.with_tokens(tokens))
     }
 
     /// Returns the client of a grant, with the secret of the configuration.
     pub(super) fn client_of(&self, grant: &Grant) -> Result<OauthClient, LoginError> {
         let mut client = grant.client.clone();
         if client.known_by == ClientSource::Configuration {
-            client.secret = self.configured()?.secret;
+            client.secret = self.configured_client()?.secret;
         }
         Ok(client)
     }
@@ -88,7 +88,7 @@ impl Credentials {
 
 impl From<GrantStoreError> for NoToken {
     fn from(error: GrantStoreError) -> Self {
-        Self::Passing {
+        Self::Transient {
             reason: error.to_string(),
         }
     }

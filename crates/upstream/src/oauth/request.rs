@@ -8,7 +8,7 @@ use url::Url;
 use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::LoginError;
-use super::hidden::SecretText;
+use super::secret_text::SecretText;
 use super::scopes::Scopes;
 
 #[derive(Debug)]
@@ -33,17 +33,17 @@ impl AuthorizationRequest {
         let Some(endpoint) = &metadata.authorization_endpoint else {
             return Err(LoginError::NoBrowser { issuer });
         };
-        if !metadata.takes_s256() {
+        if !metadata.supports_s256() {
             return Err(LoginError::NoPkce { issuer });
         }
-        let (verifier, state) = (random(), random());
+        let (verifier, state) = (random_token(), random_token());
         let mut url = endpoint.clone();
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", &client.id)
             .append_pair("redirect_uri", redirect.as_str())
             .append_pair("state", &state)
-            .append_pair("code_challenge", &challenge(&verifier))
+            .append_pair("code_challenge", &pkce_challenge(&verifier))
             .append_pair("code_challenge_method", "S256");
         if !authority.resource.is_empty() {
             url.query_pairs_mut()
@@ -62,7 +62,7 @@ impl AuthorizationRequest {
 
     /// Returns the code in the answer: the address that the browser was sent to, or the text that a
     /// person pasted, which may be the bare code.
-    pub(crate) fn code(&self, answer: &str) -> Result<SecretText, LoginError> {
+    pub(crate) fn parse_code(&self, answer: &str) -> Result<SecretText, LoginError> {
         let answer = answer.trim();
         let query = answer.split_once('?').map_or(answer, |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
@@ -75,14 +75,14 @@ impl AuthorizationRequest {
         let fields: Vec<(String, String)> = url::form_urlencoded::parse(query.as_bytes())
             .into_owned()
             .collect();
-        if field(&fields, "state") != Some(&self.state) {
+        if find_field(&fields, "state") != Some(&self.state) {
             return Err(LoginError::OtherState);
         }
-        self.check_issuer(field(&fields, "iss"))?;
-        if let Some(reason) = denial(&fields) {
+        self.check_issuer(find_field(&fields, "iss"))?;
+        if let Some(reason) = denial_reason(&fields) {
             return Err(LoginError::Denied { reason });
         }
-        field(&fields, "code")
+        find_field(&fields, "code")
             .filter(|code| !code.is_empty())
             .map(SecretText::new)
             .ok_or(LoginError::NoCode)
@@ -114,27 +114,27 @@ fn append_scopes(url: &mut Url, scopes: &Scopes) {
     }
 }
 
-fn field<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
+fn find_field<'a>(fields: &'a [(String, String)], name: &str) -> Option<&'a str> {
     let mut fields = fields.iter();
     let (_, value) = fields.find(|(key, _)| key == name)?;
     Some(value)
 }
 
 /// Returns the reason why the authorization server refused, if it did.
-fn denial(fields: &[(String, String)]) -> Option<String> {
-    let error = field(fields, "error")?;
-    Some(match field(fields, "error_description") {
+fn denial_reason(fields: &[(String, String)]) -> Option<String> {
+    let error = find_field(fields, "error")?;
+    Some(match find_field(fields, "error_description") {
         Some(description) => format!("{error} ({description})"),
         None => error.to_owned(),
     })
 }
 
-fn challenge(verifier: &str) -> String {
+fn pkce_challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
 /// Returns 256 random bits as text, which cannot be guessed.
-fn random() -> String {
+fn random_token() -> String {
     let mut bytes = [0u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness to give");
     URL_SAFE_NO_PAD.encode(bytes)
@@ -148,7 +148,7 @@ mod tests {
     fn the_challenge_is_the_one_of_the_standard() {
         let verifier = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
         assert_eq!(
-            challenge(verifier),
+            pkce_challenge(verifier),
             "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
         );
     }
@@ -166,7 +166,7 @@ mod tests {
     #[track_caller]
     fn check(signed: bool, answer: &str, expected: Result<&str, &str>) {
         let found = request(signed)
-            .code(answer)
+            .parse_code(answer)
             .map_err(|error| error.to_string());
         assert_eq!(
             found

@@ -9,7 +9,7 @@ use url::Url;
 use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::TokenError;
-use super::hidden::SecretText;
+use super::secret_text::SecretText;
 use super::scopes::Scopes;
 use super::web::{OauthWeb, WebAnswer};
 
@@ -34,7 +34,7 @@ pub(crate) struct TokenSet {
 }
 
 impl TokenSet {
-    fn if_bearer(self) -> Result<Self, TokenError> {
+    fn check_bearer(self) -> Result<Self, TokenError> {
         match self.token_type.eq_ignore_ascii_case("bearer") {
             true => Ok(self),
             false => Err(TokenError::NotBearer {
@@ -52,7 +52,7 @@ pub(crate) struct TokenRefusal {
 }
 
 impl<'a> TokenEndpoint<'a> {
-    pub(crate) fn of(web: &'a OauthWeb, authority: &'a Authority, client: &'a OauthClient) -> Self {
+    pub(crate) fn for_authority(web: &'a OauthWeb, authority: &'a Authority, client: &'a OauthClient) -> Self {
         Self {
             web,
             url: &authority.metadata.token_endpoint,
@@ -63,13 +63,13 @@ impl<'a> TokenEndpoint<'a> {
 }
 
 impl TokenEndpoint<'_> {
-    pub(crate) async fn exchange(
+    pub(crate) async fn exchange_code(
         &self,
         code: &SecretText,
         verifier: &SecretText,
         redirect: &Url,
     ) -> Result<TokenSet, TokenError> {
-        self.ask(&[
+        self.request_tokens(&[
             ("grant_type", "authorization_code"),
             ("code", code.reveal()),
             ("code_verifier", verifier.reveal()),
@@ -78,39 +78,39 @@ impl TokenEndpoint<'_> {
         .await
     }
 
-    pub(crate) async fn refresh(&self, token: &SecretText) -> Result<TokenSet, TokenError> {
-        self.ask(&[
+    pub(crate) async fn refresh_tokens(&self, token: &SecretText) -> Result<TokenSet, TokenError> {
+        self.request_tokens(&[
             ("grant_type", "refresh_token"),
             ("refresh_token", token.reveal()),
         ])
         .await
     }
 
-    pub(crate) async fn own(&self, scopes: &Scopes) -> Result<TokenSet, TokenError> {
+    pub(crate) async fn request_own_tokens(&self, scopes: &Scopes) -> Result<TokenSet, TokenError> {
         let scopes = scopes.to_string();
         let mut fields = vec![("grant_type", "client_credentials")];
         if !scopes.is_empty() {
             fields.push(("scope", &scopes));
         }
-        self.ask(&fields).await
+        self.request_tokens(&fields).await
     }
 
-    pub(crate) async fn ask(&self, fields: &[(&str, &str)]) -> Result<TokenSet, TokenError> {
+    pub(crate) async fn request_tokens(&self, fields: &[(&str, &str)]) -> Result<TokenSet, TokenError> {
         let mut fields = fields.to_vec();
         if !self.resource.is_empty() {
             fields.push(("resource", self.resource));
         }
         let mut headers = HeaderMap::new();
-        self.client.sign(&mut fields, &mut headers);
+        self.client.add_client_auth(&mut fields, &mut headers);
         let answer = self.web.post_form(self.url, headers, &fields).await?;
-        if let Some(refusal) = TokenRefusal::read(&answer) {
+        if let Some(refusal) = TokenRefusal::from_answer(&answer) {
             let TokenRefusal {
                 error,
                 error_description: description,
             } = refusal;
             return Err(TokenError::Refused { error, description });
         }
-        answer.json::<TokenSet>(self.url)?.if_bearer()
+        answer.parse_json::<TokenSet>(self.url)?.check_bearer()
     }
 }
 
@@ -125,7 +125,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D:
 
 impl TokenRefusal {
     /// Reads a refusal, which some servers send with status 200.
-    pub(crate) fn read(answer: &WebAnswer) -> Option<Self> {
+    pub(crate) fn from_answer(answer: &WebAnswer) -> Option<Self> {
         serde_json::from_slice(&answer.body).ok()
     }
 }

@@ -18,7 +18,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use url::{Url, form_urlencoded};
 
 use super::error::WebError;
-use crate::body::collect;
+use crate::body::read_body_within;
 
 /// The guards of addresses: one for public servers, one for servers in a private network.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ pub(crate) struct WebAnswer {
 
 impl OauthWeb {
     /// Returns the client for requests that concern the server at this address.
-    pub(crate) async fn of(server: &Url, guards: &AddressGuards) -> Self {
+    pub(crate) async fn for_server(server: &Url, guards: &AddressGuards) -> Self {
         let guard = match is_private(server, &guards.public).await {
             true => guards.private.clone(),
             false => guards.public.clone(),
@@ -55,7 +55,7 @@ impl OauthWeb {
     }
 
     /// Returns a document, or none if there is none at this address.
-    pub(crate) async fn document<T: DeserializeOwned>(
+    pub(crate) async fn fetch_document<T: DeserializeOwned>(
         &self,
         url: &Url,
     ) -> Result<Option<T>, WebError> {
@@ -66,16 +66,16 @@ impl OauthWeb {
             let response = self.send(request).await?;
             let status = response.status();
             if status.is_redirection() {
-                url = redirected(&url, &response).ok_or_else(|| status_error(&url, status))?;
+                url = redirect_target(&url, &response).ok_or_else(|| status_error(&url, status))?;
                 continue;
             }
             if status.is_client_error() {
                 return Ok(None);
             }
-            return read(&url, response).await?.document(&url);
+            return read_answer(&url, response).await?.document(&url);
         }
         Err(WebError::Unreachable {
-            url: shown(&url),
+            url: redacted_url(&url),
             reason: format!("it redirects more than {MAX_REDIRECTS} times"),
         })
     }
@@ -97,7 +97,7 @@ impl OauthWeb {
     }
 
     /// Checks that the address may be used at all; names are judged when they are resolved.
-    pub(crate) fn permits(&self, url: &Url) -> Result<(), WebError> {
+    pub(crate) fn check_url(&self, url: &Url) -> Result<(), WebError> {
         let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
         let judged = match (secure, literal_address(url)) {
             (false, _) => Err("it is not https".to_owned()),
@@ -105,21 +105,21 @@ impl OauthWeb {
             (true, None) => Ok(()),
         };
         judged.map_err(|reason| WebError::Forbidden {
-            url: shown(url),
+            url: redacted_url(url),
             reason,
         })
     }
 
     /// Judges the name here, too: where a proxy is set, the proxy resolves it, and the guard of the connection
     /// would see the proxy alone. A name that only the proxy knows is left to it.
-    async fn judge_name(&self, url: &Url) -> Result<(), WebError> {
+    async fn check_name(&self, url: &Url) -> Result<(), WebError> {
         let (host, port) = (url.host_str(), url.port_or_known_default());
         let (Some(host), Some(port), None) = (host, port, literal_address(url)) else {
             return Ok(());
         };
         match guard::resolve(host, port, &self.guard).await {
             Err(ResolveError::Refused(refused)) => Err(WebError::Forbidden {
-                url: shown(url),
+                url: redacted_url(url),
                 reason: refused.reason,
             }),
             Ok(_) | Err(ResolveError::Unknown(_)) => Ok(()),
@@ -139,17 +139,17 @@ impl OauthWeb {
         request.headers_mut().insert(CONTENT_TYPE, content_type);
         *request.body_mut() = Some(body.into());
         let response = self.send(request).await?;
-        read(url, response).await
+        read_answer(url, response).await
     }
 
     async fn send(&self, request: reqwest::Request) -> Result<reqwest::Response, WebError> {
         let url = request.url().clone();
-        self.permits(&url)?;
-        self.judge_name(&url).await?;
+        self.check_url(&url)?;
+        self.check_name(&url).await?;
         let answered = self.client.execute(request).await;
         answered.map_err(|error| WebError::Unreachable {
-            url: shown(&url),
-            reason: kitbag_fetch::cause(error),
+            url: redacted_url(&url),
+            reason: kitbag_fetch::describe_error(error),
         })
     }
 }
@@ -160,11 +160,11 @@ impl WebAnswer {
         let is_json = serde_json::from_slice::<IgnoredAny>(&self.body).is_ok();
         match self.status.is_success() && !is_json {
             true => Ok(None),
-            false => self.json(url).map(Some),
+            false => self.parse_json(url).map(Some),
         }
     }
 
-    pub(crate) fn json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
+    pub(crate) fn parse_json<T: DeserializeOwned>(&self, url: &Url) -> Result<T, WebError> {
         if !self.status.is_success() {
             return Err(status_error(url, self.status));
         }
@@ -172,18 +172,18 @@ impl WebAnswer {
             // The message of the parser may quote what it met, and that may be a token.
             let reason = format!("line {}, column {}", error.line(), error.column());
             WebError::Unreadable {
-                url: shown(url),
+                url: redacted_url(url),
                 reason,
             }
         })
     }
 }
 
-async fn read(url: &Url, response: reqwest::Response) -> Result<WebAnswer, WebError> {
+async fn read_answer(url: &Url, response: reqwest::Response) -> Result<WebAnswer, WebError> {
     let status = response.status();
-    let body = collect(response, MAX_BYTES).await;
+    let body = read_body_within(response, MAX_BYTES).await;
     let body = body.map_err(|reason| WebError::Unreadable {
-        url: shown(url),
+        url: redacted_url(url),
         reason,
     })?;
     Ok(WebAnswer { status, body })
@@ -191,13 +191,13 @@ async fn read(url: &Url, response: reqwest::Response) -> Result<WebAnswer, WebEr
 
 fn status_error(url: &Url, status: StatusCode) -> WebError {
     WebError::Status {
-        url: shown(url),
+        url: redacted_url(url),
         status: status.as_u16(),
     }
 }
 
 /// Returns the address without the parts that could be secret.
-pub(super) fn shown(url: &Url) -> String {
+pub(super) fn redacted_url(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.set_fragment(None);
@@ -207,19 +207,19 @@ pub(super) fn shown(url: &Url) -> String {
     shown.into()
 }
 
-fn redirected(url: &Url, response: &reqwest::Response) -> Option<Url> {
+fn redirect_target(url: &Url, response: &reqwest::Response) -> Option<Url> {
     let location = response.headers().get(LOCATION)?;
     url.join(location.to_str().ok()?).ok()
 }
 
 /// True if all addresses of the server are private.
 async fn is_private(server: &Url, public: &AddressGuard) -> bool {
-    let addresses = addresses(server).await;
+    let addresses = resolve_addresses(server).await;
     let mut refused = addresses.iter().map(|address| public(*address).is_err());
     !addresses.is_empty() && refused.all(|is_refused| is_refused)
 }
 
-async fn addresses(url: &Url) -> Vec<IpAddr> {
+async fn resolve_addresses(url: &Url) -> Vec<IpAddr> {
     if let Some(address) = literal_address(url) {
         return vec![address];
     }
@@ -287,9 +287,9 @@ mod tests {
             ("http://127.0.0.1/mcp", "http://localhost:99/token", true),
             ("http://127.0.0.1/mcp", "file:///etc/passwd", false),
         ] {
-            let web = OauthWeb::of(&server.parse().unwrap(), &guards("1")).await;
+            let web = OauthWeb::for_server(&server.parse().unwrap(), &guards("1")).await;
             assert_eq!(
-                web.permits(&url.parse().unwrap()).is_ok(),
+                web.check_url(&url.parse().unwrap()).is_ok(),
                 expected,
                 "{server} {url}"
             );
@@ -307,9 +307,9 @@ mod tests {
             private: Arc::new(|_| Ok(())),
         };
         let server = "https://9.9.9.9/mcp".parse().unwrap();
-        let web = OauthWeb::of(&server, &guards).await;
+        let web = OauthWeb::for_server(&server, &guards).await;
         for url in ["https://localhost:1/x", "http://localhost:1/x"] {
-            let found = web.document::<Value>(&url.parse().unwrap()).await;
+            let found = web.fetch_document::<Value>(&url.parse().unwrap()).await;
             let expected = format!("`{url}` may not be used: it is private");
             assert_eq!(found.unwrap_err().to_string(), expected);
         }
@@ -338,7 +338,7 @@ mod tests {
             .parse()
             .unwrap();
         tokio::spawn(async move { axum::serve(listener, router).await });
-        let web = OauthWeb::of(&base, &guards("10.")).await;
+        let web = OauthWeb::for_server(&base, &guards("10.")).await;
         for (path, expected) in [
             ("/document", "found"),
             ("/moved", "found"),
@@ -357,7 +357,7 @@ mod tests {
                 "`http://auth.example/document` may not be used: it is not https",
             ),
         ] {
-            let found = match web.document::<Value>(&base.join(path).unwrap()).await {
+            let found = match web.fetch_document::<Value>(&base.join(path).unwrap()).await {
                 Ok(document) => document.map_or("none", |_| "found").to_owned(),
                 Err(error) => error.to_string(),
             };

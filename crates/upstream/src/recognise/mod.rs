@@ -2,18 +2,18 @@
 //!
 //! The order matters: a sign that names its cause plainly comes before one that merely hints at it.
 
-mod around;
-mod installed;
+mod environment;
+mod installation;
 mod settings;
 #[cfg(test)]
 mod tests;
 
-use around::{forbidden, missing_file, no_network, port_taken, service_down, untrusted};
-use installed::{
+use environment::{permission_denied, missing_file, no_network, port_taken, service_down, untrusted_certificate};
+use installation::{
     missing_module, new_mcp_library, new_pydantic, no_such_package, not_a_program, not_found,
-    old_engine, old_node, retired,
+    old_engine, old_node, moved_package,
 };
-use settings::{bad_credentials, missing_variable, own_login, serves_http, usage, wrong_arguments};
+use settings::{bad_credentials, missing_variable, own_login, serves_http, usage_message, wrong_arguments};
 
 use crate::cause::Cause;
 
@@ -35,7 +35,7 @@ const SIGNS: [fn(&ServerOutput<'_>) -> Option<Cause>; 21] = [
     port_taken,
     no_such_package,
     not_a_program,
-    untrusted,
+    untrusted_certificate,
     wrong_arguments,
     missing_variable,
     no_network,
@@ -43,13 +43,13 @@ const SIGNS: [fn(&ServerOutput<'_>) -> Option<Cause>; 21] = [
     not_found,
     missing_file,
     missing_module,
-    forbidden,
+    permission_denied,
     bad_credentials,
     own_login,
     serves_http,
-    usage,
+    usage_message,
     old_engine,
-    retired,
+    moved_package,
 ];
 
 struct ServerOutput<'a> {
@@ -58,7 +58,7 @@ struct ServerOutput<'a> {
 }
 
 impl<'a> ServerOutput<'a> {
-    fn has(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         has_any(&self.lower, words)
     }
 
@@ -72,7 +72,7 @@ impl<'a> ServerOutput<'a> {
     }
 
     /// Returns the lines that have one of these words.
-    fn lines(&self, words: &'a [&'a str]) -> impl DoubleEndedIterator<Item = &'a str> {
+    fn lines_with(&self, words: &'a [&'a str]) -> impl DoubleEndedIterator<Item = &'a str> {
         self.text
             .lines()
             .map(|line| line.strip_prefix("[stdout] ").unwrap_or(line))
@@ -80,7 +80,7 @@ impl<'a> ServerOutput<'a> {
     }
 
     /// Returns the text that follows these words, up to one of the ends.
-    fn after(&self, words: &str, ends: &[char]) -> Option<String> {
+    fn text_after(&self, words: &str, ends: &[char]) -> Option<String> {
         // Lower case may be longer in bytes; then the offsets do not fit.
         let begin = self.lower.find(words)? + words.len();
         let rest = self

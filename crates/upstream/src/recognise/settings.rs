@@ -21,7 +21,7 @@ pub(super) fn missing_variable(output: &ServerOutput<'_>) -> Option<Cause> {
         "undefined",
         "keyerror: '",
     ];
-    let named = output.lines(ABSENT).rev().find_map(variable_in);
+    let named = output.lines_with(ABSENT).rev().find_map(variable_in);
     let variable = named.or_else(|| field_in(output))?;
     Some(Cause::MissingVariable { variable })
 }
@@ -77,23 +77,23 @@ pub(super) fn wrong_arguments(output: &ServerOutput<'_>) -> Option<Cause> {
         "command line argument",
         "no such command",
     ];
-    let line = output.lines(SIGNS).next()?;
+    let line = output.lines_with(SIGNS).next()?;
     Some(Cause::WrongArguments {
-        said: Some(short(line)),
+        said: Some(shorten_line(line)),
     })
 }
 
 /// Recognises a program that explains its arguments, because it was called in another way.
-pub(super) fn usage(output: &ServerOutput<'_>) -> Option<Cause> {
-    let mut lines = output.lines(&["usage:"]);
+pub(super) fn usage_message(output: &ServerOutput<'_>) -> Option<Cause> {
+    let mut lines = output.lines_with(&["usage:"]);
     let usage = lines.find(|line| line.trim_start().to_lowercase().starts_with("usage:"))?;
     Some(Cause::WrongArguments {
-        said: Some(short(usage)),
+        said: Some(shorten_line(usage)),
     })
 }
 
 /// Returns as much of a line as fits into an error message of one line.
-fn short(line: &str) -> String {
+fn shorten_line(line: &str) -> String {
     line.trim().chars().take(120).collect()
 }
 
@@ -110,7 +110,7 @@ pub(super) fn bad_credentials(output: &ServerOutput<'_>) -> Option<Cause> {
         "bad credentials",
         "password authentication failed",
     ];
-    output.has(&signs).then_some(Cause::BadCredentials)
+    output.contains_any(&signs).then_some(Cause::BadCredentials)
 }
 
 pub(super) fn own_login(output: &ServerOutput<'_>) -> Option<Cause> {
@@ -122,7 +122,7 @@ pub(super) fn own_login(output: &ServerOutput<'_>) -> Option<Cause> {
         "devicelogin",
         "device code",
     ];
-    if !output.has(&asks) || !output.has(&["https://"]) {
+    if !output.contains_any(&asks) || !output.contains_any(&["https://"]) {
         return None;
     }
     let mut words = output.text.split_whitespace();
@@ -140,7 +140,7 @@ pub(super) fn serves_http(output: &ServerOutput<'_>) -> Option<Cause> {
         "running at http",
         "started on port",
     ];
-    let line = output.lines(SIGNS).next()?;
+    let line = output.lines_with(SIGNS).next()?;
     let url = line
         .split_whitespace()
         .find(|word| word.starts_with("http"));

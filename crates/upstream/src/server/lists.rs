@@ -20,7 +20,7 @@ const APPROVED: [Kind; 2] = [Kind::Tool, Kind::Prompt];
 impl Server {
     /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
     /// tools are known. A process that was started for this alone ends again.
-    pub async fn list(
+    pub async fn read_all_lists(
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
@@ -41,12 +41,12 @@ impl Server {
     }
 
     /// Returns the time at which its lists were asked for first, if they were.
-    pub fn first_asked(&self) -> Option<Instant> {
+    pub fn first_listed_at(&self) -> Option<Instant> {
         self.first_asked.get().copied()
     }
 
     /// True while its lists are being read.
-    pub fn is_being_asked(&self) -> bool {
+    pub fn is_reading_lists(&self) -> bool {
         self.reading.try_lock().is_err()
     }
 
@@ -59,24 +59,24 @@ impl Server {
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
-        let live = self.started().await?;
-        self.touch();
-        let reading = self.context.ages.begin(&APPROVED);
-        let listing = live.connection.list(|first| {
-            let tools = self.with_known(first);
-            early(&self.take_in(tools, &[Kind::Tool], reading));
+        let live = self.ensure_started().await?;
+        self.record_use();
+        let reading = self.context.ages.begin_reading(&APPROVED);
+        let listing = live.connection.fetch_lists(|first| {
+            let tools = self.merge_known(first);
+            early(&self.store_listing(tools, &[Kind::Tool], reading));
         });
         match listing.await {
-            Ok(listing) => Ok(self.take_in(listing, &APPROVED, reading)),
+            Ok(listing) => Ok(self.store_listing(listing, &APPROVED, reading)),
             Err(error) => {
-                self.context.ages.fail(&APPROVED);
+                self.context.ages.fail_reading(&APPROVED);
                 Err(error)
             }
         }
     }
 
     /// Returns the tools of a listing that is not complete yet, with the other lists as they are known.
-    fn with_known(&self, first: Listing) -> Listing {
+    fn merge_known(&self, first: Listing) -> Listing {
         match self.listing() {
             Some(known) => Listing {
                 tools: first.tools,
@@ -88,17 +88,17 @@ impl Server {
 
     /// Puts a listing in the place of the known one. Of tools and prompts it has those that were read
     /// last: a slow reading of everything may end after a fast one of the tools that began later.
-    fn take_in(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
-        let mut listing = self.concealed(listing);
+    fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
+        let mut listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);
         if let Some(known) = self.listing() {
-            let is_older = |kind| !read.contains(&kind) || !self.context.ages.take(kind, reading);
+            let is_older = |kind| !read.contains(&kind) || !self.context.ages.finish_reading(kind, reading);
             for kind in APPROVED.into_iter().filter(|kind| is_older(*kind)) {
-                listing.keep_list(kind, &known);
+                listing.copy_list(kind, &known);
             }
         } else {
             for kind in read {
-                self.context.ages.take(*kind, reading);
+                self.context.ages.finish_reading(*kind, reading);
             }
         }
         let listing = Arc::new(listing);
@@ -108,18 +108,18 @@ impl Server {
 
     /// Returns the connection over which a request may go: the server's list was read since anything
     /// suggested that it has changed, and not too long ago, and it is approved of.
-    pub(super) async fn approved(
+    pub(super) async fn approved_connection(
         self: &Arc<Self>,
         approval: &Approval,
     ) -> Result<Arc<LiveConnection>, CallError> {
-        let live = self.started().await?;
+        let live = self.ensure_started().await?;
         // After the start, which is a reason for doubt itself.
         let doubt = self.context.ages.last_doubt(approval.list);
-        let listing = match self.settled(approval, doubt) {
+        let listing = match self.current_listing(approval, doubt) {
             Some(listing) => listing,
             None => {
-                let reading = timeout(self.patience(), self.settle(&live, approval, doubt));
-                let read = reading.await.unwrap_or_else(|_| Err(self.unlisted()));
+                let reading = timeout(self.list_timeout(), self.read_deciding_list(&live, approval, doubt));
+                let read = reading.await.unwrap_or_else(|_| Err(self.unlisted_error()));
                 read?
             }
         };
@@ -131,7 +131,7 @@ impl Server {
         }
     }
 
-    fn settled(&self, approval: &Approval, doubt: Doubt) -> Option<Arc<Listing>> {
+    fn current_listing(&self, approval: &Approval, doubt: Doubt) -> Option<Arc<Listing>> {
         let _alone = lock(&self.taking);
         let ages = &self.context.ages;
         let is_settled = ages.is_settled(approval.list, doubt, approval.longest);
@@ -139,65 +139,65 @@ impl Server {
     }
 
     /// Reads the list that decides. Callers that come meanwhile share the next reading.
-    async fn settle(
+    async fn read_deciding_list(
         &self,
         live: &LiveConnection,
         approval: &Approval,
         doubt: Doubt,
     ) -> Result<Arc<Listing>, CallError> {
         let _checking = self.checking.lock().await;
-        if let Some(listing) = self.settled(approval, doubt) {
+        if let Some(listing) = self.current_listing(approval, doubt) {
             return Ok(listing);
         }
         let list = approval.list;
         let known = self.listing();
         let mut listing = match &known {
             Some(known) => (**known).clone(),
-            None => Listing::introduction(&live.connection.hello),
+            None => Listing::from_hello(&live.connection.hello),
         };
-        let reading = self.context.ages.begin(&[list]);
-        let read = live.connection.list_again(list, &mut listing).await;
+        let reading = self.context.ages.begin_reading(&[list]);
+        let read = live.connection.refetch_list(list, &mut listing).await;
         if let Err(error) = read {
-            self.context.ages.fail(&[list]);
+            self.context.ages.fail_reading(&[list]);
             return Err(match error {
-                CallError::TimedOut { .. } => self.unlisted(),
+                CallError::TimedOut { .. } => self.unlisted_error(),
                 other => other,
             });
         }
-        let listing = self.concealed(listing);
-        if let Some(known) = known.filter(|known| is_same(known.list(list), listing.list(list)))
-            && self.confirm(&known, list, reading)
+        let listing = self.mask_listing(listing);
+        if let Some(known) = known.filter(|known| is_same(known.definitions(list), listing.definitions(list)))
+            && self.confirm_unchanged(&known, list, reading)
         {
             return Ok(known);
         }
-        let listing = self.take_in(listing, &[list], reading);
+        let listing = self.store_listing(listing, &[list], reading);
         self.announce_list(list);
         Ok(listing)
     }
 
     /// Takes note that the known lists are still the same. Returns false if they were replaced
     /// meanwhile.
-    fn confirm(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
+    fn confirm_unchanged(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
         let _alone = lock(&self.taking);
         let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
-        is_known && self.context.ages.take(list, reading)
+        is_known && self.context.ages.finish_reading(list, reading)
     }
 
-    fn unlisted(&self) -> CallError {
+    fn unlisted_error(&self) -> CallError {
         CallError::Unlisted {
             server: self.name().clone(),
-            after: self.patience(),
+            after: self.list_timeout(),
         }
     }
 
     /// The longest that a call waits for the list that decides about it.
-    fn patience(&self) -> Duration {
+    fn list_timeout(&self) -> Duration {
         self.spec.limits.call_timeout.min(LIST_TIMEOUT)
     }
 
     /// Has its lists read again, as if it had announced that they changed: what it does shows that.
-    pub fn doubt_lists(&self) {
-        self.context.ages.doubt_all();
+    pub fn mark_lists_doubtful(&self) {
+        self.context.ages.mark_all_doubtful();
         APPROVED
             .into_iter()
             .for_each(|kind| self.announce_list(kind));
@@ -218,11 +218,11 @@ impl Server {
 
     /// Takes over a listing that another process has read from the same server. Before a call it is
     /// compared with what the server says here.
-    pub fn take_over_listing(&self, listing: Listing) {
-        let listing = self.concealed(listing);
+    pub fn adopt_listing(&self, listing: Listing) {
+        let listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);
         self.listing.store(Some(Arc::new(listing)));
-        self.context.ages.doubt_all();
+        self.context.ages.mark_all_doubtful();
     }
 
     /// True if its lists are from an earlier run, or may have changed since they were read.

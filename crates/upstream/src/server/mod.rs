@@ -11,10 +11,10 @@
 
 mod lists;
 mod secrets;
-mod silence;
+mod unresponsive;
 mod start;
 mod stop;
-mod watched;
+mod watched_resources;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -28,8 +28,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::connection::{Connection, LaunchContext};
 use crate::error::{CallError, StartError};
-use crate::exchange::{ClientIdentity, InFlight, Outbound};
-use crate::figures::{ServerCounters, ServerFigures};
+use crate::exchange::{ClientIdentity, InFlightCall, OutboundRequest};
+use crate::server_figures::{ServerCounters, ServerFigures};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
@@ -39,9 +39,9 @@ use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
 use crate::watch::ResourceWatch;
 use secrets::KnownSecrets;
-use silence::SilenceChecks;
+use unresponsive::SilenceChecks;
 use start::StartAttempts;
-use watched::WatchedResources;
+use watched_resources::WatchedResources;
 
 pub use secrets::FindSecrets;
 
@@ -130,7 +130,7 @@ impl Server {
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
             watched: former.map_or_else(WatchedResources::default, |former| {
-                former.watched.inherited()
+                former.watched.share()
             }),
         });
         if let Some(former) = former {
@@ -138,7 +138,7 @@ impl Server {
         }
         let known = parts
             .listing
-            .map(|listing| Arc::new(server.concealed(listing)));
+            .map(|listing| Arc::new(server.mask_listing(listing)));
         server.listing.store(known);
         server
     }
@@ -158,10 +158,10 @@ impl Server {
 
     /// Returns the reason why its last start failed, or why a start would fail now for want of a
     /// variable.
-    pub fn trouble(&self) -> Option<Arc<StartError>> {
+    pub fn start_problem(&self) -> Option<Arc<StartError>> {
         match self.attempts.last_error() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
-            _ if self.live().is_some() => None,
+            _ if self.live_connection().is_some() => None,
             _ => self.missing_variable().map(Arc::new),
         }
     }
@@ -179,8 +179,8 @@ impl Server {
 
     /// Returns how busy it is, and how often it was started.
     pub fn figures(&self) -> ServerFigures {
-        let in_flight = self.live().map(|live| live.connection.in_flight());
-        self.counters.figures(in_flight)
+        let in_flight = self.live_connection().map(|live| live.connection.in_flight());
+        self.counters.snapshot(in_flight)
     }
 
     /// Returns our login at it, if it is a server that we log in at.
@@ -190,7 +190,7 @@ impl Server {
 
     /// Sends a request, and starts the server first if it is not running. A request that comes when
     /// this server has just been replaced goes to its successor.
-    pub async fn send(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
+    pub async fn send(self: &Arc<Self>, outbound: &OutboundRequest) -> Result<InFlightCall, CallError> {
         let sent = self.send_here(outbound).await;
         match (&sent, self.successor.get()) {
             (Err(CallError::Start(StartError::Stopping { .. })), Some(next)) => {
@@ -200,31 +200,31 @@ impl Server {
         }
     }
 
-    async fn send_here(self: &Arc<Self>, outbound: &Outbound) -> Result<InFlight, CallError> {
-        let slot = self.slot(&outbound.client.identity).await?;
+    async fn send_here(self: &Arc<Self>, outbound: &OutboundRequest) -> Result<InFlightCall, CallError> {
+        let slot = self.acquire_slot(&outbound.client.identity).await?;
         let _block = self.block_stop();
         let live = match &outbound.approval {
-            Some(approval) => self.approved(approval).await?,
-            None => self.started().await?,
+            Some(approval) => self.approved_connection(approval).await?,
+            None => self.ensure_started().await?,
         };
-        self.touch();
+        self.record_use();
         let check = self.check_on_timeout(&live);
         Ok(live
             .connection
             .start(outbound)
-            .holding(slot)
+            .with_slot(slot)
             .on_timeout(check))
     }
 
-    async fn slot(&self, caller: &ClientIdentity) -> Result<CallSlot, CallError> {
-        let _waiting = self.counters.wait();
+    async fn acquire_slot(&self, caller: &ClientIdentity) -> Result<CallSlot, CallError> {
+        let _waiting = self.counters.count_waiting();
         self.slots
-            .take(caller)
+            .acquire(caller)
             .await
-            .map_err(|none| self.no_slot(none))
+            .map_err(|none| self.no_slot_error(none))
     }
 
-    fn no_slot(&self, none: NoSlot) -> CallError {
+    fn no_slot_error(&self, none: NoSlot) -> CallError {
         let server = self.name().clone();
         match none {
             NoSlot::Full {
@@ -242,33 +242,33 @@ impl Server {
     }
 
     /// Returns the server's description of itself, without waiting for its lists.
-    pub async fn introduction(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
+    pub async fn describe_itself(self: &Arc<Self>) -> Result<Arc<Listing>, CallError> {
         let _block = self.block_stop();
         if let Some(listing) = self.listing() {
             return Ok(listing);
         }
-        let live = self.started().await?;
-        let introduction = Listing::introduction(&live.connection.hello);
-        Ok(Arc::new(self.concealed(introduction)))
+        let live = self.ensure_started().await?;
+        let introduction = Listing::from_hello(&live.connection.hello);
+        Ok(Arc::new(self.mask_listing(introduction)))
     }
 
     /// True if clients watch its resources while it is not running and cannot announce updates.
     pub fn is_missed(&self) -> bool {
-        self.live().is_none() && !self.watched.is_empty()
+        self.live_connection().is_none() && !self.watched.is_empty()
     }
 
     /// Takes note that the roots of a client have changed.
     pub(crate) fn roots_changed(&self, client: &ClientIdentity) {
-        if let Some(live) = self.live() {
+        if let Some(live) = self.live_connection() {
             live.connection.roots_changed(client);
         }
     }
 
     pub fn is_running(&self) -> bool {
-        self.live().is_some()
+        self.live_connection().is_some()
     }
 
-    fn live(&self) -> Option<Arc<LiveConnection>> {
+    fn live_connection(&self) -> Option<Arc<LiveConnection>> {
         self.live
             .load_full()
             .filter(|live| live.connection.is_open())
@@ -279,11 +279,11 @@ impl Server {
         StopBlock(self)
     }
 
-    fn touch(&self) {
+    fn record_use(&self) {
         *lock(&self.last_used) = Instant::now();
     }
 
-    fn stopping(&self) -> StartError {
+    fn stopping_error(&self) -> StartError {
         StartError::Stopping {
             server: self.name().clone(),
         }

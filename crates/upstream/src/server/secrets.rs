@@ -14,14 +14,14 @@ use crate::spec::ServerSpec;
 pub type FindSecrets = fn(&ServerSpec, &Lookup) -> Vec<String>;
 
 /// A token is renewed every few minutes at most, and a call does not take hours.
-const MOST_VALUES: usize = 64;
+const MAX_VALUES: usize = 64;
 
 /// The secrets so far: a program goes on with those of its start when others are set.
 #[derive(Default)]
-pub(super) struct KnownSecrets(Mutex<Prepared>);
+pub(super) struct KnownSecrets(Mutex<SecretSearch>);
 
 #[derive(Default)]
-struct Prepared {
+struct SecretSearch {
     /// The latest come last.
     values: Vec<String>,
     search: Arc<Secrets>,
@@ -31,21 +31,21 @@ impl Server {
     /// Returns a search for the secrets that it was given so far, also those of its login.
     pub fn secrets(&self) -> Arc<Secrets> {
         let mut found = (self.context.find_secrets)(&self.spec, &self.context.lookup);
-        found.extend(self.credentials().into_iter().flat_map(|it| it.tokens()));
+        found.extend(self.credentials().into_iter().flat_map(|it| it.secret_tokens()));
         let mut known = lock(&self.secrets.0);
         found.retain(|value| !known.values.contains(value));
         if !found.is_empty() {
             known.values.append(&mut found);
-            let outdated = known.values.len().saturating_sub(MOST_VALUES);
+            let outdated = known.values.len().saturating_sub(MAX_VALUES);
             known.values.drain(..outdated);
-            known.search = Arc::new(Secrets::of(&known.values));
+            known.search = Arc::new(Secrets::from_values(&known.values));
         }
         known.search.clone()
     }
 
     /// Returns the lists without those secrets.
-    pub(super) fn concealed(&self, mut listing: Listing) -> Listing {
-        listing.conceal(&self.secrets(), self.context.hash_definition);
+    pub(super) fn mask_listing(&self, mut listing: Listing) -> Listing {
+        listing.mask_secrets(&self.secrets(), self.context.hash_definition);
         listing
     }
 }

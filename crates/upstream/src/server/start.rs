@@ -18,7 +18,7 @@ use crate::watch::ResourceWatch;
 /// The first failure may be an accident; from the second on, each costs twice the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 /// A server that was repaired is usable again after a minute at the latest.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct StartAttempts {
@@ -42,46 +42,46 @@ impl StartAttempts {
     }
 
     /// Waits for a start under way. Nothing is started while the guard is held.
-    pub(super) async fn pause(&self) -> MutexGuard<'_, Failures> {
+    pub(super) async fn lock_starts(&self) -> MutexGuard<'_, Failures> {
         self.failures.lock().await
     }
 
-    pub(super) fn forget(&self, failures: &mut Failures) {
+    pub(super) fn reset_failures(&self, failures: &mut Failures) {
         *failures = Failures::default();
         self.last_error.store(None);
     }
 
     /// Remembers a failed start. Returns true if it is news.
-    fn note(&self, failures: &mut Failures, error: &StartError) -> bool {
+    fn record_failure(&self, failures: &mut Failures, error: &StartError) -> bool {
         // A start that waits for a person, or for the time that the server named, has not failed: the
         // next call should not have to wait for anything else.
         let counts = !error.is_mistake()
-            && !matches!(error, StartError::Login(_) | StartError::HeldOff { .. });
+            && !matches!(error, StartError::Login(_) | StartError::RetryLater { .. });
         failures.count = if counts { failures.count + 1 } else { 0 };
         failures.last = Some(Instant::now());
         let before = self.last_error.swap(Some(Arc::new(error.clone())));
-        counts || before.is_none_or(|before| !error.repeats(&before))
+        counts || before.is_none_or(|before| !error.is_repeat_of(&before))
     }
 
     /// Remembers that the server answered no call. The first time it may be started again at once.
-    pub(super) fn note_deaf(&self, failures: &mut Failures, answered: bool, server: &ServerName) {
+    pub(super) fn record_unresponsive(&self, failures: &mut Failures, answered: bool, server: &ServerName) {
         let server = server.clone();
         failures.deaf = if answered { 1 } else { failures.deaf + 1 };
         failures.count = failures.deaf;
         failures.last = (failures.deaf > 1).then(Instant::now);
-        let error = StartError::Deaf { server };
+        let error = StartError::Unresponsive { server };
         self.last_error.store(Some(Arc::new(error)));
     }
 
-    fn succeeded(&self, failures: &mut Failures) {
+    fn record_success(&self, failures: &mut Failures) {
         let deaf = failures.deaf;
-        self.forget(failures);
+        self.reset_failures(failures);
         failures.deaf = deaf;
     }
 
     /// Returns the error for a caller that asked at that time, if another start would be too early:
     /// the outcome of a start that the caller waited for, or the wait that is left.
-    fn refusal(
+    fn too_early_error(
         &self,
         server: &ServerName,
         failures: &Failures,
@@ -91,7 +91,7 @@ impl StartAttempts {
         if last >= asked {
             return Some((*failed).clone());
         }
-        let wait = failures.wait().checked_sub(last.elapsed())?;
+        let wait = failures.backoff().checked_sub(last.elapsed())?;
         (!wait.is_zero()).then(|| StartError::BackingOff {
             server: server.clone(),
             failures: failures.count,
@@ -102,17 +102,17 @@ impl StartAttempts {
 }
 
 impl Failures {
-    fn wait(&self) -> Duration {
+    fn backoff(&self) -> Duration {
         match self.count {
             0 | 1 => Duration::ZERO,
-            count => (FIRST_WAIT * 2u32.saturating_pow(count - 2)).min(LONGEST_WAIT),
+            count => (FIRST_WAIT * 2u32.saturating_pow(count - 2)).min(MAX_WAIT),
         }
     }
 }
 
 impl Server {
-    pub(super) async fn started(self: &Arc<Self>) -> Result<Arc<LiveConnection>, StartError> {
-        if let Some(live) = self.live() {
+    pub(super) async fn ensure_started(self: &Arc<Self>) -> Result<Arc<LiveConnection>, StartError> {
+        if let Some(live) = self.live_connection() {
             return Ok(live);
         }
         // On a task of its own: a client that goes away must not abort a start that other calls,
@@ -120,27 +120,27 @@ impl Server {
         let server = self.clone();
         let asked = Instant::now();
         let started = tokio::spawn(async move { server.start_once(asked).await }).await;
-        started.unwrap_or_else(|_| Err(self.stopping()))
+        started.unwrap_or_else(|_| Err(self.stopping_error()))
     }
 
     async fn start_once(&self, asked: Instant) -> Result<Arc<LiveConnection>, StartError> {
-        let mut failures = self.attempts.pause().await;
-        if let Some(live) = self.live() {
+        let mut failures = self.attempts.lock_starts().await;
+        if let Some(live) = self.live_connection() {
             return Ok(live);
         }
         if self.is_closing() {
-            return Err(self.stopping());
+            return Err(self.stopping_error());
         }
-        if let Some(refusal) = self.attempts.refusal(self.name(), &failures, asked) {
+        if let Some(refusal) = self.attempts.too_early_error(self.name(), &failures, asked) {
             return Err(refusal);
         }
-        match self.open().await? {
+        match self.open_connection().await? {
             Ok(connection) => {
-                self.attempts.succeeded(&mut failures);
+                self.attempts.record_success(&mut failures);
                 Ok(self.go_live(connection).await)
             }
             Err(error) => {
-                if self.attempts.note(&mut failures, &error) {
+                if self.attempts.record_failure(&mut failures, &error) {
                     log_failure(self.name(), &error.to_string(), error.stderr());
                 }
                 Err(error)
@@ -149,7 +149,7 @@ impl Server {
     }
 
     /// Opens a connection. The outer error is for a server that is stopped meanwhile.
-    async fn open(&self) -> Result<Result<Connection, StartError>, StartError> {
+    async fn open_connection(&self) -> Result<Result<Connection, StartError>, StartError> {
         let known = self.listing.load().as_ref().map(|listing| listing.era);
         let opening = Connection::open(
             self.spec.clone(),
@@ -160,26 +160,26 @@ impl Server {
         );
         tokio::select! {
             opened = opening => Ok(opened),
-            () = self.closing.cancelled() => Err(self.stopping()),
+            () = self.closing.cancelled() => Err(self.stopping_error()),
         }
     }
 
     async fn go_live(&self, connection: Connection) -> Arc<LiveConnection> {
         if let Some(listing) = self.listing.load_full() {
-            connection.learn(&mut (*listing).clone());
+            connection.learn_header_marks(&mut (*listing).clone());
         }
         let connection = Arc::new(connection);
-        let watch = ResourceWatch::begin(connection.clone(), self.watched.uris());
-        watch.begun().await;
+        let watch = ResourceWatch::start(connection.clone(), self.watched.uris());
+        watch.wait_until_acknowledged().await;
         let live = Arc::new(LiveConnection { connection, watch });
         // The program may be another one than the one whose lists are known.
-        self.context.ages.doubt_all();
+        self.context.ages.mark_all_doubtful();
         // It goes on with these secrets, whatever is set in their place later.
         self.secrets();
         // A server that is stopped is taken out first; one that is still here has ended by itself.
         let before = self.live.swap(Some(live.clone()));
-        self.counters.started(before.is_some());
-        self.touch();
+        self.counters.count_start(before.is_some());
+        self.record_use();
         self.announce_start(&live.connection).await;
         live
     }
@@ -199,7 +199,7 @@ impl Server {
 
 /// Writes into the log why a server ended that was not asked to.
 async fn log_end(server: ServerName, connection: Arc<Connection>, log: Arc<ServerLog>) {
-    if let Some(reason) = connection.ended().await {
+    if let Some(reason) = connection.wait_for_end().await {
         let what = format!("`{server}` went away: {reason}");
         log_failure(&server, &what, Some(&log.tail()));
     }

@@ -18,25 +18,25 @@ impl Server {
     /// Lets the calls that are under way come to their end, then stops for good.
     pub async fn retire(&self) {
         self.slots.close(self.spec.limits.call_deadline).await;
-        self.shut().await;
+        self.stop_for_good().await;
     }
 
     /// Stops for good: nothing starts it again.
-    pub(crate) async fn shut(&self) {
+    pub(crate) async fn stop_for_good(&self) {
         self.closing.cancel();
         // A start under way sees that and gives up; only then is there nothing that could go live.
-        let _no_start = self.attempts.pause().await;
+        let _no_start = self.attempts.lock_starts().await;
         self.stop().await;
     }
 
     /// Ends it and starts it again at once, as if it had never failed.
     pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
-        let mut failures = self.attempts.pause().await;
-        self.attempts.forget(&mut failures);
+        let mut failures = self.attempts.lock_starts().await;
+        self.attempts.reset_failures(&mut failures);
         self.context.pause.clear();
         self.stop().await;
         drop(failures);
-        self.started().await.map(drop)
+        self.ensure_started().await.map(drop)
     }
 
     pub async fn stop(&self) {
@@ -64,13 +64,13 @@ impl Server {
     /// Stops it if it is not in use and `wanted` is true. Returns true if it did.
     async fn stop_if(&self, wanted: impl Fn(&Connection) -> bool) -> bool {
         if !self
-            .live()
+            .live_connection()
             .is_some_and(|live| self.is_unused(&live, &wanted))
         {
             return false;
         }
         // Nothing is started meanwhile, so that two processes of one server never run at once.
-        let _no_start = self.attempts.pause().await;
+        let _no_start = self.attempts.lock_starts().await;
         let Some(live) = self.live.swap(None) else {
             return false;
         };

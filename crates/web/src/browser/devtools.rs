@@ -47,7 +47,7 @@ pub(super) enum DevtoolsError {
 
 /// Everything that Chromium sends.
 #[derive(Debug, Deserialize)]
-struct FromChromium {
+struct ChromiumMessage {
     id: Option<u64>,
     #[serde(default)]
     result: Value,
@@ -74,19 +74,19 @@ impl Devtools {
     }
 
     /// From now on, this page is talked about.
-    pub(super) fn attach(&mut self, session: String) {
+    pub(super) fn set_session(&mut self, session: String) {
         self.session = Some(session);
     }
 
     /// Sends a request and returns its result.
-    pub(super) async fn ask(
+    pub(super) async fn call(
         &mut self,
         method: &'static str,
         params: Value,
     ) -> Result<Value, DevtoolsError> {
         let id = self.send(method, &params).await?;
         loop {
-            if let Some(answer) = self.next().await?
+            if let Some(answer) = self.next_answer().await?
                 && answer.id == Some(id)
             {
                 return match answer.error {
@@ -100,14 +100,14 @@ impl Devtools {
     }
 
     /// Follows the page until it is as wanted; returns false if the time was up before.
-    pub(super) async fn follow(
+    pub(super) async fn wait_for(
         &mut self,
         until: Instant,
         is_wanted: fn(&PageState) -> bool,
     ) -> Result<bool, DevtoolsError> {
         while !is_wanted(&self.page) {
             match tokio::time::timeout_at(until, self.output.fill_buf()).await {
-                Ok(_) => drop(self.next().await?),
+                Ok(_) => drop(self.next_answer().await?),
                 Err(_) => return Ok(false),
             }
         }
@@ -127,12 +127,12 @@ impl Devtools {
     }
 
     /// Returns the next message if it is an answer; an event changes the state, and may be replied to.
-    async fn next(&mut self) -> Result<Option<FromChromium>, DevtoolsError> {
+    async fn next_answer(&mut self) -> Result<Option<ChromiumMessage>, DevtoolsError> {
         let message = self.receive().await?;
         let Some(method) = &message.method else {
             return Ok(Some(message));
         };
-        if let Some(Reply { method, params }) = self.page.take(method, &message.params) {
+        if let Some(Reply { method, params }) = self.page.handle_event(method, &message.params) {
             self.send(method, &params).await?;
         }
         match self.page.is_gone {
@@ -141,7 +141,7 @@ impl Devtools {
         }
     }
 
-    async fn receive(&mut self) -> Result<FromChromium, DevtoolsError> {
+    async fn receive(&mut self) -> Result<ChromiumMessage, DevtoolsError> {
         let mut message = Vec::new();
         let mut output = (&mut self.output).take(MAX_MESSAGE);
         let read = output.read_until(0, &mut message).await;

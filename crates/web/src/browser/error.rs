@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use kitbag_domain::Remedy;
-use kitbag_fetch::guard::AddressRefused;
+use kitbag_fetch::guard::AddressRefusal;
 
 use crate::AddressError;
 use crate::reader::REFUSED;
@@ -70,8 +70,8 @@ impl Remedy for BrowserError {
     }
 }
 
-impl From<AddressRefused> for BrowserError {
-    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+impl From<AddressRefusal> for BrowserError {
+    fn from(AddressRefusal { host, reason }: AddressRefusal) -> Self {
         Self::Refused { host, reason }
     }
 }

@@ -25,12 +25,12 @@ pub(super) struct Reply {
 }
 
 impl PageState {
-    pub(super) fn take(&mut self, event: &str, params: &Value) -> Option<Reply> {
+    pub(super) fn handle_event(&mut self, event: &str, params: &Value) -> Option<Reply> {
         match event {
-            "Page.lifecycleEvent" if self.is_of_main_frame(params) => self.live_on(params),
+            "Page.lifecycleEvent" if self.is_of_main_frame(params) => self.handle_lifecycle(params),
             "Inspector.targetCrashed" => self.is_gone = true,
             "Target.targetDestroyed" if self.is_target(&params["targetId"]) => self.is_gone = true,
-            "Page.javascriptDialogOpening" => return Some(dismiss()),
+            "Page.javascriptDialogOpening" => return Some(dismiss_dialog()),
             "Target.targetCreated" => return self.close_popup(&params["targetInfo"]),
             _ => {}
         }
@@ -41,11 +41,11 @@ impl PageState {
         self.frame.is_some() && params["frameId"].as_str() == self.frame.as_deref()
     }
 
-    fn live_on(&mut self, params: &Value) {
+    fn handle_lifecycle(&mut self, params: &Value) {
         let document = params["loaderId"].as_str();
         let is_this = self.document.as_deref() == document;
         match params["name"].as_str() {
-            Some("init") => self.begin(document),
+            Some("init") => self.begin_document(document),
             Some("load") if is_this => self.has_loaded = true,
             Some("networkIdle") if is_this => self.is_idle = true,
             _ => {}
@@ -53,7 +53,7 @@ impl PageState {
     }
 
     /// Forgets the document before.
-    pub(super) fn begin(&mut self, document: Option<&str>) {
+    pub(super) fn begin_document(&mut self, document: Option<&str>) {
         self.document = document.map(str::to_owned);
         (self.has_loaded, self.is_idle) = (false, false);
     }
@@ -72,7 +72,7 @@ impl PageState {
     }
 }
 
-fn dismiss() -> Reply {
+fn dismiss_dialog() -> Reply {
     Reply {
         method: "Page.handleJavaScriptDialog",
         params: json!({ "accept": false }),

@@ -40,13 +40,13 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::RootCertificates;
-use crate::address::{self, origin};
+use crate::address::{self, origin_of};
 
 pub use error::BrowserError;
 pub use view::{ImageFormat, Screenshot, ScreenshotRequest};
 
 use devtools::Devtools;
-use picture::Photographer;
+use picture::ScreenshotSession;
 use process::ChromiumProcess;
 use proxy::GuardProxy;
 use view::PictureView;
@@ -54,7 +54,7 @@ use view::PictureView;
 /// For a whole picture, the start of Chromium and the wait for a place included.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Each takes about 400 MB and a core while a page loads.
-const MOST_AT_ONCE: usize = 2;
+const MAX_CONCURRENT: usize = 2;
 
 pub struct BrowserSettings {
     /// Without one, the usual names are looked for on the `PATH`.
@@ -82,7 +82,7 @@ impl BrowserSettings {
             guard,
             roots: RootCertificates::default(),
             timeout: TIMEOUT,
-            most_at_once: MOST_AT_ONCE,
+            most_at_once: MAX_CONCURRENT,
         }
     }
 }
@@ -95,47 +95,47 @@ impl Browser {
 
     /// Returns the program that would be started.
     pub fn program(&self) -> Result<PathBuf, BrowserError> {
-        program::find(self.settings.program.as_deref())
+        program::find_program(self.settings.program.as_deref())
     }
 
     /// Takes a picture. If it is no longer waited for, Chromium ends.
     pub async fn screenshot(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
         let after = self.settings.timeout;
-        let done = tokio::time::timeout(after, Box::pin(self.take(request))).await;
+        let done = tokio::time::timeout(after, Box::pin(self.take_picture(request))).await;
         done.unwrap_or(Err(BrowserError::TimedOut { after }))
     }
 
-    async fn take(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
+    async fn take_picture(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
         // A third of the time is kept for the picture of a page that never stops loading.
         let load_until = Instant::now() + self.settings.timeout * 2 / 3;
-        let url = address::parse(&request.url)?;
-        let view = PictureView::of(&request)?;
+        let url = address::parse_address(&request.url)?;
+        let view = PictureView::from_request(&request)?;
         let program = self.program()?;
-        self.judge(&url).await?;
+        self.check_host(&url).await?;
         let proxy = GuardProxy::start(self.settings.guard.clone()).await?;
-        let place = self.place().await;
+        let place = self.acquire_permit().await;
         let (process, devtools) = self.launch(&program, place).await?;
-        let mut photographer = Photographer::new(process, devtools, proxy);
-        let taken = photographer.take(&url, &view, load_until).await;
-        photographer.end().await;
+        let mut session = ScreenshotSession::new(process, devtools, proxy);
+        let taken = session.take_picture(&url, &view, load_until).await;
+        session.end().await;
         taken
     }
 
     /// Refuses at once what the proxy would refuse later.
-    async fn judge(&self, url: &Url) -> Result<(), BrowserError> {
+    async fn check_host(&self, url: &Url) -> Result<(), BrowserError> {
         let host = url.host_str().unwrap_or_default();
         let host = host.trim_matches(['[', ']']);
         match guard::resolve(host, 443, &self.settings.guard).await {
             Ok(_) => Ok(()),
             Err(ResolveError::Refused(refused)) => Err(refused.into()),
             Err(error @ ResolveError::Unknown(_)) => Err(BrowserError::Unreachable {
-                origin: origin(url),
+                origin: origin_of(url),
                 reason: error.to_string(),
             }),
         }
     }
 
-    async fn place(&self) -> OwnedSemaphorePermit {
+    async fn acquire_permit(&self) -> OwnedSemaphorePermit {
         let place = Arc::clone(&self.places).acquire_owned().await;
         place.expect("the semaphore is never closed")
     }
@@ -145,8 +145,8 @@ impl Browser {
         program: &std::path::Path,
         place: OwnedSemaphorePermit,
     ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
-        let folder = process::folder()?;
-        trust::write(&self.settings.roots, folder.path()).await?;
+        let folder = process::create_folder()?;
+        trust::write_authorities(&self.settings.roots, folder.path()).await?;
         process::launch(program, folder, place)
     }
 }

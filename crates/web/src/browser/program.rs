@@ -15,17 +15,17 @@ const NAMES: [&str; 6] = [
 ];
 
 /// Returns the configured program, or the first usual one on the `PATH`.
-pub(super) fn find(configured: Option<&Path>) -> Result<PathBuf, BrowserError> {
+pub(super) fn find_program(configured: Option<&Path>) -> Result<PathBuf, BrowserError> {
     match configured {
         Some(program) if program.is_file() => Ok(program.to_owned()),
         Some(program) => Err(BrowserError::MissingProgram {
             program: program.to_owned(),
         }),
-        None => on_path().ok_or(BrowserError::Missing),
+        None => find_on_path().ok_or(BrowserError::Missing),
     }
 }
 
-fn on_path() -> Option<PathBuf> {
+fn find_on_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     let mut candidates = NAMES
@@ -34,7 +34,7 @@ fn on_path() -> Option<PathBuf> {
     candidates.find(|candidate| candidate.is_file())
 }
 
-pub(super) fn flags(profile: &Path) -> Vec<String> {
+pub(super) fn chromium_flags(profile: &Path) -> Vec<String> {
     let mut flags: Vec<String> = FLAGS.iter().map(|flag| (*flag).to_owned()).collect();
     flags.push(format!("--user-data-dir={}", profile.display()));
     // Chromium refuses to start its sandbox as root.

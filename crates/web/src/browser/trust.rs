@@ -15,25 +15,25 @@ use super::error::BrowserError;
 use crate::RootCertificates;
 
 /// Writes the authorities into the home that a Chromium is about to get.
-pub(super) async fn write(roots: &RootCertificates, home: &Path) -> Result<(), BrowserError> {
+pub(super) async fn write_authorities(roots: &RootCertificates, home: &Path) -> Result<(), BrowserError> {
     if roots.as_pem().is_empty() {
         return Ok(());
     }
     let database = home.join(".pki/nssdb");
-    std::fs::create_dir_all(&database).map_err(|error| not_written(&error))?;
-    certutil(&database, &["-N", "--empty-password"]).await?;
+    std::fs::create_dir_all(&database).map_err(|error| write_error(&error))?;
+    run_certutil(&database, &["-N", "--empty-password"]).await?;
     for (index, pem) in roots.as_pem().iter().enumerate() {
         let name = format!("kitbag-{index}");
         let file = home.join(format!("{name}.pem"));
-        std::fs::write(&file, pem).map_err(|error| not_written(&error))?;
+        std::fs::write(&file, pem).map_err(|error| write_error(&error))?;
         let file = file.to_string_lossy();
         // `C`: trusted to sign the certificates of sites.
-        certutil(&database, &["-A", "-t", "C,,", "-n", &name, "-i", &file]).await?;
+        run_certutil(&database, &["-A", "-t", "C,,", "-n", &name, "-i", &file]).await?;
     }
     Ok(())
 }
 
-async fn certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserError> {
+async fn run_certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserError> {
     let mut place = OsString::from("sql:");
     place.push(database);
     let mut command = Command::new("certutil");
@@ -52,11 +52,11 @@ async fn certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserErro
             ),
         }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(BrowserError::MissingCertutil),
-        Err(error) => Err(not_written(&error)),
+        Err(error) => Err(write_error(&error)),
     }
 }
 
-fn not_written(error: &io::Error) -> BrowserError {
+fn write_error(error: &io::Error) -> BrowserError {
     BrowserError::NotStarted {
         reason: format!("its certificates could not be written: {error}"),
     }

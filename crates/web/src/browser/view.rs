@@ -57,7 +57,7 @@ impl ScreenshotRequest {
     pub const MAX_WAIT: Duration = Duration::from_secs(10);
 
     /// Returns the request for the first screen of a page, on a screen of the usual size.
-    pub fn of(url: impl Into<String>) -> Self {
+    pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),
             format: ImageFormat::Png,
@@ -89,7 +89,7 @@ pub(super) struct PictureView {
 }
 
 impl PictureView {
-    pub(super) fn of(request: &ScreenshotRequest) -> Result<Self, BrowserError> {
+    pub(super) fn from_request(request: &ScreenshotRequest) -> Result<Self, BrowserError> {
         let sides = [request.width, request.height];
         let max = ScreenshotRequest::MAX_SIDE;
         if sides.iter().any(|side| !(1..=max).contains(side)) {
@@ -109,7 +109,7 @@ impl PictureView {
     }
 
     /// Returns the height of the picture of a page.
-    pub(super) fn height_of(&self, page_height: u32) -> u32 {
+    pub(super) fn picture_height(&self, page_height: u32) -> u32 {
         match self.full_page {
             true => page_height.clamp(1, MAX_HEIGHT.min(MAX_PIXELS / self.width)),
             false => self.height,
@@ -123,24 +123,24 @@ mod tests {
 
     #[test]
     fn a_view_stays_within_its_bounds() {
-        let usual = ScreenshotRequest::of("https://example.com");
-        let view = PictureView::of(&usual).unwrap();
-        assert_eq!(view.height_of(200_000), 800);
+        let usual = ScreenshotRequest::new("https://example.com");
+        let view = PictureView::from_request(&usual).unwrap();
+        assert_eq!(view.picture_height(200_000), 800);
         let full = PictureView {
             full_page: true,
             ..view
         };
-        assert_eq!(full.height_of(1234), 1234);
-        assert_eq!(full.height_of(200_000), 50_000);
+        assert_eq!(full.picture_height(1234), 1234);
+        assert_eq!(full.picture_height(200_000), 50_000);
         assert_eq!(
             PictureView {
                 width: 4000,
                 ..full
             }
-            .height_of(200_000),
+            .picture_height(200_000),
             16_000
         );
-        assert_eq!(full.height_of(0), 1);
+        assert_eq!(full.picture_height(0), 1);
         for bad in [
             ScreenshotRequest {
                 width: 0,
@@ -155,7 +155,7 @@ mod tests {
                 ..usual.clone()
             },
         ] {
-            assert!(PictureView::of(&bad).is_err(), "{bad:?}");
+            assert!(PictureView::from_request(&bad).is_err(), "{bad:?}");
         }
     }
 }

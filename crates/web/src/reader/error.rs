@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use kitbag_domain::{MissingVariable, Remedy};
-use kitbag_fetch::guard::AddressRefused;
+use kitbag_fetch::guard::AddressRefusal;
 
 use crate::AddressError;
 
@@ -82,8 +82,8 @@ impl Remedy for PageError {
 /// The advice for an address that the guard refuses.
 pub(crate) const REFUSED: &str = "ask for a page of the public web; the operator can permit other addresses with `allow_addresses` under [web]";
 
-impl From<AddressRefused> for PageError {
-    fn from(AddressRefused { host, reason }: AddressRefused) -> Self {
+impl From<AddressRefusal> for PageError {
+    fn from(AddressRefusal { host, reason }: AddressRefusal) -> Self {
         Self::Refused { host, reason }
     }
 }

@@ -11,28 +11,28 @@ use super::bounds;
 use super::error::PageError;
 
 /// The largest pages of manuals take a second.
-const PATIENCE: Duration = Duration::from_secs(8);
+const PARSE_TIMEOUT: Duration = Duration::from_secs(8);
 /// Less is a menu or a notice that was taken for the main part.
-const LEAST_CHARS: usize = 250;
+const MIN_MAIN_CHARS: usize = 250;
 
 #[derive(Debug)]
-pub(super) struct Readable {
+pub(super) struct MarkdownPage {
     pub(super) title: Option<String>,
     pub(super) markdown: String,
 }
 
 /// Returns the main part, or all of a page that has none, such as a list of links.
-pub(super) fn readable(html: &str, url: &Url) -> Result<Readable, PageError> {
-    let bounded = bounds::bounded(html, url, Instant::now() + PATIENCE);
+pub(super) fn html_to_markdown(html: &str, url: &Url) -> Result<MarkdownPage, PageError> {
+    let bounded = bounds::rewrite_html(html, url, Instant::now() + PARSE_TIMEOUT);
     let bounded = bounded.ok_or(PageError::Unparsable)?;
-    let main_part = main_part(&bounded.html).unwrap_or_else(|| bounded.html.clone());
-    Ok(Readable {
+    let main_part = find_main_part(&bounded.html).unwrap_or_else(|| bounded.html.clone());
+    Ok(MarkdownPage {
         title: bounded.title,
-        markdown: markdown(&main_part)?,
+        markdown: convert_html(&main_part)?,
     })
 }
 
-fn main_part(html: &str) -> Option<String> {
+fn find_main_part(html: &str) -> Option<String> {
     // The class of a code block names its language.
     let config = Config {
         keep_classes: true,
@@ -41,11 +41,11 @@ fn main_part(html: &str) -> Option<String> {
     };
     let mut readability = Readability::new(html, None, Some(config)).ok()?;
     let article = readability.parse().ok()?;
-    let is_enough = article.text_content.trim().chars().count() >= LEAST_CHARS;
+    let is_enough = article.text_content.trim().chars().count() >= MIN_MAIN_CHARS;
     is_enough.then(|| article.content.to_string())
 }
 
-fn markdown(html: &str) -> Result<String, PageError> {
+fn convert_html(html: &str) -> Result<String, PageError> {
     let converter = HtmlToMarkdown::builder().options(Options {
         bullet_list_marker: BulletListMarker::Dash,
         ul_bullet_spacing: 1,
@@ -61,9 +61,9 @@ fn markdown(html: &str) -> Result<String, PageError> {
 mod tests {
     use super::*;
 
-    fn read(html: &str) -> Readable {
+    fn read(html: &str) -> MarkdownPage {
         let url = Url::parse("https://example.com/a/b?c#d").expect("a constant");
-        readable(html, &url).unwrap()
+        html_to_markdown(html, &url).unwrap()
     }
 
     #[track_caller]

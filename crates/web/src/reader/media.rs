@@ -11,18 +11,18 @@ pub(super) enum MediaKind {
 }
 
 impl MediaKind {
-    pub(super) fn of(media_type: &str, body: &[u8]) -> Self {
+    pub(super) fn detect(media_type: &str, body: &[u8]) -> Self {
         match media_type {
             "text/html" | "application/xhtml+xml" => Self::Html,
             "application/pdf" => Self::Pdf,
-            "" => Self::seen_in(body),
+            "" => Self::sniff(body),
             other if is_text(other) => Self::Text,
             _ => Self::Other,
         }
     }
 
     /// Looks at content of which the site does not say what it is.
-    fn seen_in(body: &[u8]) -> Self {
+    fn sniff(body: &[u8]) -> Self {
         let start = String::from_utf8_lossy(&body[..body.len().min(512)]).to_ascii_lowercase();
         let start = start.trim_start();
         if start.starts_with("%pdf-") {
@@ -55,13 +55,13 @@ fn is_text(media_type: &str) -> bool {
 }
 
 /// Returns the type in lower case and without parameters.
-pub(super) fn media_type(content_type: &str) -> String {
+pub(super) fn parse_media_type(content_type: &str) -> String {
     let media_type = content_type.split(';').next().unwrap_or_default();
     media_type.trim().to_ascii_lowercase()
 }
 
 /// Returns the value of `charset`, which HTML may also have in a `<meta>`.
-pub(super) fn charset(text: &str) -> Option<String> {
+pub(super) fn parse_charset(text: &str) -> Option<String> {
     // Text may change its length in lower case, but not its ASCII letters.
     let start = text.to_ascii_lowercase().find("charset")? + "charset".len();
     let value = text.get(start..)?.trim_start().strip_prefix('=')?;
@@ -72,11 +72,11 @@ pub(super) fn charset(text: &str) -> Option<String> {
 }
 
 /// Reads text in the encoding that its first bytes, the site or the page names, in this order.
-pub(super) fn text(body: &[u8], charset: Option<&str>) -> String {
+pub(super) fn decode_text(body: &[u8], charset: Option<&str>) -> String {
     let named = charset.and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = named
-        .or_else(|| named_in_page(body))
-        .unwrap_or_else(|| usual(body));
+        .or_else(|| meta_encoding(body))
+        .unwrap_or_else(|| fallback_encoding(body));
     // A byte order mark has the last word.
     encoding.decode(body).0.into_owned()
 }
@@ -84,9 +84,9 @@ pub(super) fn text(body: &[u8], charset: Option<&str>) -> String {
 /// Browsers look at so many bytes, too.
 const META_WITHIN: usize = 1024;
 
-fn named_in_page(body: &[u8]) -> Option<&'static Encoding> {
+fn meta_encoding(body: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(META_WITHIN)]);
-    let label = start.split("<meta").skip(1).find_map(in_tag)?;
+    let label = start.split("<meta").skip(1).find_map(parse_tag_charset)?;
     let encoding = Encoding::for_label(label.as_bytes())?;
     // A page whose `<meta>` could be read one byte at a time is not in UTF-16.
     Some(if encoding.is_ascii_compatible() {
@@ -96,12 +96,12 @@ fn named_in_page(body: &[u8]) -> Option<&'static Encoding> {
     })
 }
 
-fn in_tag(after_name: &str) -> Option<String> {
-    charset(after_name.split('>').next()?)
+fn parse_tag_charset(after_name: &str) -> Option<String> {
+    parse_charset(after_name.split('>').next()?)
 }
 
 /// Pages that name no encoding are in UTF-8, or old.
-fn usual(body: &[u8]) -> &'static Encoding {
+fn fallback_encoding(body: &[u8]) -> &'static Encoding {
     match std::str::from_utf8(body) {
         Ok(_) => UTF_8,
         Err(_) => WINDOWS_1252,
@@ -114,7 +114,7 @@ mod tests {
 
     #[track_caller]
     fn check(header: &str, body: &[u8], expected: &str) {
-        let found = text(body, charset(header).as_deref());
+        let found = decode_text(body, parse_charset(header).as_deref());
         assert!(found.ends_with(expected), "{header} {body:?}: {found}");
     }
 
@@ -155,7 +155,7 @@ mod tests {
             ("", "words", MediaKind::Text),
             ("", "\0\u{1}", MediaKind::Other),
         ] {
-            let found = MediaKind::of(media_type, body.as_bytes());
+            let found = MediaKind::detect(media_type, body.as_bytes());
             assert_eq!(found, expected, "{media_type} {body}");
         }
     }

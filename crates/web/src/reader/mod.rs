@@ -31,7 +31,7 @@ pub use error::PageError;
 pub(crate) use error::REFUSED;
 pub use service::ReaderService;
 
-use markdown::Readable;
+use markdown::MarkdownPage;
 use media::MediaKind;
 use request::FetchedPage;
 
@@ -130,7 +130,7 @@ impl PageReader {
 
     pub async fn read(&self, request: PageRequest) -> Result<WebPage, PageError> {
         let after = self.settings.timeout;
-        let done = tokio::time::timeout(after, Box::pin(self.read_unhurried(request))).await;
+        let done = tokio::time::timeout(after, Box::pin(self.read_without_timeout(request))).await;
         done.unwrap_or(Err(PageError::TimedOut { after }))
     }
 
@@ -138,8 +138,8 @@ impl PageReader {
         self.client.get_or_init(|| self.settings.client())
     }
 
-    async fn read_unhurried(&self, request: PageRequest) -> Result<WebPage, PageError> {
-        let url = address::parse(&request.url)?;
+    async fn read_without_timeout(&self, request: PageRequest) -> Result<WebPage, PageError> {
+        let url = address::parse_address(&request.url)?;
         match (&self.settings.service, request.format) {
             (Some(service), PageFormat::Markdown) => {
                 service
@@ -148,23 +148,23 @@ impl PageReader {
             }
             (None, PageFormat::Markdown) => {
                 let page = self.fetch(url, request::WANTS_MARKDOWN).await?;
-                self.readable(page, request.max_chars).await
+                self.to_markdown(page, request.max_chars).await
             }
             (_, PageFormat::Raw) => {
                 let page = self.fetch(url, request::WANTS_ANYTHING).await?;
-                raw(page, request.max_chars)
+                to_raw_page(page, request.max_chars)
             }
         }
     }
 
-    async fn readable(&self, page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
+    async fn to_markdown(&self, page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
         match page.kind() {
             MediaKind::Html => {
-                let (page, readable) = self.parse(page).await?;
-                let Readable { title, markdown } = readable;
-                Ok(page.with(title, PageContent::cut(markdown, max_chars)))
+                let (page, readable) = self.parse_blocking(page).await?;
+                let MarkdownPage { title, markdown } = readable;
+                Ok(page.into_page(title, PageContent::truncate(markdown, max_chars)))
             }
-            MediaKind::Text => raw(page, max_chars),
+            MediaKind::Text => to_raw_page(page, max_chars),
             MediaKind::Pdf => Err(PageError::Pdf),
             MediaKind::Other => Err(PageError::NotText {
                 media_type: page.media_type,
@@ -173,27 +173,27 @@ impl PageReader {
     }
 
     /// Parses away from the threads that serve requests.
-    async fn parse(&self, page: FetchedPage) -> Result<(FetchedPage, Readable), PageError> {
+    async fn parse_blocking(&self, page: FetchedPage) -> Result<(FetchedPage, MarkdownPage), PageError> {
         let place = Arc::clone(&self.parsers).acquire_owned().await;
         let task = tokio::task::spawn_blocking(move || {
             let _place = place;
-            let readable = markdown::readable(&page.text(), &page.url)?;
+            let readable = markdown::html_to_markdown(&page.text(), &page.url)?;
             Ok((page, readable))
         });
         task.await.unwrap_or(Err(PageError::Unparsable))
     }
 }
 
-fn raw(page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
+fn to_raw_page(page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError> {
     let content = match page.kind() {
-        MediaKind::Html | MediaKind::Text => PageContent::cut(page.text(), max_chars),
-        MediaKind::Pdf | MediaKind::Other => bytes(&page, max_chars)?,
+        MediaKind::Html | MediaKind::Text => PageContent::truncate(page.text(), max_chars),
+        MediaKind::Pdf | MediaKind::Other => to_bytes(&page, max_chars)?,
     };
-    Ok(page.with(None, content))
+    Ok(page.into_page(None, content))
 }
 
 /// Half a picture is of no use, so bytes are never cut.
-fn bytes(page: &FetchedPage, max_chars: usize) -> Result<PageContent, PageError> {
+fn to_bytes(page: &FetchedPage, max_chars: usize) -> Result<PageContent, PageError> {
     let chars = page.body.len().div_ceil(3) * 4;
     if chars > max_chars {
         let media_type = page.media_type.clone();
@@ -207,7 +207,7 @@ fn bytes(page: &FetchedPage, max_chars: usize) -> Result<PageContent, PageError>
 }
 
 impl PageContent {
-    fn cut(mut text: String, max_chars: usize) -> Self {
+    fn truncate(mut text: String, max_chars: usize) -> Self {
         let Some((end, _)) = text.char_indices().nth(max_chars) else {
             return Self::Text { text, left_out: 0 };
         };

@@ -2,14 +2,14 @@
 
 use http::HeaderValue;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use kitbag_fetch::{BodyError, cause, guard, redirect};
+use kitbag_fetch::{BodyError, describe_error, guard, redirect};
 use reqwest::Response;
 use url::Url;
 
 use super::error::PageError;
 use super::media::{self, MediaKind};
 use super::{MAX_BYTES, PageContent, PageReader, WebPage};
-use crate::address::{self, origin};
+use crate::address::{self, origin_of};
 
 /// Sites redirect to another spelling, to a language, to a login; more are a circle.
 const MAX_REDIRECTS: usize = 5;
@@ -40,12 +40,12 @@ impl PageReader {
     ) -> Result<FetchedPage, PageError> {
         for _ in 0..=MAX_REDIRECTS {
             let response = self.send(&url, &wanted).await?;
-            let location = redirect::location(&response)
-                .map_err(|error| redirected(&url, error.to_string()))?;
+            let location = redirect::redirect_location(&response)
+                .map_err(|error| redirect_error(&url, error.to_string()))?;
             let Some(location) = location else {
-                return FetchedPage::of(url, response).await;
+                return FetchedPage::from_response(url, response).await;
             };
-            url = next(&url, &location)?;
+            url = next_url(&url, &location)?;
         }
         Err(PageError::TooManyRedirects { max: MAX_REDIRECTS })
     }
@@ -56,57 +56,57 @@ impl PageReader {
         request
             .send()
             .await
-            .map_err(|error| unreachable(url, error))
+            .map_err(|error| unreachable_error(url, error))
     }
 }
 
-fn unreachable(url: &Url, error: reqwest::Error) -> PageError {
-    match guard::refusal(&error) {
+fn unreachable_error(url: &Url, error: reqwest::Error) -> PageError {
+    match guard::find_refusal(&error) {
         Some(refused) => refused.clone().into(),
         None => PageError::Unreachable {
-            origin: origin(url),
-            reason: cause(error),
+            origin: origin_of(url),
+            reason: describe_error(error),
         },
     }
 }
 
 /// Returns the address of the next hop, which is judged as the first one was.
-fn next(from: &Url, location: &str) -> Result<Url, PageError> {
+fn next_url(from: &Url, location: &str) -> Result<Url, PageError> {
     let joined = from.join(location);
-    let url = joined.map_err(|error| redirected(from, format!("not to an address: {error}")))?;
-    match address::check(&url) {
+    let url = joined.map_err(|error| redirect_error(from, format!("not to an address: {error}")))?;
+    match address::check_address(&url) {
         Ok(()) => Ok(url),
-        Err(error) => Err(redirected(from, format!("to {}: {error}", origin(&url)))),
+        Err(error) => Err(redirect_error(from, format!("to {}: {error}", origin_of(&url)))),
     }
 }
 
-fn redirected(from: &Url, reason: String) -> PageError {
-    let origin = origin(from);
+fn redirect_error(from: &Url, reason: String) -> PageError {
+    let origin = origin_of(from);
     PageError::Redirect { origin, reason }
 }
 
 impl FetchedPage {
-    async fn of(url: Url, response: Response) -> Result<Self, PageError> {
+    async fn from_response(url: Url, response: Response) -> Result<Self, PageError> {
         refuse_encoded(response.headers())?;
-        let content_type = text_of(response.headers(), &CONTENT_TYPE);
+        let content_type = header_text(response.headers(), &CONTENT_TYPE);
         Ok(Self {
             url,
             status: response.status().as_u16(),
-            media_type: media::media_type(content_type),
-            charset: media::charset(content_type),
-            body: read(response).await?,
+            media_type: media::parse_media_type(content_type),
+            charset: media::parse_charset(content_type),
+            body: read_body(response).await?,
         })
     }
 
     pub(super) fn kind(&self) -> MediaKind {
-        MediaKind::of(&self.media_type, &self.body)
+        MediaKind::detect(&self.media_type, &self.body)
     }
 
     pub(super) fn text(&self) -> String {
-        media::text(&self.body, self.charset.as_deref())
+        media::decode_text(&self.body, self.charset.as_deref())
     }
 
-    pub(super) fn with(self, title: Option<String>, content: PageContent) -> WebPage {
+    pub(super) fn into_page(self, title: Option<String>, content: PageContent) -> WebPage {
         WebPage {
             url: self.url.into(),
             status: self.status,
@@ -119,7 +119,7 @@ impl FetchedPage {
 
 /// We ask for no compression, since a small answer could become a huge one.
 fn refuse_encoded(headers: &HeaderMap) -> Result<(), PageError> {
-    match text_of(headers, &CONTENT_ENCODING) {
+    match header_text(headers, &CONTENT_ENCODING) {
         "" | "identity" => Ok(()),
         encoding => Err(PageError::Encoded {
             encoding: encoding.to_owned(),
@@ -127,19 +127,19 @@ fn refuse_encoded(headers: &HeaderMap) -> Result<(), PageError> {
     }
 }
 
-fn text_of<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {
+fn header_text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> &'a str {
     let value = headers.get(name);
     value
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default()
 }
 
-pub(super) async fn read(response: Response) -> Result<Vec<u8>, PageError> {
-    let body = kitbag_fetch::body(response, MAX_BYTES).await;
+pub(super) async fn read_body(response: Response) -> Result<Vec<u8>, PageError> {
+    let body = kitbag_fetch::read_body(response, MAX_BYTES).await;
     body.map_err(|error| match error {
         BodyError::TooLarge { most } => PageError::TooLarge { max: most },
         BodyError::Lost(error) => PageError::Lost {
-            reason: cause(error),
+            reason: describe_error(error),
         },
     })
 }

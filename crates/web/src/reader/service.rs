@@ -5,13 +5,13 @@ use std::fmt;
 use http::header::{ACCEPT, AUTHORIZATION};
 use kitbag_domain::{Lookup, MissingVariable, Template};
 use kitbag_fetch::guard::{self, ResolveError};
-use kitbag_fetch::{AddressGuard, Secrets, cause};
+use kitbag_fetch::{AddressGuard, Secrets, describe_error};
 use reqwest::{Client, RequestBuilder, Response};
 use url::Url;
 
 use super::error::PageError;
 use super::{PageContent, WebPage, request};
-use crate::address::origin;
+use crate::address::origin_of;
 
 /// A service that answers `GET {url}/{address of the page}` with Markdown, as Jina's reader does.
 #[derive(Clone)]
@@ -41,29 +41,29 @@ impl ReaderService {
         guard: &AddressGuard,
         max_chars: usize,
     ) -> Result<WebPage, PageError> {
-        stays_public(&page, guard).await?;
-        let token = self.token()?;
-        let sent = self.request(&page, token.as_deref()).send().await;
-        let response = sent.map_err(|error| self.failed(cause(error)))?;
+        check_public(&page, guard).await?;
+        let token = self.resolve_token()?;
+        let sent = self.build_request(&page, token.as_deref()).send().await;
+        let response = sent.map_err(|error| self.service_error(describe_error(error)))?;
         if !response.status().is_success() {
-            return Err(self.failed(format!("it answered with {}", response.status())));
+            return Err(self.service_error(format!("it answered with {}", response.status())));
         }
-        let markdown = markdown(response, &token).await?;
+        let markdown = read_markdown(response, &token).await?;
         Ok(WebPage {
             url: page.into(),
             status: 200,
             media_type: "text/markdown".to_owned(),
-            title: title(&markdown),
-            content: PageContent::cut(markdown, max_chars),
+            title: find_title(&markdown),
+            content: PageContent::truncate(markdown, max_chars),
         })
     }
 
-    fn token(&self) -> Result<Option<String>, MissingVariable> {
+    fn resolve_token(&self) -> Result<Option<String>, MissingVariable> {
         let token = self.token.as_ref();
         token.map(|it| it.resolve(&*self.lookup)).transpose()
     }
 
-    fn request(&self, page: &Url, token: Option<&str>) -> RequestBuilder {
+    fn build_request(&self, page: &Url, token: Option<&str>) -> RequestBuilder {
         let base = self.url.as_str().trim_end_matches('/');
         let request = self.client.get(format!("{base}/{page}"));
         let request = request.header(ACCEPT, "text/plain");
@@ -73,21 +73,21 @@ impl ReaderService {
         }
     }
 
-    fn failed(&self, reason: String) -> PageError {
-        let service = origin(&self.url);
+    fn service_error(&self, reason: String) -> PageError {
+        let service = origin_of(&self.url);
         PageError::Service { service, reason }
     }
 }
 
 /// The service might show the token that it was sent.
-async fn markdown(response: Response, token: &Option<String>) -> Result<String, PageError> {
-    let body = request::read(response).await?;
+async fn read_markdown(response: Response, token: &Option<String>) -> Result<String, PageError> {
+    let body = request::read_body(response).await?;
     let text = String::from_utf8_lossy(&body);
-    Ok(Secrets::of(token).hidden_in(&text).into_owned())
+    Ok(Secrets::from_values(token).mask_text(&text).into_owned())
 }
 
 /// The name of a private place must not be told to a service of others.
-async fn stays_public(page: &Url, guard: &AddressGuard) -> Result<(), PageError> {
+async fn check_public(page: &Url, guard: &AddressGuard) -> Result<(), PageError> {
     guard::check_literal(page, guard)?;
     let Some(host) = page.domain() else {
         return Ok(());
@@ -96,20 +96,20 @@ async fn stays_public(page: &Url, guard: &AddressGuard) -> Result<(), PageError>
         Ok(_) => Ok(()),
         Err(ResolveError::Refused(refused)) => Err(refused.into()),
         Err(error @ ResolveError::Unknown(_)) => Err(PageError::Unreachable {
-            origin: origin(page),
+            origin: origin_of(page),
             reason: error.to_string(),
         }),
     }
 }
 
 /// Jina's reader begins its answer with such a line.
-fn title(markdown: &str) -> Option<String> {
+fn find_title(markdown: &str) -> Option<String> {
     let title = markdown.lines().next()?.strip_prefix("Title: ")?;
     Some(title.trim().to_owned())
 }
 
 impl fmt::Debug for ReaderService {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ReaderService({})", origin(&self.url))
+        write!(f, "ReaderService({})", origin_of(&self.url))
     }
 }

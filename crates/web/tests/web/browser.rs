@@ -58,7 +58,7 @@ async fn a_page_is_pictured_as_its_scripts_have_made_it() {
     let request = ScreenshotRequest {
         width: 640,
         height: 480,
-        ..ScreenshotRequest::of(format!("https://{address}/"))
+        ..ScreenshotRequest::new(format!("https://{address}/"))
     };
     let picture = Browser::new(settings()).screenshot(request).await.unwrap();
     assert_eq!(pixels(&picture).at(600, 400), GREEN);
@@ -78,7 +78,7 @@ async fn a_page_is_pictured_down_to_its_end_or_the_bound() {
     let request = ScreenshotRequest {
         width: 100,
         full_page: true,
-        ..ScreenshotRequest::of(format!("https://{address}/"))
+        ..ScreenshotRequest::new(format!("https://{address}/"))
     };
     let browser = Browser::new(settings());
     let picture = browser.screenshot(request.clone()).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_page_that_never_stops_loading_is_pictured_as_far_as_it_came() {
         timeout: Duration::from_secs(25),
         ..settings()
     });
-    let request = ScreenshotRequest::of(format!("https://{address}/"));
+    let request = ScreenshotRequest::new(format!("https://{address}/"));
     let picture = browser.screenshot(request).await.unwrap();
     assert_eq!(pixels(&picture).at(1000, 700), GREEN);
     assert!(!picture.has_loaded);
@@ -141,12 +141,12 @@ async fn an_address_without_a_page_says_why() {
         ("file:///etc/passwd".to_owned(), "`file:` addresses are not"),
         ("data:text/html,hi".to_owned(), "`data:` addresses are not"),
     ] {
-        let error = browser.screenshot(ScreenshotRequest::of(&url)).await;
+        let error = browser.screenshot(ScreenshotRequest::new(&url)).await;
         let error = error.unwrap_err().to_string();
         assert!(error.contains(expected), "{url}: {error}");
     }
     let stranger = Browser::new(BrowserSettings::new(site::guard()));
-    let error = stranger.screenshot(ScreenshotRequest::of(site)).await;
+    let error = stranger.screenshot(ScreenshotRequest::new(site)).await;
     let error = error.unwrap_err().to_string();
     assert!(error.contains("ERR_CERT_AUTHORITY_INVALID"), "{error}");
 }
@@ -165,7 +165,7 @@ async fn without_a_browser_the_operator_is_told_what_to_install_or_set() {
             ..settings()
         });
         let error = browser
-            .screenshot(ScreenshotRequest::of("https://127.0.0.2"))
+            .screenshot(ScreenshotRequest::new("https://127.0.0.2"))
             .await;
         let error = error.unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

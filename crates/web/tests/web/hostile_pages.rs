@@ -81,7 +81,7 @@ async fn visits(host: &str, guard: AddressGuard) -> (Screenshot, Visits) {
         guard,
         ..settings()
     });
-    let request = ScreenshotRequest::of(format!("https://{address}/"));
+    let request = ScreenshotRequest::new(format!("https://{address}/"));
     let wait = std::time::Duration::from_secs(1);
     let picture = browser
         .screenshot(ScreenshotRequest { wait, ..request })
@@ -119,7 +119,7 @@ async fn colour(body: String) -> Option<[u8; 3]> {
         .route("/green", get(|| async { Html(GREEN_PAGE) }));
     let address = site::serve(router).await;
     let browser = Browser::new(settings());
-    let request = ScreenshotRequest::of(format!("https://{address}/"));
+    let request = ScreenshotRequest::new(format!("https://{address}/"));
     let picture = browser.screenshot(request).await.ok()?;
     Some(pixels(&picture).at(640, 360))
 }
@@ -176,7 +176,7 @@ async fn a_page_that_leads_to_a_private_address_is_refused() {
         format!("{site}/redirect"),
         format!("{site}/script"),
     ] {
-        let error = browser.screenshot(ScreenshotRequest::of(&url)).await;
+        let error = browser.screenshot(ScreenshotRequest::new(&url)).await;
         let error = error.unwrap_err().to_string();
         assert!(
             error.contains("leads where pages may not be loaded from"),
@@ -206,7 +206,7 @@ async fn a_name_that_leads_elsewhere_the_second_time_is_judged_again() {
         ..settings()
     });
     let url = format!("https://localhost:{}/", private.port());
-    let error = browser.screenshot(ScreenshotRequest::of(url)).await;
+    let error = browser.screenshot(ScreenshotRequest::new(url)).await;
     assert!(error.unwrap_err().to_string().contains("is private"));
     assert_eq!(visits.load(Ordering::Relaxed), 0);
 }

@@ -121,7 +121,7 @@ async fn a_browser_is_gone_after_a_picture_a_timeout_and_a_cancellation() {
 
 async fn shoot(settings: BrowserSettings, url: String) -> Result<(), BrowserError> {
     let browser = Browser::new(settings);
-    let picture = Box::pin(browser.screenshot(ScreenshotRequest::of(url)));
+    let picture = Box::pin(browser.screenshot(ScreenshotRequest::new(url)));
     picture.await.map(drop)
 }
 

@@ -131,7 +131,7 @@ impl Scene {
         fs::write(&config, &self.sections)
             .with_context(|| format!("writing {}", config.display()))?;
         let tokens: Value =
-            serde_json::from_str(&kitbag(repository, &self.folder, &["--json", "tokens"])?)?;
+            serde_json::from_str(&kitbag(repository, &self.folder, &["--json", "stats", "tokens"])?)?;
         kitbag(repository, &self.folder, &["index", "build"])?;
         let number = |key: &str| {
             tokens[key]

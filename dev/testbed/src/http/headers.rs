@@ -11,7 +11,7 @@ use super::{VERSION_HEADER, text};
 use crate::{modern, tools};
 
 pub(super) fn check(headers: &HeaderMap, request: &Request) -> Result<(), ErrorObject> {
-    let params = request.object().unwrap_or_default();
+    let params = request.open_params().unwrap_or_default();
     modern::check_greeting(&request.method, &params)?;
     check_version(headers, &params)?;
     modern::check_meta(&params)?;
@@ -33,7 +33,7 @@ const NAME_HEADER: &str = "mcp-name";
 fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObject> {
     let header = text(headers, VERSION_HEADER).ok_or_else(|| missing(VERSION_HEADER))?;
     let body: Option<String> = params
-        .object("_meta")
+        .get_object("_meta")
         .and_then(|meta| meta.read(meta::PROTOCOL_VERSION));
     match body {
         Some(body) if body != header => Err(mismatch(VERSION_HEADER, header, &body)),

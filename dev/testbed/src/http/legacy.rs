@@ -186,7 +186,7 @@ impl SessionRefusal {
         };
         json(
             self.status(),
-            Answer::error(Some(request.id.clone()), error),
+            Answer::from_error(Some(request.id.clone()), error),
         )
     }
 }

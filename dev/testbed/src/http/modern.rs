@@ -27,7 +27,7 @@ pub(super) async fn receive(
     if let Err(error) = headers::check(headers, &request) {
         return json(
             StatusCode::BAD_REQUEST,
-            Answer::error(Some(request.id), error),
+            Answer::from_error(Some(request.id), error),
         );
     }
     let (outbox, mut outgoing) = Outbox::channel();
@@ -64,7 +64,7 @@ fn events(
             if matches!(message, Message::Response(_)) {
                 outgoing.close();
             }
-            Some((sse::event(&message), (None, outgoing, hung_up)))
+            Some((sse::encode_event(&message), (None, outgoing, hung_up)))
         },
     )
 }

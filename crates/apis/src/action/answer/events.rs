@@ -5,21 +5,21 @@ use std::io;
 
 use bytes::Bytes;
 use futures::{Stream, StreamExt as _, future};
-use kitbag_fetch::cause;
+use kitbag_fetch::describe_error;
 use kitbag_tool_spec::AnswerRule;
 use kitbag_wire::raw;
 use reqwest::Response;
 use serde_json::Value;
 use sse_stream::{Sse, SseByteStream};
 
-use super::shape::kept;
+use super::shape::keep_members;
 use super::{ActionAnswer, AnswerPart};
 use crate::action::deadline::Deadline;
-use crate::received::content_type;
+use crate::received_response::content_type;
 
 /// The events that came.
 #[derive(Debug)]
-pub(crate) struct ReadEvents {
+pub(crate) struct EventAnswer {
     status: u16,
     data: Vec<String>,
     /// True if one of them reports an error.
@@ -38,14 +38,14 @@ pub(crate) async fn read_events(
     response: Response,
     max_bytes: usize,
     deadline: Deadline,
-) -> ReadEvents {
-    let mut read = ReadEvents {
+) -> EventAnswer {
+    let mut read = EventAnswer {
         status: response.status().as_u16(),
         data: Vec::new(),
         failed: false,
         cut: None,
     };
-    let mut events = SseByteStream::new(Box::pin(bounded(response, max_bytes)));
+    let mut events = SseByteStream::new(Box::pin(limit_bytes(response, max_bytes)));
     loop {
         let Ok(next) = tokio::time::timeout_at(deadline.at, events.next()).await else {
             read.cut = Some(deadline.missed_the_end());
@@ -54,30 +54,30 @@ pub(crate) async fn read_events(
         match next {
             None => return read,
             Some(Ok(event)) => {
-                if read.takes_last(event) {
+                if read.add_event(event) {
                     return read;
                 }
             }
             Some(Err(error)) => {
-                read.cut = Some(kitbag_fetch::innermost(&error));
+                read.cut = Some(kitbag_fetch::root_cause(&error));
                 return read;
             }
         }
     }
 }
 
-fn bounded(response: Response, max_bytes: usize) -> impl Stream<Item = Result<Bytes, io::Error>> {
+fn limit_bytes(response: Response, max_bytes: usize) -> impl Stream<Item = Result<Bytes, io::Error>> {
     response.bytes_stream().scan(0, move |read, chunk| {
-        future::ready(Some(counted(read, chunk, max_bytes)))
+        future::ready(Some(count_chunk(read, chunk, max_bytes)))
     })
 }
 
-fn counted(
+fn count_chunk(
     read: &mut usize,
     chunk: Result<Bytes, reqwest::Error>,
     max_bytes: usize,
 ) -> Result<Bytes, io::Error> {
-    let chunk = chunk.map_err(|error| io::Error::other(cause(error)))?;
+    let chunk = chunk.map_err(|error| io::Error::other(describe_error(error)))?;
     *read += chunk.len();
     match *read > max_bytes {
         true => Err(io::Error::other(format!("more than {max_bytes} bytes"))),
@@ -99,9 +99,9 @@ const LAST_EVENTS: [&str; 8] = [
 /// The data of the last event of chat completions.
 const LAST_DATA: &str = "[DONE]";
 
-impl ReadEvents {
+impl EventAnswer {
     /// Takes an event in; returns true if it is the last one.
-    fn takes_last(&mut self, event: Sse) -> bool {
+    fn add_event(&mut self, event: Sse) -> bool {
         let data = event.data.unwrap_or_default();
         if data == LAST_DATA {
             return true;
@@ -115,10 +115,10 @@ impl ReadEvents {
     }
 
     /// Joins the events: to one text if what is picked of each is text, or else to a list.
-    pub(super) fn shaped(self, rule: &AnswerRule) -> ActionAnswer {
-        let events = self.data.iter().map(|data| value(data));
+    pub(super) fn to_answer(self, rule: &AnswerRule) -> ActionAnswer {
+        let events = self.data.iter().map(|data| parse_data(data));
         let picked: Vec<Value> = events
-            .filter_map(|event| rule.pick.find(&event).map(|part| kept(&rule.keep, part)))
+            .filter_map(|event| rule.pick.find(&event).map(|part| keep_members(&rule.keep, part)))
             .collect();
         let texts: Option<String> = picked.iter().map(Value::as_str).collect();
         let part = match texts {
@@ -128,11 +128,11 @@ impl ReadEvents {
         ActionAnswer {
             is_error: self.failed,
             incomplete: self.cut,
-            ..ActionAnswer::of(self.status, vec![part])
+            ..ActionAnswer::new(self.status, vec![part])
         }
     }
 }
 
-fn value(data: &str) -> Value {
+fn parse_data(data: &str) -> Value {
     serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()))
 }

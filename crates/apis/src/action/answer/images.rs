@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::AnswerPart;
 
 /// Takes the images out of the answer, in which they would only be read as letters.
-pub(super) fn taken_out(rule: &AnswerRule, answer: &mut Value) -> Vec<AnswerPart> {
+pub(super) fn take_images(rule: &AnswerRule, answer: &mut Value) -> Vec<AnswerPart> {
     let Some(found) = rule.image.as_ref().and_then(|at| at.find(answer)) else {
         return Vec::new();
     };
@@ -14,13 +14,13 @@ pub(super) fn taken_out(rule: &AnswerRule, answer: &mut Value) -> Vec<AnswerPart
         Value::Array(items) => items.iter().filter_map(Value::as_str).collect(),
         single => single.as_str().into_iter().collect(),
     };
-    let images = texts.iter().map(|text| image(text, &rule.image_type));
+    let images = texts.iter().map(|text| image_part(text, &rule.image_type));
     let images: Vec<AnswerPart> = images.collect();
-    remove(rule, answer);
+    remove_images(rule, answer);
     images
 }
 
-fn remove(rule: &AnswerRule, answer: &mut Value) {
+fn remove_images(rule: &AnswerRule, answer: &mut Value) {
     let Some(pointer) = &rule.image else {
         return;
     };
@@ -33,7 +33,7 @@ fn remove(rule: &AnswerRule, answer: &mut Value) {
 }
 
 /// An image may come as a data URL, which names its type.
-fn image(text: &str, media_type: &str) -> AnswerPart {
+fn image_part(text: &str, media_type: &str) -> AnswerPart {
     let named = text
         .strip_prefix("data:")
         .and_then(|rest| rest.split_once(";base64,"));

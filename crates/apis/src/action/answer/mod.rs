@@ -16,11 +16,11 @@ use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
 use url::Url;
 
-pub(super) use events::{ReadEvents, has_events, read_events};
-pub(super) use refusal::words as refusal_words;
-pub(super) use shape::{json_of, kept};
+pub(super) use events::{EventAnswer, has_events, read_events};
+pub(super) use refusal::refusal_text as refusal_words;
+pub(super) use shape::{parse_json, keep_members};
 
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
 #[derive(Debug, Clone)]
 pub struct ActionAnswer {
@@ -63,16 +63,16 @@ pub struct PagesRead {
 /// The answer to the request for one page.
 pub(super) enum PageAnswer {
     /// With the address that answered, against which a link is read.
-    Whole { url: Url, received: Received },
+    Whole { url: Url, received: ReceivedResponse },
     /// With the secrets that were sent. An event may have a part of one, so they are looked for when the
     /// events are joined.
-    Events(ReadEvents, Secrets),
+    Events(EventAnswer, Secrets),
 }
 
 impl ActionAnswer {
     /// Returns the answer as the result of a tool.
     pub fn tool_result(&self) -> Raw {
-        let mut content: Vec<Value> = self.content.iter().map(AnswerPart::block).collect();
+        let mut content: Vec<Value> = self.content.iter().map(AnswerPart::content_block).collect();
         // A list of pages says so itself.
         let missing = self.incomplete.as_ref().filter(|_| self.pages.is_none());
         content.extend(missing.map(|why| text_block(&format!("The answer is incomplete: {why}"))));
@@ -80,14 +80,14 @@ impl ActionAnswer {
         raw(&json!({ "content": content, "isError": self.is_error }))
     }
 
-    fn without(mut self, secrets: &Secrets) -> Self {
+    fn mask_secrets(mut self, secrets: &Secrets) -> Self {
         for part in &mut self.content {
-            part.hide(secrets);
+            part.mask_secrets(secrets);
         }
         self
     }
 
-    pub(super) fn of(status: u16, content: Vec<AnswerPart>) -> Self {
+    pub(super) fn new(status: u16, content: Vec<AnswerPart>) -> Self {
         Self {
             status,
             is_error: false,
@@ -101,8 +101,8 @@ impl ActionAnswer {
 }
 
 impl AnswerUsage {
-    fn of(rule: &AnswerRule, received: &Received) -> Self {
-        let body = (rule.kind == AnswerType::Json).then(|| json_of(received));
+    fn find_usage(rule: &AnswerRule, received: &ReceivedResponse) -> Self {
+        let body = (rule.kind == AnswerType::Json).then(|| parse_json(received));
         let Some(body) = body.flatten() else {
             return Self::default();
         };
@@ -126,18 +126,18 @@ impl AnswerPart {
         matches!(self, Self::Image { .. })
     }
 
-    fn hide(&mut self, secrets: &Secrets) {
+    fn mask_secrets(&mut self, secrets: &Secrets) {
         match self {
-            Self::Text(text) => *text = secrets.hidden_in(text).into_owned(),
+            Self::Text(text) => *text = secrets.mask_text(text).into_owned(),
             Self::Json(json) if secrets.are_in(json.get()) => {
-                let clean = secrets.hidden_in(json.get());
+                let clean = secrets.mask_text(json.get());
                 *json = serde_json::from_str(&clean).unwrap_or_else(|_| raw(&clean));
             }
             Self::Json(_) | Self::Image { .. } => {}
         }
     }
 
-    fn block(&self) -> Value {
+    fn content_block(&self) -> Value {
         match self {
             Self::Json(json) => text_block(json.get()),
             Self::Text(text) => text_block(text),
@@ -153,23 +153,23 @@ fn text_block(text: &str) -> Value {
 }
 
 /// Returns the part that the rule hands on.
-pub(super) fn shaped(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
+pub(super) fn shape_answer(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
-        PageAnswer::Events(events, secrets) => events.shaped(rule).without(&secrets),
+        PageAnswer::Events(events, secrets) => events.to_answer(rule).mask_secrets(&secrets),
         PageAnswer::Whole { received, .. } if is_refusal(&received) => {
-            refusal::answer(rule, &received)
+            refusal::refusal_answer(rule, &received)
         }
-        PageAnswer::Whole { received, .. } => whole(rule, &received),
+        PageAnswer::Whole { received, .. } => shape_whole(rule, &received),
     }
 }
 
-pub(super) fn is_refusal(received: &Received) -> bool {
+pub(super) fn is_refusal(received: &ReceivedResponse) -> bool {
     received.status.is_client_error() || received.status.is_server_error()
 }
 
-fn whole(rule: &AnswerRule, received: &Received) -> ActionAnswer {
+fn shape_whole(rule: &AnswerRule, received: &ReceivedResponse) -> ActionAnswer {
     ActionAnswer {
-        usage: AnswerUsage::of(rule, received),
-        ..ActionAnswer::of(received.status.as_u16(), shape::parts(rule, received))
+        usage: AnswerUsage::find_usage(rule, received),
+        ..ActionAnswer::new(received.status.as_u16(), shape::answer_parts(rule, received))
     }
 }

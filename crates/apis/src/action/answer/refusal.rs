@@ -3,23 +3,23 @@
 use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
 
-use super::shape::{json_of, text_of};
+use super::shape::{parse_json, body_text};
 use super::{ActionAnswer, AnswerPart};
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
 /// Error pages can be whole web sites; their first lines say what there is to know.
 const MOST_CHARACTERS: usize = 4000;
 
-pub(super) fn answer(rule: &AnswerRule, received: &Received) -> ActionAnswer {
-    let text = AnswerPart::Text(words(rule, received));
+pub(super) fn refusal_answer(rule: &AnswerRule, received: &ReceivedResponse) -> ActionAnswer {
+    let text = AnswerPart::Text(refusal_text(rule, received));
     ActionAnswer {
         is_error: true,
-        ..ActionAnswer::of(received.status.as_u16(), vec![text])
+        ..ActionAnswer::new(received.status.as_u16(), vec![text])
     }
 }
 
 /// Returns the status with the words that came with it.
-pub(crate) fn words(rule: &AnswerRule, received: &Received) -> String {
+pub(crate) fn refusal_text(rule: &AnswerRule, received: &ReceivedResponse) -> String {
     let status = received.status;
     let found = declared_words(rule, received).unwrap_or_else(|| body_words(received));
     match found.is_empty() {
@@ -28,8 +28,8 @@ pub(crate) fn words(rule: &AnswerRule, received: &Received) -> String {
     }
 }
 
-fn declared_words(rule: &AnswerRule, received: &Received) -> Option<String> {
-    let body = json_of(received)?;
+fn declared_words(rule: &AnswerRule, received: &ReceivedResponse) -> Option<String> {
+    let body = parse_json(received)?;
     match rule.error.as_ref()?.find(&body)? {
         Value::Null => None,
         Value::String(words) => Some(words.clone()),
@@ -37,8 +37,8 @@ fn declared_words(rule: &AnswerRule, received: &Received) -> Option<String> {
     }
 }
 
-fn body_words(received: &Received) -> String {
-    let text = text_of(received);
+fn body_words(received: &ReceivedResponse) -> String {
+    let text = body_text(received);
     let text = text.trim();
     match text.char_indices().nth(MOST_CHARACTERS) {
         Some((end, _)) => format!("{}…", &text[..end]),

@@ -8,45 +8,45 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::{AnswerPart, images};
-use crate::received::Received;
+use crate::received_response::ReceivedResponse;
 
-pub(super) fn parts(rule: &AnswerRule, received: &Received) -> Vec<AnswerPart> {
+pub(super) fn answer_parts(rule: &AnswerRule, received: &ReceivedResponse) -> Vec<AnswerPart> {
     match rule.kind {
         // Events that did not come as such are JSON, as some APIs answer a short request.
         AnswerType::Json | AnswerType::Events => json_parts(rule, received),
-        AnswerType::Text => vec![AnswerPart::Text(text_of(received))],
-        AnswerType::JsonLines => vec![AnswerPart::Json(raw(&lines(rule, received)))],
+        AnswerType::Text => vec![AnswerPart::Text(body_text(received))],
+        AnswerType::JsonLines => vec![AnswerPart::Json(raw(&parse_lines(rule, received)))],
         AnswerType::Image => vec![AnswerPart::Image {
             base64: STANDARD.encode(&received.body),
             media_type: image_type(rule, received),
         }],
-        AnswerType::Bytes => vec![AnswerPart::Json(raw(&bytes(received)))],
+        AnswerType::Bytes => vec![AnswerPart::Json(raw(&encode_bytes(received)))],
     }
 }
 
-pub(crate) fn json_of(received: &Received) -> Option<Value> {
+pub(crate) fn parse_json(received: &ReceivedResponse) -> Option<Value> {
     serde_json::from_slice(&received.body).ok()
 }
 
-pub(super) fn text_of(received: &Received) -> String {
+pub(super) fn body_text(received: &ReceivedResponse) -> String {
     String::from_utf8_lossy(&received.body).into_owned()
 }
 
-fn json_parts(rule: &AnswerRule, received: &Received) -> Vec<AnswerPart> {
+fn json_parts(rule: &AnswerRule, received: &ReceivedResponse) -> Vec<AnswerPart> {
     if received.body.trim_ascii().is_empty() {
         let nothing = json!({ "status": received.status.as_u16() });
         return vec![AnswerPart::Json(raw(&nothing))];
     }
     if is_unshaped(rule)
-        && let Some(json) = untouched(received)
+        && let Some(json) = unchanged_json(received)
     {
         return vec![AnswerPart::Json(json)];
     }
-    let Some(mut value) = json_of(received) else {
-        return vec![AnswerPart::Text(text_of(received))];
+    let Some(mut value) = parse_json(received) else {
+        return vec![AnswerPart::Text(body_text(received))];
     };
-    let images = images::taken_out(rule, &mut value);
-    let json = picked(rule, &value);
+    let images = images::take_images(rule, &mut value);
+    let json = pick_part(rule, &value);
     let says_nothing = json == json!({}) && !images.is_empty();
     let json = (!says_nothing).then(|| AnswerPart::Json(raw(&json)));
     json.into_iter().chain(images).collect()
@@ -57,61 +57,61 @@ fn is_unshaped(rule: &AnswerRule) -> bool {
 }
 
 /// Returns the body as it came, so that no digit of a number is lost.
-fn untouched(received: &Received) -> Option<Raw> {
+fn unchanged_json(received: &ReceivedResponse) -> Option<Raw> {
     serde_json::from_slice::<Box<RawValue>>(&received.body).ok()
 }
 
 /// An API that answers otherwise than declared is shown as it answered.
-fn picked(rule: &AnswerRule, value: &Value) -> Value {
-    kept(&rule.keep, rule.pick.find(value).unwrap_or(value))
+fn pick_part(rule: &AnswerRule, value: &Value) -> Value {
+    keep_members(&rule.keep, rule.pick.find(value).unwrap_or(value))
 }
 
 /// Returns the members that are kept of a value, or of each item if it is a list.
-pub(crate) fn kept(keep: &[JsonPointer], value: &Value) -> Value {
+pub(crate) fn keep_members(keep: &[JsonPointer], value: &Value) -> Value {
     if keep.is_empty() {
         return value.clone();
     }
     match value {
-        Value::Array(items) => items.iter().map(|item| members(keep, item)).collect(),
-        single => members(keep, single),
+        Value::Array(items) => items.iter().map(|item| select_members(keep, item)).collect(),
+        single => select_members(keep, single),
     }
 }
 
-fn members(keep: &[JsonPointer], value: &Value) -> Value {
+fn select_members(keep: &[JsonPointer], value: &Value) -> Value {
     if !value.is_object() {
         return value.clone();
     }
     let mut members = Map::new();
     for pointer in keep {
         if let Some(found) = pointer.find(value) {
-            members.insert(name(pointer, &members), found.clone());
+            members.insert(member_name(pointer, &members), found.clone());
         }
     }
     Value::Object(members)
 }
 
 /// The last step names the member; a second of that name is called by its whole way.
-fn name(pointer: &JsonPointer, taken: &Map<String, Value>) -> String {
+fn member_name(pointer: &JsonPointer, taken: &Map<String, Value>) -> String {
     let whole = pointer.as_str().trim_start_matches('/');
     let last = pointer.last().filter(|last| !taken.contains_key(last));
     last.unwrap_or_else(|| whole.to_owned())
 }
 
-fn lines(rule: &AnswerRule, received: &Received) -> Vec<Value> {
-    let text = text_of(received);
+fn parse_lines(rule: &AnswerRule, received: &ReceivedResponse) -> Vec<Value> {
+    let text = body_text(received);
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     lines
         .map(|line| serde_json::from_str(line).unwrap_or_else(|_| Value::String(line.to_owned())))
-        .map(|line| picked(rule, &line))
+        .map(|line| pick_part(rule, &line))
         .collect()
 }
 
-fn image_type(rule: &AnswerRule, received: &Received) -> String {
+fn image_type(rule: &AnswerRule, received: &ReceivedResponse) -> String {
     let sent = media_type(received).filter(|kind| kind.starts_with("image/"));
     sent.unwrap_or(&rule.image_type).to_owned()
 }
 
-fn bytes(received: &Received) -> Value {
+fn encode_bytes(received: &ReceivedResponse) -> Value {
     json!({
         "base64": STANDARD.encode(&received.body),
         "type": media_type(received).unwrap_or("application/octet-stream"),
@@ -119,7 +119,7 @@ fn bytes(received: &Received) -> Value {
     })
 }
 
-fn media_type(received: &Received) -> Option<&str> {
+fn media_type(received: &ReceivedResponse) -> Option<&str> {
     let kind = received.content_type()?.split(';').next()?;
     Some(kind.trim())
 }

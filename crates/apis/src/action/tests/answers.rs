@@ -242,7 +242,7 @@ async fn an_error_is_told_in_the_words_of_the_api() {
         read(&answer)[1]
             .as_str()
             .unwrap()
-            .contains("`kitbag credentials set desk …`")
+            .contains("`kitbag secret set desk …`")
     );
 }
 

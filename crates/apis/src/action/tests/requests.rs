@@ -167,8 +167,8 @@ async fn a_credential_without_a_field_is_told_with_the_command_that_sets_it() {
     );
     assert_eq!(
         error.remedy().unwrap(),
-        "run `kitbag credentials set desk password` and `kitbag credentials set desk tenant` \
-         and `kitbag credentials set desk user`"
+        "run `kitbag secret set desk password` and `kitbag secret set desk tenant` \
+         and `kitbag secret set desk user`"
     );
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::App;
 use crate::call::failure::Failure;
-use crate::catalog::list_servers::ListingPlaces;
+use crate::catalog::list_servers::ListingPermits;
 use crate::catalog::overrides;
 
 /// The tools and prompts of a server to the letter, held back or not.
@@ -40,7 +40,7 @@ impl ServerDefinitions {
         offer.definitions()
     }
 
-    fn of(server: &ServerName, listing: &Listing) -> Self {
+    fn from_listing(server: &ServerName, listing: &Listing) -> Self {
         let gaps = listing.problems.iter().filter(|it| it.incomplete);
         Self {
             server: server.clone(),
@@ -54,7 +54,7 @@ impl ServerDefinitions {
         }
     }
 
-    fn silent(server: &ServerName, reason: String) -> Self {
+    fn unreachable(server: &ServerName, reason: String) -> Self {
         Self {
             server: server.clone(),
             tools: Vec::new(),
@@ -68,33 +68,33 @@ impl ServerDefinitions {
 
 impl App {
     /// Asks these servers anew what they offer.
-    pub async fn definitions(&self, servers: &[ServerName]) -> Vec<ServerDefinitions> {
+    pub async fn list_definitions(&self, servers: &[ServerName]) -> Vec<ServerDefinitions> {
         let gateway = self.host.gateway();
         let servers = gateway
             .upstreams
             .iter()
             .filter(|it| servers.contains(it.name()));
-        let places = ListingPlaces::default();
-        join_all(servers.map(|server| self.definitions_of(server, &places))).await
+        let places = ListingPermits::default();
+        join_all(servers.map(|server| self.list_server_definitions(server, &places))).await
     }
 
-    async fn definitions_of(
+    async fn list_server_definitions(
         &self,
         server: &Arc<Server>,
-        places: &ListingPlaces,
+        places: &ListingPermits,
     ) -> ServerDefinitions {
-        match places.list(&self.host, server).await {
-            Ok(listing) => ServerDefinitions::of(server.name(), &listing),
-            Err(error) => ServerDefinitions::silent(server.name(), error.to_string()),
+        match places.list_server(&self.host, server).await {
+            Ok(listing) => ServerDefinitions::from_listing(server.name(), &listing),
+            Err(error) => ServerDefinitions::unreachable(server.name(), error.to_string()),
         }
     }
 
     /// Returns the definition of the tool of that name, as a local client gets it.
-    pub fn definition(&self, name: &str) -> Result<Option<Value>, Failure> {
+    pub fn tool_definition(&self, name: &str) -> Result<Option<Value>, Failure> {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
-        if let Some(held) = catalog.held.tool(name)
-            && let Some(reason) = catalog.held.reason(held)
+        if let Some(held) = catalog.unapproved.tool(name)
+            && let Some(reason) = catalog.unapproved.reason(held)
         {
             return Err(Failure::Unapproved {
                 kind: Kind::Tool,
@@ -104,18 +104,18 @@ impl App {
         }
         let entry = catalog
             .tool(name)
-            .filter(|it| gateway.policy.visible(&Caller::local(), &it.capability));
+            .filter(|it| gateway.policy.is_visible(&Caller::local(), &it.capability));
         Ok(entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok()))
     }
 
     /// Returns the declarations of the configuration that do not fit their tools, and why.
-    pub fn misfits(&self) -> Vec<(String, String)> {
+    pub fn override_problems(&self) -> Vec<(String, String)> {
         let gateway = self.host.gateway();
-        overrides::problems(&gateway, &gateway.catalog())
+        overrides::find_override_problems(&gateway, &gateway.catalog())
     }
 
     /// Returns everything that is not as it was approved, as far as servers have been asked.
-    pub fn drifted(&self) -> BTreeMap<ServerName, Vec<DriftedDefinition>> {
-        self.host.gateway().catalog().held.drifted.clone()
+    pub fn drifted_definitions(&self) -> BTreeMap<ServerName, Vec<DriftedDefinition>> {
+        self.host.gateway().catalog().unapproved.drifted.clone()
     }
 }

@@ -4,9 +4,9 @@ use kitbag_embedding::EmbedderError;
 use kitbag_relevance::Options;
 use serde_json::Value;
 
-use super::{App, SilentServer};
+use super::{App, UnlistedServer};
 use crate::admin::search::{self, IndexVerdict, SearchResult};
-use crate::index::intent::degraded;
+use crate::index::embedded_query::degraded_note;
 use crate::learning::priors::PriorsSummary;
 use crate::learning::priors_schedule;
 use crate::state::background;
@@ -24,22 +24,22 @@ impl NotIndexed {
 
 impl App {
     /// The tools for an intent, best first, and a warning if vectors are wanting.
-    pub async fn search(
+    pub async fn search_tools(
         &self,
         text: &str,
         options: &Options,
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<SearchResult> {
-        self.host.gateway().services.index.ready().await?;
+        self.host.gateway().services.index.check_embedder().await?;
         let indexed = if self.is_indexed() {
             Ok(())
         } else {
             self.index_all(progress).await
         };
-        let searched = search::search(&self.host.gateway(), text, options).await;
+        let searched = search::search_index(&self.host.gateway(), text, options).await;
         let warning = searched
             .warning
-            .or(indexed.err().map(|error| degraded(&error)));
+            .or(indexed.err().map(|error| degraded_note(&error)));
         Ok(SearchResult {
             warning,
             ..searched
@@ -51,9 +51,9 @@ impl App {
     pub async fn build_index(
         &self,
         progress: impl FnMut(usize, usize),
-    ) -> anyhow::Result<Vec<SilentServer>> {
-        self.host.gateway().services.index.ready().await?;
-        let failed = self.ask_all().await;
+    ) -> anyhow::Result<Vec<UnlistedServer>> {
+        self.host.gateway().services.index.check_embedder().await?;
+        let failed = self.relist_all().await;
         self.index_all(progress).await?;
         background::warn_about_unknown_tools(&self.host.gateway());
         Ok(failed)
@@ -65,12 +65,12 @@ impl App {
         let index = &gateway.services.index;
         let namespace = index.namespace().await?;
         let _alone = gateway.services.store.lock_priors(&namespace).await?;
-        let summary = priors_schedule::run(&gateway, &namespace).await?;
+        let summary = priors_schedule::update_priors(&gateway, &namespace).await?;
         let (catalog, unlisted) = (gateway.catalog(), gateway.unlisted_servers());
         index
-            .take_over_priors(&gateway.index_contents(&catalog, &unlisted))
+            .update_priors(&gateway.index_contents(&catalog, &unlisted))
             .await?;
-        index.priors_are_updated(summary.counted_at).await?;
+        index.set_priors_updated_at(summary.counted_at).await?;
         Ok(summary)
     }
 
@@ -79,12 +79,12 @@ impl App {
         progress: impl FnMut(usize, usize),
     ) -> anyhow::Result<IndexVerdict> {
         self.index_all(progress).await?;
-        Ok(search::verify(&self.host.gateway()).await)
+        Ok(search::verify_index(&self.host.gateway()).await)
     }
 
     /// Returns what the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.host.gateway().services.index.mirrored(name).await?;
+        let stored = self.host.gateway().services.index.mirror_entry(name).await?;
         let stored = stored.ok_or_else(|| NotIndexed {
             name: name.to_owned(),
         })?;
@@ -95,7 +95,7 @@ impl App {
     }
 
     pub fn index_size(&self) -> usize {
-        self.host.gateway().services.index.snapshot().served().0
+        self.host.gateway().services.index.snapshot().count_served().0
     }
 
     /// True if the index has every tool with its vector, as the index of a running gateway has.
@@ -105,7 +105,7 @@ impl App {
             gateway.catalog().tools.len(),
             gateway.services.index.snapshot(),
         );
-        snapshot.served() == (tools, tools)
+        snapshot.count_served() == (tools, tools)
     }
 
     async fn index_all(&self, progress: impl FnMut(usize, usize)) -> Result<(), EmbedderError> {

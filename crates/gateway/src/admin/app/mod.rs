@@ -9,7 +9,7 @@
 
 mod definitions;
 mod index;
-mod know;
+mod unlisted;
 mod report;
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::time::Instant;
 use kitbag_config::Config;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Caller, Origin, Purpose, ServerName, ShortText, Surface, Timestamp};
-use kitbag_upstream::{CallError, LogWish};
+use kitbag_upstream::{CallError, RequestedLogs};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Message, Raw, RawObject};
 use serde_json::{Map, Value};
@@ -31,28 +31,28 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::definitions::ServerDefinitions;
 pub use self::index::NotIndexed;
-pub use self::know::SilentServer;
+pub use self::unlisted::UnlistedServer;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
 use crate::admin::offers::{self, PromptRow, ResourceRow, SkillRow, ToolRow};
 use crate::call::failure::Failure;
 use crate::call::pipeline;
 use crate::call::{Call, McpCall, call_params};
 use crate::catalog::list_servers;
-use crate::front::announce::Changes;
-use crate::front::flights::HeldMessage;
-use crate::front::heard::{SpokenWords, ToolsForWords, hear};
-use crate::front::tokens::for_people;
+use crate::front::announce::ListChanges;
+use crate::front::in_flight::OutgoingMessage;
+use crate::front::user_prompt::{UserPrompt, PromptTools, find_tools_for_prompt};
+use crate::front::tokens::usage_json;
 use crate::state::background;
 use crate::state::clock::now;
 use crate::state::follow_notices::follow_notices;
 use crate::state::host::GatewayHost;
 use crate::state::random_ids::random_request_id;
 use crate::surface;
-use crate::surface::answer::{add_correction_note, correct_arguments};
+use crate::surface::tool_answer::{add_correction_note, correct_arguments};
 use crate::surface::find::DEFAULT_LIMIT;
-use crate::surface::kept;
+use crate::surface::remainder_resource;
 use crate::surface::tokens::{SurfaceTokens, count_surface_tokens};
-use crate::telemetry::audit::inquiries::Inquirer;
+use crate::telemetry::audit::queries::QueryContext;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::View;
 use crate::turn::{BackChannel, Turn};
@@ -67,16 +67,16 @@ pub struct App {
 }
 
 /// The events beside a request: progress and cancellation.
-pub struct Meanwhile<'a> {
+pub struct CallOptions<'a> {
     /// The function that gets the progress that a server reports.
     pub progress: &'a mut (dyn FnMut(CallProgress) + Send),
     /// The token is cancelled when the caller does not want the answer any more.
     pub cancelled: CancellationToken,
 }
 
-impl<'a> Meanwhile<'a> {
+impl<'a> CallOptions<'a> {
     /// Makes the value for a request that is always seen to its end.
-    pub fn to_its_end(progress: &'a mut (dyn FnMut(CallProgress) + Send)) -> Self {
+    pub fn with_progress(progress: &'a mut (dyn FnMut(CallProgress) + Send)) -> Self {
         Self {
             progress,
             cancelled: CancellationToken::new(),
@@ -104,12 +104,12 @@ impl App {
     }
 
     /// Keeps tasks that work beside requests, to end them when the gateway is closed.
-    pub fn work_until_closed(&self, tasks: impl IntoIterator<Item = AbortHandle>) {
+    pub fn abort_on_close(&self, tasks: impl IntoIterator<Item = AbortHandle>) {
         lock(&self.background).extend(tasks);
     }
 
     /// Notes the address on which the gateway serves HTTP.
-    pub fn serves_at(&self, address: SocketAddr) {
+    pub fn set_address(&self, address: SocketAddr) {
         self.address.get_or_init(|| address);
     }
 
@@ -118,18 +118,18 @@ impl App {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
         gateway.upstreams.shutdown().await;
-        self.end_work().await;
+        self.finish_background().await;
     }
 
     /// The same while other gateways of this process go on.
-    pub async fn close_beside_others(&self) {
+    pub async fn close_without_shutdown(&self) {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
         gateway.upstreams.stop_all().await;
-        self.end_work().await;
+        self.finish_background().await;
     }
 
-    async fn end_work(&self) {
+    async fn finish_background(&self) {
         let gateway = self.host.gateway();
         for task in lock(&self.background).drain(..) {
             task.abort();
@@ -143,7 +143,7 @@ impl App {
 
     /// Returns what one server offers. The server is asked anew if `refresh` is set or if nothing
     /// is known of it.
-    pub async fn listing(
+    pub async fn server_report(
         &self,
         name: &ServerName,
         refresh: bool,
@@ -156,47 +156,47 @@ impl App {
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
-            None => list_servers::refresh(&self.host, server, Changes::default()).await?,
+            None => list_servers::refresh_listing(&self.host, server, ListChanges::default()).await?,
         };
-        Ok(ServerReport::of(name, &listing, started.elapsed()))
+        Ok(ServerReport::new(name, &listing, started.elapsed()))
     }
 
     /// The tools a local client sees at the endpoint, as far as they are known.
-    pub fn tools(&self) -> Vec<ToolRow> {
+    pub fn tool_rows(&self) -> Vec<ToolRow> {
         let gateway = self.host.gateway();
-        offers::tools(&gateway.catalog(), &gateway.policy)
+        offers::tool_rows(&gateway.catalog(), &gateway.policy)
     }
 
-    pub fn prompts(&self) -> Vec<PromptRow> {
+    pub fn prompt_rows(&self) -> Vec<PromptRow> {
         let gateway = self.host.gateway();
-        offers::prompts(&gateway.catalog(), &gateway.policy)
+        offers::prompt_rows(&gateway.catalog(), &gateway.policy)
     }
 
-    pub fn skills(&self) -> Vec<SkillRow> {
+    pub fn skill_rows(&self) -> Vec<SkillRow> {
         let gateway = self.host.gateway();
-        offers::skills(&gateway.catalog(), &gateway.policy)
+        offers::skill_rows(&gateway.catalog(), &gateway.policy)
     }
 
-    pub fn resources(&self) -> Vec<ResourceRow> {
+    pub fn resource_rows(&self) -> Vec<ResourceRow> {
         let gateway = self.host.gateway();
-        offers::resources(&gateway.catalog(), &gateway.policy)
+        offers::resource_rows(&gateway.catalog(), &gateway.policy)
     }
 
     /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
     /// surface calls it: arguments are held against the listing before the server is started.
-    pub async fn call(
+    pub async fn call_tool(
         &self,
         name: &str,
         arguments: Map<String, Value>,
-        meanwhile: Meanwhile<'_>,
+        meanwhile: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
         // Any token will do: the server is given another one.
         let meta = RawObject::new().with("progressToken", name);
         let mut params = call_params(name, &arguments).with("_meta", &meta);
-        let (turn, messages) = self.turn("kitbag call", Surface::Search);
+        let (turn, messages) = self.new_turn("kitbag call", Surface::Search);
         let taken = correct_arguments(&turn, name, &mut params);
         let call = McpCall::for_tool(name.to_owned(), params);
-        let result = self.run((turn, messages), call, meanwhile).await?;
+        let result = self.run_call((turn, messages), call, meanwhile).await?;
         Ok(serde_json::from_str(
             add_correction_note(result, taken.as_ref()).get(),
         )?)
@@ -204,39 +204,39 @@ impl App {
 
     /// Returns what a prompt says. Its arguments are held against its declaration before the server
     /// is started.
-    pub async fn prompt(
+    pub async fn get_prompt(
         &self,
         name: &str,
         arguments: &BTreeMap<String, String>,
-        meanwhile: Meanwhile<'_>,
+        meanwhile: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
         let call = McpCall::for_prompt(call_params(name, arguments))?;
-        let turn = self.turn("kitbag prompts", Surface::Search);
-        let result = self.run(turn, call, meanwhile).await?;
+        let turn = self.new_turn("kitbag prompts", Surface::Search);
+        let result = self.run_call(turn, call, meanwhile).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
     /// Returns the contents of a resource, to the letter: a person may want to keep it as a file.
-    pub async fn read(&self, uri: &str, meanwhile: Meanwhile<'_>) -> anyhow::Result<Value> {
+    pub async fn read_resource(&self, uri: &str, meanwhile: CallOptions<'_>) -> anyhow::Result<Value> {
         let params = RawObject::new().with("uri", uri);
-        let (turn, _unheard) = self.turn("kitbag resources", Surface::Search);
-        if let Some(kept) = kept::read_remainder(&turn, &params) {
+        let (turn, _unheard) = self.new_turn("kitbag resources", Surface::Search);
+        if let Some(kept) = remainder_resource::read_remainder(&turn, &params) {
             return Ok(serde_json::from_str(kept?.get())?);
         }
         let call = McpCall::for_resource(params)?;
-        let turn = self.turn("kitbag resources", Surface::All);
-        let result = self.run(turn, call, meanwhile).await?;
+        let turn = self.new_turn("kitbag resources", Surface::All);
+        let result = self.run_call(turn, call, meanwhile).await?;
         Ok(serde_json::from_str(result.get())?)
     }
 
     /// Serves the request through the same code as a request of any client.
-    pub(crate) async fn run(
+    pub(crate) async fn run_call(
         &self,
-        (turn, mut messages): (Turn, mpsc::Receiver<HeldMessage>),
+        (turn, mut messages): (Turn, mpsc::Receiver<OutgoingMessage>),
         call: McpCall,
-        meanwhile: Meanwhile<'_>,
+        meanwhile: CallOptions<'_>,
     ) -> anyhow::Result<Raw> {
-        let Meanwhile {
+        let CallOptions {
             progress,
             cancelled,
         } = meanwhile;
@@ -245,7 +245,7 @@ impl App {
         let called = loop {
             tokio::select! {
                 biased;
-                Some(held) = messages.recv() => step(&held.message).into_iter().for_each(&mut *progress),
+                Some(held) = messages.recv() => read_progress(&held.message).into_iter().for_each(&mut *progress),
                 called = &mut calling => break called,
             }
         };
@@ -258,42 +258,42 @@ impl App {
 
     /// Returns what the surface costs a local client's context at its start, as far as tools are
     /// known.
-    pub async fn tokens(&self, surface: Surface) -> SurfaceTokens {
-        let (turn, _unheard) = self.turn("kitbag tokens", surface);
+    pub async fn surface_tokens(&self, surface: Surface) -> SurfaceTokens {
+        let (turn, _unheard) = self.new_turn("kitbag stats tokens", surface);
         count_surface_tokens(&turn, surface).await
     }
 
     /// Returns what the meter has counted for every tenant since the gateway was started.
-    pub fn figures(&self) -> Value {
+    pub fn usage_figures(&self) -> Value {
         let gateway = self.host.gateway();
-        for_people(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
+        usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
     }
 
     /// Hears what the person said to an agent, and returns the tools worth knowing for it.
-    pub async fn hear(&self, words: &str) -> ToolsForWords {
-        let by = Inquirer {
+    pub async fn suggest_tools(&self, words: &str) -> PromptTools {
+        let by = QueryContext {
             gateway: &self.host.gateway(),
             caller: &Caller::local(),
             client: None,
             origin: &Origin::default(),
             purpose: Purpose::Use,
         };
-        let words = SpokenWords {
+        let words = UserPrompt {
             text: words,
             way: "kitbag hook",
             places: DEFAULT_LIMIT,
         };
-        hear(by, words).await
+        find_tools_for_prompt(by, words).await
     }
 
     /// Calls one of the always-on tools, as a client of the surface `code` does.
-    pub async fn on_surface(
+    pub async fn call_always_on_tool(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        meanwhile: Meanwhile<'_>,
+        meanwhile: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
-        let (turn, _unheard) = self.turn(&format!("kitbag {tool}"), Surface::Code);
+        let (turn, _unheard) = self.new_turn(&format!("kitbag {tool}"), Surface::Code);
         let turn = Turn {
             cancelled: meanwhile.cancelled,
             ..turn
@@ -303,8 +303,8 @@ impl App {
     }
 
     /// True if a tool of that name is known without asking any server.
-    pub fn knows(&self, name: &str) -> bool {
-        self.host.gateway().catalog().knows(name)
+    pub fn is_known_tool(&self, name: &str) -> bool {
+        self.host.gateway().catalog().knows_tool(name)
     }
 
     /// Returns what the gateway says of itself.
@@ -316,29 +316,29 @@ impl App {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             address: self.address.get().copied(),
             since: self.since,
-            servers: servers.map(|it| ServerStatus::of(it)).collect(),
+            servers: servers.map(|it| ServerStatus::for_server(it)).collect(),
         }
     }
 
     /// Ends a server and starts it again, whatever was wrong with it before.
-    pub async fn restart(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
+    pub async fn restart_server(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
         let server = self.host.gateway().upstreams.get(name).cloned();
         let server = server.ok_or_else(|| Failure::UnknownServer {
             server: name.to_string(),
         })?;
         server.restart().await?;
-        Ok(self.listing(name, true).await?)
+        Ok(self.server_report(name, true).await?)
     }
 }
 
 impl App {
     /// Returns a request by the person at this machine, and the messages that the person gets while
     /// it is served.
-    pub(crate) fn turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<HeldMessage>) {
+    pub(crate) fn new_turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
         let back = BackChannel::new(outbox, Arc::default(), Caller::local(), None);
         let gateway = self.host.gateway();
-        let (catalog, client) = (gateway.catalog(), person(name));
+        let (catalog, client) = (gateway.catalog(), local_client(name));
         let turn = Turn {
             origin: Origin {
                 request: Some(ShortText::cut(&random_request_id())),
@@ -357,19 +357,19 @@ impl std::fmt::Debug for App {
 }
 
 /// The person at this machine as a client, under the name of a verb.
-fn person(verb: &str) -> McpClient {
+fn local_client(verb: &str) -> McpClient {
     McpClient {
         caller: Caller::local(),
         era: Era::Legacy,
         id: "command line".into(),
         name: Some(ShortText::cut(verb)),
         capabilities: ClientCapabilities::new(None),
-        logs: LogWish::None,
+        logs: RequestedLogs::None,
     }
 }
 
 /// Returns the progress of the server, if the message is a progress notification.
-fn step(message: &Message) -> Option<CallProgress> {
+fn read_progress(message: &Message) -> Option<CallProgress> {
     let Message::Notification(notification) = message else {
         return None;
     };

@@ -24,7 +24,7 @@ pub struct ServerReport {
     pub taken_to_read: usize,
     #[serde(
         rename = "took_ms",
-        serialize_with = "milliseconds",
+        serialize_with = "to_milliseconds",
         deserialize_with = "from_milliseconds"
     )]
     pub took: Duration,
@@ -59,11 +59,11 @@ pub struct ServerStatus {
 }
 
 impl ServerReport {
-    pub(super) fn of(server: &ServerName, listing: &Listing, took: Duration) -> Self {
+    pub(super) fn new(server: &ServerName, listing: &Listing, took: Duration) -> Self {
         let effects = listing.tools.iter().filter_map(|definition| {
             let definition = RawObject::open(definition).ok()?;
             let name: String = definition.read("name")?;
-            Some(ToolEffect::of(server, &name, &definition))
+            Some(ToolEffect::for_tool(server, &name, &definition))
         });
         let unannotated: Vec<ToolEffect> = effects.filter(|it| it.lacks_hints).collect();
         let taken_to_read = unannotated.iter().filter(|it| it.class == WriteClass::Read);
@@ -85,7 +85,7 @@ impl ServerReport {
 }
 
 impl ServerStatus {
-    pub(super) fn of(server: &Server) -> Self {
+    pub(super) fn for_server(server: &Server) -> Self {
         Self {
             name: server.name().clone(),
             running: server.is_running(),
@@ -98,6 +98,6 @@ fn from_milliseconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Durat
     Ok(Duration::from_millis(u64::deserialize(deserializer)?))
 }
 
-fn milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+fn to_milliseconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u128(duration.as_millis())
 }

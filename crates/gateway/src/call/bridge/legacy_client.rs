@@ -1,8 +1,8 @@
-//! A client that can be asked in the middle of a call.
+//! Carries a call for a client that can be asked in mid-call.
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlightCall};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
@@ -15,7 +15,7 @@ use crate::call::resolve::McpTarget;
 use crate::state::random_ids::random_token;
 use crate::turn::{BackChannel, Turn};
 
-/// A modern server that asks again and again is stopped here.
+/// The number of times that a modern server may end the same call with questions.
 const MAX_ROUNDS: usize = 10;
 
 pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
@@ -44,11 +44,11 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
     })
 }
 
-/// Follows the call to its end; questions are put while it goes on.
+/// Follows the call to its end, and asks the client its questions.
 async fn follow_call(
     turn: &Turn,
     target: &McpTarget,
-    mut in_flight: InFlight,
+    mut in_flight: InFlightCall,
     first: CallEvent,
 ) -> Result<Raw, Failure> {
     let mut questions = FuturesUnordered::new();
@@ -56,8 +56,8 @@ async fn follow_call(
     loop {
         match event {
             CallEvent::Done(done) => {
-                // On a pipe a server does not say for which of a client's calls it asks. What is
-                // still open was asked for another one, which waits for the answer.
+                // A server on a pipe does not say to which call of a client a question belongs. The
+                // open questions belong to another call, which waits for their answers.
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
@@ -91,13 +91,13 @@ async fn put_question(back: BackChannel, params: Raw, ask: ClientQuestion) {
     }
 }
 
-/// Puts all questions of a modern server at once and gathers the answers under their keys.
+/// Asks all questions of a modern server at once, and returns the answers by key.
 async fn ask_questions(
     turn: &Turn,
     target: &McpTarget,
     questions: &RawObject,
 ) -> Result<RawObject, Failure> {
-    let questions = questions.object("inputRequests").unwrap_or_default();
+    let questions = questions.get_object("inputRequests").unwrap_or_default();
     let asked = questions.iter().map(|(key, question)| async move {
         let question = RawObject::open(question).map_err(|error| {
             Failure::bad_params(format!("the server's question is malformed: {error}"))
@@ -118,7 +118,7 @@ async fn ask_questions(
     Ok(answers.into_iter().collect())
 }
 
-/// The older revision numbers its URL elicitations; the newer one has no such number.
+/// Adds the id that the legacy revision requires of URL elicitations. The modern revision has none.
 fn with_elicitation_id(method: &str, params: Raw) -> Raw {
     if method != method::ELICIT {
         return params;

@@ -1,50 +1,49 @@
 //! Carries a call between a client of one era and a server of either.
 //!
-//! The eras differ in how a server gets an answer from the person: a legacy server asks in
-//! the middle of a call, a modern one ends the call with a list of questions and is called
-//! again. Four pairs follow from that:
+//! The eras differ in how a server asks the user a question: a legacy server asks in mid-call, a modern
+//! server ends the call with a list of questions and is called again. This gives four pairs:
 //!
 //! | client | server | |
 //! |---|---|---|
-//! | legacy | legacy | the question is passed on, under another number (`legacy_client`) |
-//! | legacy | modern | questions are put one by one, then the call is repeated (`legacy_client`) |
-//! | modern | legacy | the call is parked, it returns the question (`modern_client`, `parking`) |
-//! | modern | modern | everything passes as it is (`modern_client`) |
+//! | legacy | legacy | forward the question, under another id (`legacy_client`) |
+//! | legacy | modern | ask the questions, then repeat the call (`legacy_client`) |
+//! | modern | legacy | park the call and return the question (`modern_client`, `conversation`) |
+//! | modern | modern | forward everything unchanged (`modern_client`) |
 //!
-//! If servers are merged, the text of a question begins with the name of the server that asks.
+//! A program's calls ask in mid-call, whatever the era of its client. On a merged surface, the text of a
+//! question begins with the name of the server that asks.
 
 mod legacy_client;
 mod modern_client;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight, Server};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlightCall, Server};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{Era, ErrorObject, MAX_NESTING, Raw, RawObject, is_too_deep};
 use serde_json::json;
 
-pub(crate) use self::modern_client::{QUESTION_GAP, input_required_result, mark_complete};
+pub(crate) use self::modern_client::mark_complete;
 use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
 use crate::catalog::resources::ORIGIN_SERVER;
-use crate::surface::authored;
-use crate::turn::Turn;
+use crate::surface::sanitize;
+use crate::turn::{AskStyle, Turn};
 use crate::turn::view::View;
 
-/// Questions a server may put in one call before the first is answered; a person could not answer
-/// that many.
+/// Questions that a server may ask in one call before the first is answered. A user could not answer
+/// more.
 const MAX_QUESTIONS: usize = 32;
 
 pub(crate) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
-    match turn.client.era {
-        Era::Legacy => legacy_client::carry_call(turn, target).await,
-        Era::Modern => modern_client::carry_call(turn, target).await,
+    match turn.ask_style {
+        AskStyle::MidCall => legacy_client::carry_call(turn, target).await,
+        AskStyle::ByResult => modern_client::carry_call(turn, target).await,
     }
 }
 
-/// A call under way, with the first thing the server said.
-///
-/// A server that has forgotten our session has not looked at the call, so it is sent again.
-async fn send_call(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure> {
+/// Sends the call, and returns it with its first event. A server that rejects the expired session has
+/// not processed the call, so the call is sent again.
+async fn send_call(target: &McpTarget) -> Result<(InFlightCall, CallEvent), Failure> {
     match target.server.send(&target.outbound).await {
         // The session had ended when the server was asked for its lists.
         Err(CallError::SessionExpired { .. }) => {}
@@ -64,9 +63,9 @@ async fn send_call(target: &McpTarget) -> Result<(InFlight, CallEvent), Failure>
     Ok((in_flight, first))
 }
 
-/// The next thing the server says that a client can be told. What is nested too deep is dropped on
-/// the way; an answer is for the pipeline to judge.
-async fn next_event(in_flight: &mut InFlight) -> CallEvent {
+/// Returns the next event for the client. Messages that are nested too deeply are dropped; the pipeline
+/// checks the result.
+async fn next_event(in_flight: &mut InFlightCall) -> CallEvent {
     loop {
         match in_flight.next().await {
             CallEvent::Progress(params) | CallEvent::Log(params) if is_deep(&params) => {}
@@ -88,7 +87,7 @@ fn is_deep(text: &Raw) -> bool {
     is_too_deep(text.get().as_bytes())
 }
 
-/// Hands on what a server says along the way, as far as the client wants to hear it.
+/// Forwards an event to the client, unless the client does not want it.
 fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     match event {
         CallEvent::Progress(params) => notify_client(turn, server, method::PROGRESS, Some(params)),
@@ -102,17 +101,17 @@ fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     }
 }
 
-/// Tells the client what a server said, in the form that the surface gives to text of servers.
+/// Sends a notification of a server to the client, sanitized on the frugal surfaces.
 fn notify_client(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
     let shown = match turn.view.is_frugal() {
-        true => params.map(|params| authored::sanitize_json(params, &server.secrets())),
+        true => params.map(|params| sanitize::sanitize_json(params, &server.secrets())),
         false => params,
     };
     turn.back.notify(method, shown);
 }
 
-/// Tells a server that this client cannot answer such a question, in the words of the
-/// client's era, since many servers pass them on.
+/// Declines a question that the client cannot answer. Many servers pass the error on to the client, so
+/// its code is one of the client's era.
 fn decline_question(turn: &Turn, ask: ClientQuestion) {
     let capability = match ask.method.as_str() {
         method::LIST_ROOTS => "roots",
@@ -120,21 +119,21 @@ fn decline_question(turn: &Turn, ask: ClientQuestion) {
         _ => "elicitation",
     };
     let message = format!("the client has not declared the capability `{capability}`");
-    let error = match turn.client.era {
-        Era::Legacy => ErrorObject::new(code::METHOD_NOT_FOUND, message),
-        Era::Modern => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
+    let error = match turn.ask_style {
+        AskStyle::MidCall => ErrorObject::new(code::METHOD_NOT_FOUND, message),
+        AskStyle::ByResult => ErrorObject::new(code::MISSING_CLIENT_CAPABILITY, message)
             .with_data(&json!({ "requiredCapabilities": { capability: {} } })),
     };
     ask.answer(Err(error));
 }
 
-/// Tells a server that it has asked enough for now.
+/// Declines a question of a server with too many open questions.
 fn refuse_question(ask: ClientQuestion) {
     let message = format!("{MAX_QUESTIONS} questions of this call are open already");
     ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }
 
-/// A result as clients of an era want it.
+/// Returns a result in the format of an era.
 pub(crate) fn for_era(era: Era, result: Raw) -> Raw {
     match era {
         Era::Modern => mark_complete(result),
@@ -142,7 +141,7 @@ pub(crate) fn for_era(era: Era, result: Raw) -> Raw {
     }
 }
 
-/// The questions a result consists of, if it is none yet.
+/// Returns the result's questions if its `resultType` is `input_required`.
 pub(crate) fn input_requests(result: &Raw) -> Option<RawObject> {
     if !result.get().contains(result_type::INPUT_REQUIRED) {
         return None;
@@ -151,30 +150,29 @@ pub(crate) fn input_requests(result: &Raw) -> Option<RawObject> {
     (result.read::<String>("resultType")? == result_type::INPUT_REQUIRED).then_some(result)
 }
 
-/// A question for a client that is asked in the middle of its call. Where servers are merged its
-/// text names the server that asks, and on the frugal surfaces the text is data like all text of
-/// servers.
+/// Prepares a question for a client that is asked in mid-call. On a merged surface its text names the
+/// server, and on the frugal surfaces it is sanitized.
 fn prepare_question(turn: &Turn, server: &Server, method: &str, params: Option<&Raw>) -> Raw {
     let name = server.name();
     let signed = add_origin(params, name);
     match turn.view {
-        View::One(_) => signed,
+        View::Server(_) => signed,
         View::Merged(_) if !turn.view.is_frugal() => {
-            authored::name_server_in_params(method, signed, name)
+            sanitize::name_server_in_params(method, signed, name)
         }
-        View::Merged(_) => authored::sanitize_json(
-            authored::name_server_in_params(method, signed, name),
+        View::Merged(_) => sanitize::sanitize_json(
+            sanitize::name_server_in_params(method, signed, name),
             &server.secrets(),
         ),
     }
 }
 
-/// Adds to a question the name of the server that asks it, for programs.
+/// Adds the server's name to the `_meta` of a question, for programs.
 fn add_origin(params: Option<&Raw>, server: &ServerName) -> Raw {
     let mut params = params
         .and_then(|params| RawObject::open(params).ok())
         .unwrap_or_default();
-    let mut meta = params.object("_meta").unwrap_or_default();
+    let mut meta = params.get_object("_meta").unwrap_or_default();
     meta.put(ORIGIN_SERVER, server.as_str());
     params.put("_meta", &meta);
     params.to_raw()

@@ -1,54 +1,50 @@
-//! A client that gets questions as the result of its call, and calls again with the answers.
+//! Carries a call for a client that gets questions as the result, and repeats the call with the answers.
 
 use std::time::Duration;
 
 use kitbag_domain::ServerName;
-use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlight};
+use kitbag_upstream::{CallError, CallEvent, ClientQuestion, InFlightCall};
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use tokio::time::{Instant, timeout_at};
 
 use super::{MAX_QUESTIONS, add_origin, forward_event, next_event, refuse_question, send_call};
+use crate::call::conversation::{
+    Conversation, KeyedQuestions, QUESTION_GAP, deliver_answers, number_questions, question_to_raw,
+};
 use crate::call::failure::Failure;
-use crate::call::parking::{ParkedCall, Ticket, TicketUse};
+use crate::call::parking::{ParkedCall, Ticket};
 use crate::call::resolve::McpTarget;
 use crate::turn::Turn;
 
-/// A person is about to be asked, so the wait for further questions goes unnoticed.
-pub(crate) const QUESTION_GAP: Duration = Duration::from_millis(50);
-/// A server that does not stop talking is not listened to for ever before the person is asked.
+/// The client is asked after this time, even if the server continues to send messages.
 const MAX_GATHER_TIME: Duration = Duration::from_secs(1);
 
-/// The error code with which a legacy server says that the person must first open a URL.
+/// The error code of a legacy server that requires the user to open a URL first.
 const URL_ELICITATION_REQUIRED: i64 = -32042;
 
 pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     let params = &mut target.outbound.params;
-    let state: Option<String> = params.read("requestState");
-    let Some(ticket) = state.as_deref().and_then(Ticket::parse) else {
-        // The state of a modern server, or none: both go on as they are.
+    let Some(ticket) = Ticket::in_params(params) else {
+        // The state of a modern server is forwarded.
         return ParkableCall { turn, target }.begin_call().await;
     };
     let answers = params.object("inputResponses").unwrap_or_default();
     params.remove("inputResponses");
     params.remove("requestState");
     let call = ParkableCall { turn, target };
-    match turn
-        .gateway
-        .services
-        .parking
-        .claim(&ticket, &call.ticket_use())?
-    {
-        ParkedCall::Waiting { in_flight, asks } => {
-            call.resume_call(in_flight, asks, &answers).await
-        }
+    match call.conversation().claim(&ticket)? {
+        ParkedCall::Waiting {
+            in_flight,
+            questions,
+        } => call.resume_call(in_flight, questions, &answers).await,
         ParkedCall::CallAgain => call.begin_call().await,
-        // The ticket of a run names another request than this one, so it is refused before.
+        // The ticket of a run belongs to another request, so `claim` refuses it.
         ParkedCall::Run(_) => call.begin_call().await,
     }
 }
 
-/// A call and everything around it.
+/// A call that may be parked.
 struct ParkableCall<'a> {
     turn: &'a Turn,
     target: &'a McpTarget,
@@ -60,15 +56,17 @@ impl ParkableCall<'_> {
         self.follow_call(in_flight, first).await
     }
 
-    /// Follows the call until it ends or wants to know something.
-    async fn follow_call(&self, mut in_flight: InFlight, first: CallEvent) -> Result<Raw, Failure> {
+    /// Follows the call until it ends or asks a question.
+    async fn follow_call(&self, mut in_flight: InFlightCall, first: CallEvent) -> Result<Raw, Failure> {
         let mut event = first;
         loop {
             match event {
                 CallEvent::Done(done) => return self.finish_call(done),
                 CallEvent::Ask(ask) if can_answer(self.turn, &ask) => {
                     return match gather_questions(self, &mut in_flight, ask).await {
-                        GatherOutcome::Asks(asks) => Ok(self.park_call(in_flight, asks)),
+                        GatherOutcome::Questions(questions) => {
+                            Ok(self.park_call(in_flight, questions))
+                        },
                         GatherOutcome::Done(done) => self.finish_call(done),
                     };
                 }
@@ -78,48 +76,38 @@ impl ParkableCall<'_> {
         }
     }
 
-    /// Gives the answers to the server that waits for them. What is still missing is asked again.
+    /// Answers the server. Questions without an answer are asked again.
     async fn resume_call(
         &self,
-        mut in_flight: InFlight,
-        asks: Vec<(String, ClientQuestion)>,
+        mut in_flight: InFlightCall,
+        questions: KeyedQuestions<ClientQuestion>,
         answers: &RawObject,
     ) -> Result<Raw, Failure> {
         in_flight.step_in();
-        let mut missing = Vec::new();
-        for (key, ask) in asks {
-            match answers
-                .get(&key)
-                .filter(|answer| answer.get().starts_with('{'))
-            {
-                Some(answer) => ask.answer(Ok(answer.to_owned())),
-                None => missing.push((key, ask)),
-            }
-        }
-        if !missing.is_empty() {
-            return Ok(self.park_call(in_flight, missing));
+        let unanswered = deliver_answers(questions, answers);
+        if !unanswered.is_empty() {
+            return Ok(self.park_call(in_flight, unanswered));
         }
         let first = next_event(&mut in_flight).await;
         self.follow_call(in_flight, first).await
     }
 
-    fn park_call(&self, mut in_flight: InFlight, asks: Vec<(String, ClientQuestion)>) -> Raw {
-        let questions = asks.iter().map(|(key, ask)| {
-            let params = add_origin(ask.params.as_ref(), self.target.server.name());
-            let question = RawObject::new()
-                .with("method", &ask.method)
-                .with("params", &params);
-            (key.clone(), question.to_raw())
+    fn park_call(
+        &self,
+        mut in_flight: InFlightCall,
+        questions: KeyedQuestions<ClientQuestion>,
+    ) -> Raw {
+        let asked = questions.iter().map(|(key, question)| {
+            let params = add_origin(question.params.as_ref(), self.target.server.name());
+            (key.clone(), question_to_raw(&question.method, Some(&params)))
         });
-        let questions: RawObject = questions.collect();
+        let asked: RawObject = asked.collect();
         in_flight.step_aside();
-        let ticket = self
-            .turn
-            .gateway
-            .services
-            .parking
-            .park(self.ticket_use(), ParkedCall::Waiting { in_flight, asks });
-        input_required_result(&questions, &ticket)
+        let parked = ParkedCall::Waiting {
+            in_flight,
+            questions,
+        };
+        self.conversation().park(&asked, parked)
     }
 
     fn finish_call(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
@@ -129,15 +117,9 @@ impl ParkableCall<'_> {
                 Some(_) if !self.turn.client.capabilities.can_visit() => {
                     Err(Failure::CannotVisit { server })
                 }
-                Some(questions) => {
-                    let ticket = self
-                        .turn
-                        .gateway
-                        .services
-                        .parking
-                        .park(self.ticket_use(), ParkedCall::CallAgain);
-                    Ok(input_required_result(&questions, &ticket))
-                }
+                Some(questions) => Ok(self
+                    .conversation()
+                    .park(&questions, ParkedCall::CallAgain)),
                 None => Err(CallError::Refused {
                     server,
                     error: to_modern_code(error),
@@ -148,26 +130,26 @@ impl ParkableCall<'_> {
         }
     }
 
-    fn ticket_use(&self) -> TicketUse {
-        ticket_use(self.turn, self.target)
+    fn conversation(&self) -> Conversation<'_> {
+        Conversation::new(self.turn, &request_hash(self.target))
     }
 }
 
 enum GatherOutcome {
-    Asks(Vec<(String, ClientQuestion)>),
-    /// The server did not wait for the answers.
+    Questions(KeyedQuestions<ClientQuestion>),
+    /// The server did not wait for answers.
     Done(Result<Raw, CallError>),
 }
 
-/// Collects the questions that the server asks right after the first, so that the client is asked
+/// Collects the questions that the server questions right after the first, so that the client is asked
 /// once.
 async fn gather_questions(
     call: &ParkableCall<'_>,
-    in_flight: &mut InFlight,
+    in_flight: &mut InFlightCall,
     first: ClientQuestion,
 ) -> GatherOutcome {
     let turn = call.turn;
-    let mut asks = vec![first];
+    let mut questions = vec![first];
     let end = Instant::now() + MAX_GATHER_TIME;
     while let Ok(event) = timeout_at(
         end.min(Instant::now() + QUESTION_GAP),
@@ -176,21 +158,17 @@ async fn gather_questions(
     .await
     {
         match event {
-            CallEvent::Ask(ask) if asks.len() >= MAX_QUESTIONS => refuse_question(ask),
-            CallEvent::Ask(ask) if can_answer(turn, &ask) => asks.push(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
+            CallEvent::Ask(ask) if can_answer(turn, &ask) => questions.push(ask),
             CallEvent::Done(done) => return GatherOutcome::Done(done),
             other => forward_event(turn, &call.target.server, other),
         }
     }
-    let keyed = asks
-        .into_iter()
-        .enumerate()
-        .map(|(number, ask)| (format!("question-{}", number + 1), ask));
-    GatherOutcome::Asks(keyed.collect())
+    GatherOutcome::Questions(number_questions(questions))
 }
 
-/// The request as the server saw it, without the parts that belong to a single attempt.
-fn ticket_use(turn: &Turn, target: &McpTarget) -> TicketUse {
+/// Hashes the request to the server without the parts that change with each repetition.
+fn request_hash(target: &McpTarget) -> blake3::Hasher {
     let outbound = &target.outbound;
     let mut hash = blake3::Hasher::new();
     hash.update(target.server.name().as_str().as_bytes())
@@ -202,21 +180,10 @@ fn ticket_use(turn: &Turn, target: &McpTarget) -> TicketUse {
             .update(b"\0")
             .update(value.get().as_bytes());
     }
-    TicketUse {
-        caller: turn.client.caller.clone(),
-        digest: *hash.finalize().as_bytes(),
-    }
+    hash
 }
 
-pub(crate) fn input_required_result(questions: &RawObject, ticket: &Ticket) -> Raw {
-    RawObject::new()
-        .with("resultType", result_type::INPUT_REQUIRED)
-        .with("inputRequests", questions)
-        .with("requestState", &ticket.to_string())
-        .to_raw()
-}
-
-/// A legacy error that lists URLs to open, as the questions of a modern result.
+/// Converts a legacy error with URLs to open into the questions of a modern result.
 fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> {
     if error.code != URL_ELICITATION_REQUIRED {
         return None;
@@ -224,20 +191,14 @@ fn url_questions(error: &ErrorObject, server: &ServerName) -> Option<RawObject> 
     let elicitations: Vec<Raw> = RawObject::open(error.data.as_ref()?)
         .ok()?
         .read("elicitations")?;
-    let questions = elicitations
-        .into_iter()
-        .enumerate()
-        .map(|(number, params)| {
-            let params = add_origin(Some(&params), server);
-            let question = RawObject::new()
-                .with("method", method::ELICIT)
-                .with("params", &params);
-            (format!("question-{}", number + 1), question.to_raw())
-        });
-    Some(questions.collect())
+    let questions = elicitations.into_iter().map(|params| {
+        let params = add_origin(Some(&params), server);
+        question_to_raw(method::ELICIT, Some(&params))
+    });
+    Some(number_questions(questions).into_iter().collect())
 }
 
-/// Codes the modern revision has withdrawn.
+/// Replaces codes that the modern revision has withdrawn.
 fn to_modern_code(mut error: ErrorObject) -> ErrorObject {
     if error.code == code::LEGACY_RESOURCE_NOT_FOUND {
         error.code = code::INVALID_PARAMS;
@@ -245,9 +206,9 @@ fn to_modern_code(mut error: ErrorObject) -> ErrorObject {
     error
 }
 
-/// Modern clients insist on `resultType`; a legacy server does not know it.
+/// Adds the `resultType` that modern clients require, if the server did not send one.
 pub(crate) fn mark_complete(result: Raw) -> Raw {
-    if RawObject::peek(&result, "resultType").is_some() {
+    if RawObject::peek_member(&result, "resultType").is_some() {
         return result;
     }
     match RawObject::open(&result) {

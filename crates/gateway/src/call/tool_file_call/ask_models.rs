@@ -17,7 +17,7 @@ use super::attempt::{FailedAttempt, ModelAttempt};
 use super::carry_out::{ActionOutcome, text_content};
 use super::refusal::CallRefusal;
 use crate::catalog::tool_files::{ModelProviders, model_subject};
-use crate::index::priors::Measured;
+use crate::index::priors::MeasuredPriors;
 use crate::state::clock::today;
 use crate::turn::Turn;
 
@@ -35,7 +35,6 @@ pub(super) async fn ask_models(
         day: data.at(today()),
         prompt_tokens: request.prompt.tokens(kitbag_budget::estimate_tokens),
         record: &|provider, model| model_record(&measured, provider, model),
-        near: near_names,
     };
     let candidates = choose_candidates(&request, &known)?;
     let attempt = ModelAttempt {
@@ -49,17 +48,12 @@ pub(super) async fn ask_models(
     ask_in_order(&attempt, &candidates).await
 }
 
-fn model_record(measured: &Arc<Measured>, provider: &str, model: &str) -> ModelRecord {
-    let (success_rate, tokens_per_answer) = measured.of_model(&model_subject(provider, model));
+fn model_record(measured: &Arc<MeasuredPriors>, provider: &str, model: &str) -> ModelRecord {
+    let (success_rate, tokens_per_answer) = measured.model_record(&model_subject(provider, model));
     ModelRecord {
         success_rate,
         tokens_per_answer,
     }
-}
-
-fn near_names(name: &str, names: &[&str]) -> Vec<String> {
-    let near = kitbag_schema::near(name, names.iter().copied());
-    near.into_iter().map(str::to_owned).collect()
 }
 
 /// Asks one model after the other until one has the prompt.

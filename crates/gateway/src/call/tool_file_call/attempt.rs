@@ -86,7 +86,7 @@ impl ModelAttempt<'_> {
     async fn find_credential(&self, provider: &ModelProvider) -> Result<Credential, CallRefusal> {
         let credentials = &self.turn.gateway.services.credentials;
         let tenant = &self.turn.caller().tenant;
-        let credential = credentials.of(tenant, provider.credential()).await;
+        let credential = credentials.credential_of(tenant, provider.credential()).await;
         credential.map_err(|error| CallRefusal::from_store_error(&error))
     }
 
@@ -125,13 +125,13 @@ impl ModelAttempt<'_> {
             return;
         }
         let turn = self.turn;
-        turn.gateway.services.audit.observe(Observation {
+        turn.gateway.services.audit.record_call(Observation {
             at: now(),
             caller: turn.caller().clone(),
             client: turn.client.name.clone(),
             origin: turn.origin.clone(),
             purpose: turn.purpose,
-            capability: model_subject(&candidate.provider, &candidate.model).shortened(),
+            capability: model_subject(&candidate.provider, &candidate.model).into_shortened(),
             outcome,
             latency: began.elapsed(),
             // The price stands in the row of the call.

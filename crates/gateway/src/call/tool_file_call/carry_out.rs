@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kitbag_apis::{ActionAnswer, AnswerUsage, DeclaredApi};
 use kitbag_domain::NanoUsd;
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_platform::{PlatformAnswer, PlatformCaller};
 use kitbag_tool_files::DeclaredCost;
 use kitbag_wire::{Raw, raw};
@@ -17,7 +17,7 @@ use super::ask_models::ask_models;
 use super::refusal::CallRefusal;
 use super::target::{ChosenAction, ToolFileTarget};
 use crate::call::failure::Failure;
-use crate::catalog::tool_files::CarriedOutBy;
+use crate::catalog::tool_files::FileToolExecutor;
 use crate::turn::Turn;
 
 pub(crate) async fn run_action(
@@ -25,19 +25,19 @@ pub(crate) async fn run_action(
     target: &ToolFileTarget,
 ) -> Result<ActionOutcome, Failure> {
     let chosen = target.choose_action()?;
-    let done = match &target.tool.carried_out_by {
-        CarriedOutBy::Api(api) => {
+    let done = match &target.tool.executor {
+        FileToolExecutor::Api(api) => {
             let answer = call_api(turn, target, api, &chosen).await;
             answer.map(|answer| ActionOutcome {
                 result: answer.tool_result(),
                 price: call_price(target.tool.file.cost, answer.usage),
             })
         }
-        CarriedOutBy::Kitbag => {
+        FileToolExecutor::Kitbag => {
             let answer = call_platform(turn, target, chosen).await;
             answer.map(ActionOutcome::without_price)
         }
-        CarriedOutBy::Models(tool, providers) => {
+        FileToolExecutor::Models(tool, providers) => {
             ask_models(turn, *tool, providers, chosen.arguments, &target.trace).await
         }
     };
@@ -69,7 +69,7 @@ async fn call_api(
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
-    let credential = credentials.of(&turn.caller().tenant, name).await;
+    let credential = credentials.credential_of(&turn.caller().tenant, name).await;
     let credential = credential.map_err(|error| CallRefusal::from_store_error(&error))?;
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
@@ -89,7 +89,7 @@ fn call_price(cost: DeclaredCost, usage: AnswerUsage) -> Option<NanoUsd> {
         return Some(NanoUsd::from_usd(usd));
     }
     let part = |tokens: Option<u64>, per_million: Option<NanoUsd>| {
-        Some(tokens? as f64 * per_million?.usd() / 1e6)
+        Some(tokens? as f64 * per_million?.to_usd() / 1e6)
     };
     let input = part(usage.input_tokens, cost.per_million_input_tokens)?;
     let output = part(usage.output_tokens, cost.per_million_output_tokens)?;
@@ -109,7 +109,7 @@ async fn call_platform(
     let ChosenAction { action, arguments } = chosen;
     let (platform, id) = (&turn.gateway.platform, &target.tool.file.id);
     let answer = platform
-        .carry_out(id, &action.name, arguments, &caller)
+        .run_action(id, &action.name, arguments, &caller)
         .await?;
     Ok(platform_result(answer))
 }
@@ -132,7 +132,7 @@ fn platform_result(answer: PlatformAnswer) -> Raw {
 }
 
 pub(super) fn text_content(words: &str) -> Value {
-    json!({ "type": "text", "text": visible(words) })
+    json!({ "type": "text", "text": strip_invisible(words) })
 }
 
 #[cfg(test)]

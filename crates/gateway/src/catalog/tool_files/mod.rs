@@ -5,8 +5,8 @@
 //! - `in_force`: the tools, ready to be listed and called
 //! - `model_providers`: the providers of language models, which some of them ask
 
-mod checked;
-mod in_force;
+mod file_checks;
+mod file_tools;
 mod model_providers;
 
 use std::collections::BTreeSet;
@@ -20,24 +20,24 @@ use kitbag_domain::sync::lock;
 use kitbag_tool_files::CatalogDirectories;
 use kitbag_tool_spec::CredentialName;
 
-use checked::CheckedFiles;
-pub use checked::{looks_secret, tool_file_mistakes};
-pub(crate) use in_force::{CarriedOutBy, FileTool, FileTools};
+use file_checks::CheckedFiles;
+pub use file_checks::{looks_secret, find_tool_file_mistakes};
+pub(crate) use file_tools::{FileToolExecutor, FileTool, FileTools};
 pub(crate) use model_providers::{ModelProvider, ModelProviders, is_model, model_subject};
 
 /// The name that rules have for all tools that come from files.
-pub(crate) fn server() -> ServerName {
+pub(crate) fn tool_files_server() -> ServerName {
     CatalogSettings::SERVER.parse().expect("it is a valid name")
 }
 
 /// The tool files of one configuration, as they were when last looked at.
-pub(crate) struct DeclaredTools {
+pub(crate) struct LoadedToolFiles {
     settings: CatalogSettings,
     directories: Mutex<CatalogDirectories>,
     offered: ArcSwap<FileTools>,
 }
 
-impl DeclaredTools {
+impl LoadedToolFiles {
     /// Reads the files. `credentials` are the names under which some tenant has one, and `before` the
     /// tools of the configuration before.
     pub(crate) fn read(
@@ -46,13 +46,13 @@ impl DeclaredTools {
         before: &FileTools,
     ) -> Self {
         let directories = CatalogDirectories::read(settings.directories.clone());
-        let checked = CheckedFiles::of(
+        let checked = CheckedFiles::check(
             directories.current(),
             &settings.directories,
-            before.checked(),
+            before.checked_files(),
         );
-        warn_of(&checked, before.checked());
-        let offered = FileTools::of(checked, &settings, credentials, before);
+        warn_of_new_problems(&checked, before.checked_files());
+        let offered = FileTools::new(checked, &settings, credentials, before);
         Self {
             directories: Mutex::new(directories),
             offered: ArcSwap::from_pointee(offered),
@@ -60,7 +60,7 @@ impl DeclaredTools {
         }
     }
 
-    pub(crate) fn offered(&self) -> Arc<FileTools> {
+    pub(crate) fn tools(&self) -> Arc<FileTools> {
         self.offered.load_full()
     }
 
@@ -68,22 +68,22 @@ impl DeclaredTools {
     /// offered now. It reads files, so it runs on a thread that may wait.
     pub(crate) fn refresh(&self, credentials: &BTreeSet<CredentialName>) -> bool {
         let mut directories = lock(&self.directories);
-        let before = self.offered();
+        let before = self.tools();
         directories.refresh();
         let (files, folders) = (directories.current(), &self.settings.directories);
-        if before.checked().is_current(files, folders) && before.credentials() == credentials {
+        if before.checked_files().is_current(files, folders) && before.credentials() == credentials {
             return false;
         }
-        let checked = CheckedFiles::of(files, folders, before.checked());
-        warn_of(&checked, before.checked());
-        let after = FileTools::of(checked, &self.settings, credentials, &before);
+        let checked = CheckedFiles::check(files, folders, before.checked_files());
+        warn_of_new_problems(&checked, before.checked_files());
+        let after = FileTools::new(checked, &self.settings, credentials, &before);
         self.offered.store(Arc::new(after));
         true
     }
 }
 
 /// Warns of the mistakes that are new.
-fn warn_of(now: &CheckedFiles, before: &CheckedFiles) {
+fn warn_of_new_problems(now: &CheckedFiles, before: &CheckedFiles) {
     let (problems, known) = (now.files().problems(), before.files().problems());
     for problem in problems.iter().filter(|it| !known.contains(it)) {
         let remedy = problem.remedy();

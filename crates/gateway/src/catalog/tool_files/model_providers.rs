@@ -8,8 +8,8 @@ use kitbag_domain::Capability;
 use kitbag_tool_files::ToolFile;
 use kitbag_tool_spec::{ActionSpec, CredentialName};
 
-use super::in_force::ApiClients;
-use super::server;
+use super::file_tools::ApiClients;
+use super::tool_files_server;
 
 /// All providers that come with the binary, each where the operator says that it is.
 #[derive(Debug, Default)]
@@ -24,12 +24,12 @@ pub(crate) struct ModelProvider {
 
 impl ModelProviders {
     /// Those that are the same stay: they know what each tenant is permitted for now.
-    pub(super) fn kept_or_new(
+    pub(super) fn reuse_or_build(
         self: &Arc<Self>,
         settings: &CatalogSettings,
         clients: &mut ApiClients,
     ) -> Arc<Self> {
-        let files = kitbag_tool_files::providers().iter();
+        let files = kitbag_tool_files::model_providers().iter();
         let asked_for: Vec<_> = files
             .map(|file| (file, settings.endpoint(&file.id)))
             .collect();
@@ -39,7 +39,7 @@ impl ModelProviders {
         }
         let providers = asked_for.into_iter().filter_map(|(file, endpoint)| {
             Some(ModelProvider {
-                api: clients.api(file, &endpoint)?,
+                api: clients.build_api(file, &endpoint)?,
                 file: file.clone(),
                 endpoint,
             })
@@ -64,9 +64,9 @@ impl ModelProvider {
 
 /// The model as a thing that the audit and the priors know. No tool has a slash in its name.
 pub(crate) fn model_subject(provider: &str, model: &str) -> Capability {
-    Capability::tool(server(), format!("{provider}/{model}"))
+    Capability::tool(tool_files_server(), format!("{provider}/{model}"))
 }
 
 pub(crate) fn is_model(capability: &Capability) -> bool {
-    capability.server == server() && capability.name.contains('/')
+    capability.server == tool_files_server() && capability.name.contains('/')
 }

@@ -3,7 +3,7 @@
 //! passes as it is, in both directions.
 
 mod outgoing_request;
-mod refusal;
+mod rejection;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,19 +15,19 @@ use http::header::CONTENT_ENCODING;
 use http::request::Parts;
 use http::{HeaderMap, Method, Request};
 use kitbag_domain::Caller;
-use kitbag_fetch::relay::{RelayedBody, end_to_end};
+use kitbag_fetch::relay::{RelayedBody, end_to_end_headers};
 use kitbag_llm::tool_schema::Vendor;
 use kitbag_llm::trim::{ModelApi, ModelRequest};
 use kitbag_telemetry::model_requests::ModelFigures;
 
 use self::outgoing_request::{gateway_credentials, vendor_headers};
-use self::refusal::ModelRefusal;
-use super::access::VendorAnswer;
+use self::rejection::ModelRejection;
+use super::access_log::VendorAnswer;
 use super::body::read_body;
-use super::{auth, guard};
+use super::{auth, browser_guard};
 use crate::call::failure::Failure;
-use crate::front::flights::HeldLoad;
-use crate::models::trim;
+use crate::front::in_flight::Reservation;
+use crate::models::trim_tools;
 use crate::state::gateway::Gateway;
 
 pub(super) async fn anthropic(
@@ -35,7 +35,7 @@ pub(super) async fn anthropic(
     peer: ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    answer(state, peer, request, Vendor::Anthropic).await
+    relay_request(state, peer, request, Vendor::Anthropic).await
 }
 
 pub(super) async fn openai(
@@ -43,56 +43,56 @@ pub(super) async fn openai(
     peer: ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    answer(state, peer, request, Vendor::OpenAi).await
+    relay_request(state, peer, request, Vendor::OpenAi).await
 }
 
-async fn answer(
+async fn relay_request(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
     vendor: Vendor,
 ) -> HttpResponse {
-    match admit(&gateway, peer, request.headers()).await {
+    match admit_caller(&gateway, peer, request.headers()).await {
         Ok(caller) => {
-            let visit = ModelVisit {
-                api: api_of(vendor, &request),
+            let admitted = AdmittedModelRequest {
+                api: trimmable_api(vendor, &request),
                 gateway,
                 caller,
                 vendor,
             };
-            let passed = visit.pass(request).await;
-            passed.unwrap_or_else(|refusal| refusal.for_client_of(vendor))
+            let passed = admitted.relay(request).await;
+            passed.unwrap_or_else(|refusal| refusal.to_response(vendor))
         }
-        Err(refusal) => refusal.for_client_of(vendor),
+        Err(refusal) => refusal.to_response(vendor),
     }
 }
 
 /// Lets a caller in by the rules of `/mcp`. The headers in which `/mcp` looks for a key belong to the
 /// vendor here, so the gateway's own key has a header of its own.
-async fn admit(
+async fn admit_caller(
     gateway: &Gateway,
     peer: SocketAddr,
     headers: &HeaderMap,
-) -> Result<Caller, ModelRefusal> {
+) -> Result<Caller, ModelRejection> {
     if !gateway.models.are_enabled() {
-        return Err(ModelRefusal::Disabled);
+        return Err(ModelRejection::Disabled);
     }
     let credentials = gateway_credentials(headers);
-    let caller = auth::admit(gateway, peer, &credentials).await?;
-    match gateway.policy.unknown_tenant(&caller) {
-        Some(reason) => Err(ModelRefusal::UnknownTenant { reason }),
+    let caller = auth::admit_user(gateway, peer, &credentials).await?;
+    match gateway.policy.unknown_tenant_reason(&caller) {
+        Some(reason) => Err(ModelRejection::UnknownTenant { reason }),
         None => Ok(caller),
     }
 }
 
-fn api_of(vendor: Vendor, request: &HttpRequest) -> Option<ModelApi> {
+fn trimmable_api(vendor: Vendor, request: &HttpRequest) -> Option<ModelApi> {
     let is_readable = !request.headers().contains_key(CONTENT_ENCODING);
-    let path = below(vendor, request.uri().path());
+    let path = vendor_path(vendor, request.uri().path());
     ModelApi::from_path(vendor, path).filter(|_| is_readable && *request.method() == Method::POST)
 }
 
 /// One request of an admitted caller.
-struct ModelVisit {
+struct AdmittedModelRequest {
     gateway: Arc<Gateway>,
     caller: Caller,
     vendor: Vendor,
@@ -105,26 +105,26 @@ struct OutgoingBody {
     body: RelayedBody,
     figures: ModelFigures,
     /// The load counts for the caller until the vendor has the body.
-    _held: Option<HeldLoad>,
+    _held: Option<Reservation>,
 }
 
-impl ModelVisit {
-    async fn pass(&self, request: HttpRequest) -> Result<HttpResponse, ModelRefusal> {
+impl AdmittedModelRequest {
+    async fn relay(&self, request: HttpRequest) -> Result<HttpResponse, ModelRejection> {
         let (head, body) = request.into_parts();
         let outgoing = match self.api {
-            Some(api) => self.trimmed(api, &head, body).await?,
-            None => OutgoingBody::untouched(body),
+            Some(api) => self.read_and_trim(api, &head, body).await?,
+            None => OutgoingBody::pass_through(body),
         };
         let mut figures = outgoing.figures;
-        let request = self.request(&head, outgoing.body)?;
+        let request = self.vendor_request(&head, outgoing.body)?;
         let relay = self.gateway.services.relay();
-        let answered = relay.pass(request).await;
+        let answered = relay.forward(request).await;
         figures.unreached = u64::from(answered.is_err());
-        self.count(figures);
+        self.record_figures(figures);
         match answered {
-            Ok(answer) => Ok(passed_back(answer)),
-            Err(error) => Err(ModelRefusal::Unreached {
-                place: self.gateway.models.place(self.vendor),
+            Ok(answer) => Ok(to_client_response(answer)),
+            Err(error) => Err(ModelRejection::Unreached {
+                place: self.gateway.models.vendor_origin(self.vendor),
                 error,
             }),
         }
@@ -132,26 +132,26 @@ impl ModelVisit {
 
     /// Reads the whole body and cuts tools out of it. A body that cannot be read as the API wants it
     /// goes on as it is, because the vendor says best what is wrong with it.
-    async fn trimmed(
+    async fn read_and_trim(
         &self,
         api: ModelApi,
         head: &Parts,
         body: Body,
-    ) -> Result<OutgoingBody, ModelRefusal> {
-        if let Some(kind) = guard::foreign_body(&head.headers)
-            && guard::is_from_browser(&head.headers)
+    ) -> Result<OutgoingBody, ModelRejection> {
+        if let Some(kind) = browser_guard::non_json_type(&head.headers)
+            && browser_guard::is_from_browser(&head.headers)
         {
             let kind = kind.to_owned();
             return Err(Failure::ForeignBody { kind }.into());
         }
-        let incoming = self.gateway.services.flights.receive(&self.caller);
+        let incoming = self.gateway.services.in_flight.track_upload(&self.caller);
         let most = self.gateway.models.max_body_bytes();
         let (body, held) = read_body(body, most, incoming).await?;
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let (shorter, figures) = match ModelRequest::parse(api, text) {
             Some(request) => {
                 let catalog = self.gateway.catalog();
-                let trimmed = trim(&self.gateway, &catalog, &self.caller, &request).await;
+                let trimmed = trim_tools(&self.gateway, &catalog, &self.caller, &request).await;
                 (trimmed.body, trimmed.figures)
             }
             None => (None, ONE_REQUEST),
@@ -163,24 +163,24 @@ impl ModelVisit {
         })
     }
 
-    fn request(
+    fn vendor_request(
         &self,
         head: &Parts,
         body: RelayedBody,
-    ) -> Result<Request<RelayedBody>, ModelRefusal> {
+    ) -> Result<Request<RelayedBody>, ModelRejection> {
         let models = &self.gateway.models;
         let target = head.uri.path_and_query().map_or("/", |it| it.as_str());
-        let url = models.url(self.vendor, below(self.vendor, target))?;
+        let url = models.vendor_url(self.vendor, vendor_path(self.vendor, target))?;
         let mut headers = vendor_headers(&head.headers, self.api.is_some());
         models.put_key(self.vendor, &mut headers)?;
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.headers_mut() = headers;
-        *request.uri_mut() = url.as_str().parse().map_err(|_| ModelRefusal::OddTarget)?;
+        *request.uri_mut() = url.as_str().parse().map_err(|_| ModelRejection::OddTarget)?;
         Ok(request)
     }
 
-    fn count(&self, figures: ModelFigures) {
+    fn record_figures(&self, figures: ModelFigures) {
         let route = match (self.api, self.vendor) {
             (Some(ModelApi::Messages), _) => "anthropic/messages",
             (Some(ModelApi::ChatCompletions), _) => "openai/chat/completions",
@@ -189,7 +189,7 @@ impl ModelVisit {
             (None, Vendor::OpenAi) => "openai/other",
         };
         let meter = &self.gateway.services.meter;
-        meter.model_asked(&self.caller.tenant, route, figures);
+        meter.record_model_request(&self.caller.tenant, route, figures);
     }
 }
 
@@ -205,7 +205,7 @@ const ONE_REQUEST: ModelFigures = ModelFigures {
 
 impl OutgoingBody {
     /// A body that passes piece by piece; nothing of it is held.
-    fn untouched(body: Body) -> Self {
+    fn pass_through(body: Body) -> Self {
         let body = if body.is_end_stream() {
             RelayedBody::default()
         } else {
@@ -220,22 +220,22 @@ impl OutgoingBody {
 }
 
 /// The answer piece by piece, as it comes. An answer that breaks off breaks off here, too.
-fn passed_back(answer: http::Response<RelayedBody>) -> HttpResponse {
+fn to_client_response(answer: http::Response<RelayedBody>) -> HttpResponse {
     let (head, body) = answer.into_parts();
     let mut response = HttpResponse::new(Body::new(body));
     *response.status_mut() = head.status;
-    *response.headers_mut() = end_to_end(&head.headers);
+    *response.headers_mut() = end_to_end_headers(&head.headers);
     response.extensions_mut().insert(VendorAnswer);
     response
 }
 
 /// Returns the part of a path that the vendor knows.
-fn below(vendor: Vendor, path: &str) -> &str {
-    let rest = path.strip_prefix(prefix(vendor)).unwrap_or_default();
+fn vendor_path(vendor: Vendor, path: &str) -> &str {
+    let rest = path.strip_prefix(path_prefix(vendor)).unwrap_or_default();
     if rest.is_empty() { "/" } else { rest }
 }
 
-fn prefix(vendor: Vendor) -> &'static str {
+fn path_prefix(vendor: Vendor) -> &'static str {
     match vendor {
         Vendor::Anthropic => "/anthropic",
         Vendor::OpenAi => "/openai",

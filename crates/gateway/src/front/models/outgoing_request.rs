@@ -3,7 +3,7 @@
 
 use http::header::{AUTHORIZATION, CONTENT_LENGTH};
 use http::{HeaderMap, HeaderName, HeaderValue};
-use kitbag_fetch::relay::end_to_end;
+use kitbag_fetch::relay::end_to_end_headers;
 use kitbag_store::KEY_PREFIX;
 
 use crate::models::model_vendors::X_API_KEY;
@@ -20,7 +20,7 @@ pub(super) fn gateway_credentials(headers: &HeaderMap) -> HeaderMap {
             .find(|(_, it)| is_ours(it))
             .map(|(_, it)| it)
     });
-    if let Some(bearer) = key.and_then(bearer) {
+    if let Some(bearer) = key.and_then(to_bearer) {
         credentials.insert(AUTHORIZATION, bearer);
     }
     credentials
@@ -29,7 +29,7 @@ pub(super) fn gateway_credentials(headers: &HeaderMap) -> HeaderMap {
 /// Returns the headers for the vendor: everything that the client sent to it, and no key of ours.
 /// The length of a body that was read is written anew.
 pub(super) fn vendor_headers(headers: &HeaderMap, is_body_read: bool) -> HeaderMap {
-    let mut outgoing = end_to_end(headers);
+    let mut outgoing = end_to_end_headers(headers);
     outgoing.remove(X_KITBAG_KEY);
     for (name, _) in vendor_keys(headers).filter(|(_, key)| is_ours(key)) {
         outgoing.remove(name);
@@ -48,15 +48,15 @@ fn vendor_keys(headers: &HeaderMap) -> impl Iterator<Item = (HeaderName, &Header
 }
 
 fn is_ours(key: &HeaderValue) -> bool {
-    token(key).is_some_and(|token| token.starts_with(KEY_PREFIX))
+    strip_scheme(key).is_some_and(|token| token.starts_with(KEY_PREFIX))
 }
 
-fn bearer(key: &HeaderValue) -> Option<HeaderValue> {
-    format!("Bearer {}", token(key)?).parse().ok()
+fn to_bearer(key: &HeaderValue) -> Option<HeaderValue> {
+    format!("Bearer {}", strip_scheme(key)?).parse().ok()
 }
 
 /// Returns a key without the scheme that may stand before it.
-fn token(key: &HeaderValue) -> Option<&str> {
+fn strip_scheme(key: &HeaderValue) -> Option<&str> {
     let text = key.to_str().ok()?.trim();
     match text.split_once(' ') {
         Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => Some(token.trim()),

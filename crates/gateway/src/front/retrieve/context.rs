@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::request::DefinitionFormat;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
-use crate::surface::authored;
+use crate::surface::sanitize;
 use crate::surface::signature::api_signature;
 use kitbag_schema::{LineDetail, signature};
 
@@ -57,7 +57,7 @@ pub(super) struct ToolWriter<'a> {
 impl RetrievedContext {
     /// Takes the best tools first, as long as the budget lasts. A tool that does not fit is not
     /// replaced by a worse one.
-    pub(super) fn of<'a>(
+    pub(super) fn within_budget<'a>(
         writer: &ToolWriter<'_>,
         found: impl Iterator<Item = &'a Candidate>,
         budget: Option<usize>,
@@ -70,7 +70,7 @@ impl RetrievedContext {
                 true => LineDetail::Guided,
                 false => LineDetail::Brief,
             };
-            match writer.write(name, detail) {
+            match writer.write_tool(name, detail) {
                 Err(unfit) => {
                     context.leave_out(name, &format!("{unfit}, which this vendor does not accept"));
                 }
@@ -84,7 +84,7 @@ impl RetrievedContext {
                     context.tokens += tokens;
                     context.tools.extend(tool);
                     let template = writer.gateway.code_template(writer.catalog, name);
-                    context.shown.push(RetrievedTool::of(candidate, template));
+                    context.shown.push(RetrievedTool::from_candidate(candidate, template));
                 }
             }
         }
@@ -100,7 +100,7 @@ impl RetrievedContext {
 }
 
 impl RetrievedTool {
-    fn of(found: &Candidate, code_template: Option<&str>) -> Self {
+    fn from_candidate(found: &Candidate, code_template: Option<&str>) -> Self {
         let entry = &*found.entry;
         let mut metadata = serde_json::to_value(entry).expect("an entry is plain JSON");
         metadata["code_template"] = code_template.into();
@@ -122,13 +122,13 @@ impl RetrievedTool {
 
 impl ToolWriter<'_> {
     /// The tool of this name. An HTTP API is no tool, so only a line can say how it is called.
-    fn write(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, UnsupportedTool> {
+    fn write_tool(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, UnsupportedTool> {
         let Some(entry) = self.catalog.tool(name) else {
             return Ok(self.api_line(name));
         };
         // The definition may come from any author, and a model will read it.
-        let definition = authored::sanitize_json(entry.definition.clone(), &Secrets::default());
-        let written = self.format.write(&entry.exposed, &definition, detail);
+        let definition = sanitize::sanitize_json(entry.definition.clone(), &Secrets::default());
+        let written = self.format.write_definition(&entry.exposed, &definition, detail);
         written.map(Some)
     }
 
@@ -139,7 +139,7 @@ impl ToolWriter<'_> {
 }
 
 impl DefinitionFormat {
-    fn write(
+    fn write_definition(
         self,
         name: &str,
         definition: &Raw,

@@ -8,20 +8,20 @@ use kitbag_relevance::{Candidate, Confidence, Options};
 use serde::Serialize;
 
 use crate::catalog::Catalog;
-use crate::catalog::unfinished::Unfinished;
+use crate::catalog::pending_listings::PendingListings;
 use crate::state::gateway::Gateway;
 use crate::surface::find::{Findings, find_when_indexed};
 use crate::surface::withheld::WithheldTools;
 
 /// The search that is made for each intent.
-pub(super) struct AskedSearch<'a> {
+pub(super) struct SearchSettings<'a> {
     pub(super) options: &'a Options,
     /// The least probability that a tool is right with which an intent gets any.
     pub(super) min_confidence: f32,
 }
 
-impl AskedSearch<'_> {
-    async fn find(&self, gateway: &Gateway, caller: &Caller, intent: &str) -> Findings {
+impl SearchSettings<'_> {
+    async fn find_tools(&self, gateway: &Gateway, caller: &Caller, intent: &str) -> Findings {
         let mut found = find_when_indexed(gateway, caller, intent, self.options).await;
         if found
             .confidence
@@ -43,16 +43,16 @@ pub(super) struct RetrieveFindings {
     pub(super) language: Option<&'static str>,
     /// The intent with its misspelt words corrected, if there is one intent and it had any.
     pub(super) corrected: Option<String>,
-    pub(super) unfinished: Unfinished,
+    pub(super) unfinished: PendingListings,
     pub(super) withheld: WithheldTools,
     /// One row for each intent, if there were several.
-    pub(super) intents: Option<Vec<IntentRow>>,
+    pub(super) intents: Option<Vec<QueryRow>>,
     pub(super) catalog: Arc<Catalog>,
 }
 
 /// The tools of one intent, best first.
 #[derive(Debug, Serialize)]
-pub(super) struct IntentRow {
+pub(super) struct QueryRow {
     intent: String,
     tools: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -62,11 +62,11 @@ pub(super) struct IntentRow {
 }
 
 impl RetrieveFindings {
-    pub(super) async fn one(
+    pub(super) async fn for_query(
         gateway: &Gateway,
         caller: &Caller,
         intent: &str,
-        asked: &AskedSearch<'_>,
+        asked: &SearchSettings<'_>,
     ) -> Self {
         let Findings {
             candidates,
@@ -78,7 +78,7 @@ impl RetrieveFindings {
             language,
             corrected,
             unfinished,
-        } = asked.find(gateway, caller, intent).await;
+        } = asked.find_tools(gateway, caller, intent).await;
         Self {
             candidates,
             confidence,
@@ -92,17 +92,17 @@ impl RetrieveFindings {
         }
     }
 
-    pub(super) async fn several(
+    pub(super) async fn for_queries(
         gateway: &Gateway,
         caller: &Caller,
         intents: &[String],
-        asked: &AskedSearch<'_>,
+        asked: &SearchSettings<'_>,
     ) -> Self {
         let mut each = Vec::new();
         for intent in intents {
-            each.push(asked.find(gateway, caller, intent).await);
+            each.push(asked.find_tools(gateway, caller, intent).await);
         }
-        let candidates = in_turns(
+        let candidates = interleave(
             each.iter().map(|it| it.candidates.as_slice()),
             asked.options.top_k,
         );
@@ -113,20 +113,20 @@ impl RetrieveFindings {
         let rows = intents
             .iter()
             .zip(&each)
-            .map(|(intent, found)| IntentRow::of(intent, found, &kept));
+            .map(|(intent, found)| QueryRow::new(intent, found, &kept));
         Self {
             intents: Some(rows.collect()),
             confidence: each
                 .iter()
                 .map(|it| it.confidence)
-                .reduce(less_likely)
+                .reduce(lower_confidence)
                 .flatten(),
             degraded: each.iter().find_map(|it| it.degraded.clone()),
             language: each.iter().find_map(|it| it.language),
             corrected: None,
             unfinished: each
                 .last()
-                .map_or_else(Unfinished::default, |it| it.unfinished.clone()),
+                .map_or_else(PendingListings::default, |it| it.unfinished.clone()),
             withheld: each
                 .iter()
                 .fold(WithheldTools::default(), |all, it| all.merge(&it.withheld)),
@@ -136,8 +136,8 @@ impl RetrieveFindings {
     }
 }
 
-impl IntentRow {
-    fn of(intent: &str, found: &Findings, kept: &HashSet<&str>) -> Self {
+impl QueryRow {
+    fn new(intent: &str, found: &Findings, kept: &HashSet<&str>) -> Self {
         let names = found.candidates.iter().map(|it| &it.entry.tool_name);
         Self {
             intent: intent.to_owned(),
@@ -160,7 +160,7 @@ fn latest_catalog(found: &[Findings]) -> Arc<Catalog> {
 
 /// The best of each, then the second of each, and so on: no intent is crowded out by the scores of
 /// another, which mean something among its own tools only.
-fn in_turns<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Vec<Candidate> {
+fn interleave<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Vec<Candidate> {
     let lists: Vec<_> = lists.collect();
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);
     let ranked = (0..longest).flat_map(|rank| lists.iter().filter_map(move |list| list.get(rank)));
@@ -172,7 +172,7 @@ fn in_turns<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Ve
         .collect()
 }
 
-fn less_likely(one: Option<Confidence>, other: Option<Confidence>) -> Option<Confidence> {
+fn lower_confidence(one: Option<Confidence>, other: Option<Confidence>) -> Option<Confidence> {
     let (one, other) = (one?, other?);
     Some(if other.any < one.any { other } else { one })
 }

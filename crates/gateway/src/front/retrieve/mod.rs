@@ -15,45 +15,45 @@ use kitbag_domain::{Caller, InquiryKind, Purpose};
 use kitbag_relevance::Options;
 use kitbag_wire::RawObject;
 
-use super::access;
-use super::posted::{read_posted, refusal};
-use super::response::json;
+use super::access_log;
+use super::json_post::{error_json, read_json_post};
+use super::response::json_response;
 use crate::call::observe;
 use crate::catalog::Catalog;
 use crate::state::gateway::Gateway;
 use crate::surface::find::doubt_note;
-use crate::telemetry::audit::inquiries::{BegunInquiry, Inquirer, InquiryEnd};
+use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 use context::{RetrievedContext, ToolWriter};
-use findings::{AskedSearch, RetrieveFindings};
-use request::{RequestedIntents, RetrieveRequest};
+use findings::{SearchSettings, RetrieveFindings};
+use request::{RequestedQueries, RetrieveRequest};
 
-pub(super) async fn answer(
+pub(super) async fn post_retrieve(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
     request: HttpRequest,
 ) -> HttpResponse {
-    let origin = access::origin(peer, request.headers());
-    let posted = match read_posted(&gateway, peer, request).await {
+    let origin = access_log::request_origin(peer, request.headers());
+    let posted = match read_json_post(&gateway, peer, request).await {
         Ok(posted) => posted,
         Err(refused) => return refused,
     };
     let (caller, body) = (&posted.caller, &posted.bytes);
-    let asked = RetrieveRequest::read(body).and_then(|mut asked| {
-        asked.spell_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
+    let asked = RetrieveRequest::parse(body).and_then(|mut asked| {
+        asked.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
         Ok(asked)
     });
     match asked {
         Ok(asked) => {
-            let by = Inquirer {
+            let by = QueryContext {
                 gateway: &gateway,
                 caller,
                 client: None,
                 origin: &origin,
                 purpose: Purpose::Use,
             };
-            retrieve(by, asked, &String::from_utf8_lossy(body)).await
+            answer_retrieve(by, asked, &String::from_utf8_lossy(body)).await
         }
-        Err(wrong) => refusal(StatusCode::BAD_REQUEST, &wrong),
+        Err(wrong) => error_json(StatusCode::BAD_REQUEST, &wrong),
     }
 }
 
@@ -67,18 +67,18 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
 }
 
 /// Answers, and leaves a row in the audit.
-async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
-    let Inquirer {
+async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+    let QueryContext {
         gateway, caller, ..
     } = by;
     let started = Instant::now();
-    let options = options(&asked, caller);
-    let search = AskedSearch {
+    let options = search_options(&asked, caller);
+    let search = SearchSettings {
         options: &options,
         min_confidence: asked.min_confidence.unwrap_or(0.0),
     };
-    let found = findings(gateway, caller, &asked.intents, &search).await;
-    learn(gateway, caller, &asked.intents, &found);
+    let found = find_tools(gateway, caller, &asked.intents, &search).await;
+    report_query(gateway, caller, &asked.intents, &found);
     let least = asked.min_score.unwrap_or(0.0);
     let candidates = found
         .candidates
@@ -89,7 +89,7 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
         catalog: &found.catalog,
         format: asked.format,
     };
-    let context = RetrievedContext::of(&writer, candidates, asked.token_budget);
+    let context = RetrievedContext::within_budget(&writer, candidates, asked.token_budget);
     let (indexed, embedded) = gateway.index_counts(&found.catalog, caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
@@ -104,29 +104,29 @@ async fn retrieve(by: Inquirer<'_>, asked: RetrieveRequest, body: &str) -> HttpR
     if !withheld.is_empty() {
         answer.put("withheld", &withheld);
     }
-    put_verdict(&mut answer, &found);
-    let begun = BegunInquiry {
+    put_confidence(&mut answer, &found);
+    let query = AuditedQuery {
         kind: InquiryKind::Search,
         subject: "/v1/retrieve",
         arguments: body,
         started,
     };
-    begun.end(
+    query.record(
         by,
-        &InquiryEnd::found(context.shown.len(), Some(context.tokens)),
+        &QueryOutcome::with_results(context.shown.len(), Some(context.tokens)),
     );
-    json(StatusCode::OK, answer.to_raw().get().to_owned())
+    json_response(StatusCode::OK, answer.to_raw().get().to_owned())
 }
 
 /// A program that asks for tools puts them before a model, which calls one of them soon.
-fn learn(gateway: &Gateway, caller: &Caller, intents: &RequestedIntents, found: &RetrieveFindings) {
-    if let RequestedIntents::One(intent) = intents {
+fn report_query(gateway: &Gateway, caller: &Caller, intents: &RequestedQueries, found: &RetrieveFindings) {
+    if let RequestedQueries::One(intent) = intents {
         let names = found.candidates.iter().map(|it| it.entry.tool_name.clone());
         observe::report_prompt(gateway, caller, intent, names.collect());
     }
 }
 
-fn options(asked: &RetrieveRequest, caller: &Caller) -> Options {
+fn search_options(asked: &RetrieveRequest, caller: &Caller) -> Options {
     Options {
         top_k: asked.top_k,
         max_cost_usd: asked.max_cost_usd,
@@ -142,24 +142,24 @@ fn options(asked: &RetrieveRequest, caller: &Caller) -> Options {
     }
 }
 
-async fn findings(
+async fn find_tools(
     gateway: &Gateway,
     caller: &Caller,
-    intents: &RequestedIntents,
-    search: &AskedSearch<'_>,
+    intents: &RequestedQueries,
+    search: &SearchSettings<'_>,
 ) -> RetrieveFindings {
     match intents {
-        RequestedIntents::One(intent) => {
-            RetrieveFindings::one(gateway, caller, intent, search).await
+        RequestedQueries::One(intent) => {
+            RetrieveFindings::for_query(gateway, caller, intent, search).await
         }
-        RequestedIntents::Several(intents) => {
-            RetrieveFindings::several(gateway, caller, intents, search).await
+        RequestedQueries::Several(intents) => {
+            RetrieveFindings::for_queries(gateway, caller, intents, search).await
         }
     }
 }
 
 /// Adds to the answer how sure the search is of what it found.
-fn put_verdict(answer: &mut RawObject, found: &RetrieveFindings) {
+fn put_confidence(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);
     }

@@ -1,7 +1,7 @@
 //! Reads field by field the request that a program sends to `/v1/retrieve`. An impossible value is
 //! refused, and the refusal names the values that would be possible.
 
-use kitbag_config::nearest;
+use kitbag_domain::nearest_name;
 use kitbag_domain::WriteClass;
 use kitbag_relevance::MAX_TOP_K;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 #[derive(Debug)]
 pub(super) struct RetrieveRequest {
-    pub(super) intents: RequestedIntents,
+    pub(super) intents: RequestedQueries,
     pub(super) top_k: usize,
     pub(super) min_score: Option<f64>,
     pub(super) min_confidence: Option<f32>,
@@ -27,7 +27,7 @@ pub(super) struct RetrieveRequest {
 
 /// The things that are to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RequestedIntents {
+pub(super) enum RequestedQueries {
     One(String),
     /// Each finds its own tools, and all share the places.
     Several(Vec<String>),
@@ -87,36 +87,36 @@ const FIELDS: [(&str, &str); 15] = [
 const TENANCY: [&str; 3] = ["tenant_id", "tenant", "tenantId"];
 
 impl RetrieveRequest {
-    pub(super) fn read(body: &[u8]) -> Result<Self, RequestFault> {
-        let mut fields = Fields::read(body)?;
+    pub(super) fn parse(body: &[u8]) -> Result<Self, RequestFault> {
+        let mut fields = Fields::parse(body)?;
         Ok(Self {
-            intents: fields.intents()?,
+            intents: fields.take_queries()?,
             top_k: fields
-                .take("top_k", |it| (1..=MAX_TOP_K).contains(it))?
+                .take_field("top_k", |it| (1..=MAX_TOP_K).contains(it))?
                 .unwrap_or(MAX_TOP_K),
-            min_score: fields.take("min_score", |it| (0.0..=1.0).contains(it))?,
-            min_confidence: fields.take("min_confidence", |it| (0.0..=1.0).contains(it))?,
-            token_budget: fields.take("token_budget", |it| *it > 0)?,
-            max_cost_usd: fields.take("max_cost_usd", |it: &f64| *it >= 0.0)?,
+            min_score: fields.take_field("min_score", |it| (0.0..=1.0).contains(it))?,
+            min_confidence: fields.take_field("min_confidence", |it| (0.0..=1.0).contains(it))?,
+            token_budget: fields.take_field("token_budget", |it| *it > 0)?,
+            max_cost_usd: fields.take_field("max_cost_usd", |it: &f64| *it >= 0.0)?,
             include_unknown_cost: fields
-                .take("include_unknown_cost", |_| true)?
+                .take_field("include_unknown_cost", |_| true)?
                 .unwrap_or_default(),
-            max_latency_ms_p99: fields.take("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
-            scopes: fields.take("scopes", |_| true)?.unwrap_or_default(),
-            providers: fields.take("providers", |_| true)?.unwrap_or_default(),
-            tags: fields.take("tags", |_| true)?.unwrap_or_default(),
-            write_class: fields.take("write_class", |_| true)?.unwrap_or_default(),
-            exclude: fields.take("exclude", |_| true)?.unwrap_or_default(),
-            format: fields.take("format", |_| true)?.unwrap_or_default(),
+            max_latency_ms_p99: fields.take_field("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
+            scopes: fields.take_field("scopes", |_| true)?.unwrap_or_default(),
+            providers: fields.take_field("providers", |_| true)?.unwrap_or_default(),
+            tags: fields.take_field("tags", |_| true)?.unwrap_or_default(),
+            write_class: fields.take_field("write_class", |_| true)?.unwrap_or_default(),
+            exclude: fields.take_field("exclude", |_| true)?.unwrap_or_default(),
+            format: fields.take_field("format", |_| true)?.unwrap_or_default(),
         })
     }
 
     /// The providers in the spelling they have, among those the caller may know of.
-    pub(super) fn spell_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
+    pub(super) fn normalize_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
         for asked in &mut self.providers {
             match known.iter().find(|name| name.eq_ignore_ascii_case(asked)) {
                 Some(name) => asked.clone_from(name),
-                None => return Err(RequestFault::provider(asked, known)),
+                None => return Err(RequestFault::unknown_provider(asked, known)),
             }
         }
         Ok(())
@@ -126,42 +126,42 @@ impl RetrieveRequest {
 struct Fields(Map<String, Value>);
 
 impl Fields {
-    fn read(body: &[u8]) -> Result<Self, RequestFault> {
+    fn parse(body: &[u8]) -> Result<Self, RequestFault> {
         let fields = match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(RequestFault::body("it is not a JSON object")),
-            Err(error) => return Err(RequestFault::body(&format!("it is not JSON: {error}"))),
+            Ok(_) => return Err(RequestFault::invalid_body("it is not a JSON object")),
+            Err(error) => return Err(RequestFault::invalid_body(&format!("it is not JSON: {error}"))),
         };
         match fields
             .keys()
             .find(|key| !FIELDS.iter().any(|(name, _)| name == key))
         {
             Some(tenant) if TENANCY.contains(&tenant.as_str()) => {
-                Err(RequestFault::tenancy(tenant))
+                Err(RequestFault::tenant_given(tenant))
             }
-            Some(unknown) => Err(RequestFault::unknown(unknown)),
+            Some(unknown) => Err(RequestFault::unknown_field(unknown)),
             None => Ok(Self(fields)),
         }
     }
 
-    fn intents(&mut self) -> Result<RequestedIntents, RequestFault> {
-        let one = self.take("intent", |_| true)?;
-        let several = self.take("intents", |it: &Vec<_>| {
+    fn take_queries(&mut self) -> Result<RequestedQueries, RequestFault> {
+        let one = self.take_field("intent", |_| true)?;
+        let several = self.take_field("intents", |it: &Vec<_>| {
             (1..=MOST_INTENTS).contains(&it.len())
         })?;
         match (one, several) {
-            (Some(intent), None) => Ok(RequestedIntents::One(intent)),
-            (None, Some(intents)) => Ok(RequestedIntents::Several(intents)),
-            (Some(_), Some(_)) => Err(RequestFault::field(
+            (Some(intent), None) => Ok(RequestedQueries::One(intent)),
+            (None, Some(intents)) => Ok(RequestedQueries::Several(intents)),
+            (Some(_), Some(_)) => Err(RequestFault::invalid_field(
                 "intents",
                 "cannot stand beside `intent`",
             )),
-            (None, None) => Err(RequestFault::field("intent", "is missing")),
+            (None, None) => Err(RequestFault::invalid_field("intent", "is missing")),
         }
     }
 
     /// A field that is there and not null, if it can be read and may be.
-    fn take<T: serde::de::DeserializeOwned>(
+    fn take_field<T: serde::de::DeserializeOwned>(
         &mut self,
         name: &str,
         may_be: impl Fn(&T) -> bool,
@@ -172,7 +172,7 @@ impl Fields {
         let shown = value.to_string();
         match serde_json::from_value(value) {
             Ok(read) if may_be(&read) => Ok(Some(read)),
-            _ => Err(RequestFault::field(
+            _ => Err(RequestFault::invalid_field(
                 name,
                 &format!("cannot be {}", excerpt(&shown)),
             )),
@@ -190,7 +190,7 @@ fn excerpt(text: &str) -> String {
 }
 
 impl RequestFault {
-    fn body(why: &str) -> Self {
+    fn invalid_body(why: &str) -> Self {
         let message = format!("the request cannot be read: {why}");
         let example = r#"{"intent": "open an issue", "top_k": 5}"#;
         Self {
@@ -201,7 +201,7 @@ impl RequestFault {
         }
     }
 
-    fn field(name: &str, what: &str) -> Self {
+    fn invalid_field(name: &str, what: &str) -> Self {
         let expected = FIELDS
             .iter()
             .find(|(field, _)| *field == name)
@@ -217,7 +217,7 @@ impl RequestFault {
         }
     }
 
-    fn tenancy(name: &str) -> Self {
+    fn tenant_given(name: &str) -> Self {
         Self {
             message: format!(
                 "`{name}` cannot be given: the tenant is taken from the key of the request"
@@ -230,9 +230,9 @@ impl RequestFault {
         }
     }
 
-    fn unknown(name: &str) -> Self {
+    fn unknown_field(name: &str) -> Self {
         let fields = FIELDS.iter().map(|(field, _)| *field);
-        let advice = match nearest(name, fields.clone()) {
+        let advice = match nearest_name(name, fields.clone()) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("the fields are {}", fields.collect::<Vec<_>>().join(", ")),
         };
@@ -245,8 +245,8 @@ impl RequestFault {
         }
     }
 
-    fn provider(name: &str, known: &[String]) -> Self {
-        let advice = match nearest(name, known.iter().map(String::as_str)) {
+    fn unknown_provider(name: &str, known: &[String]) -> Self {
+        let advice = match nearest_name(name, known.iter().map(String::as_str)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if known.is_empty() => "there are no servers or APIs yet".to_owned(),
             None => format!("there are {}", known.join(", ")),
@@ -272,7 +272,7 @@ mod tests {
 
     #[track_caller]
     fn check(request: &Value, field: Option<&str>, told: &str) {
-        let wrong = RetrieveRequest::read(request.to_string().as_bytes()).unwrap_err();
+        let wrong = RetrieveRequest::parse(request.to_string().as_bytes()).unwrap_err();
         assert_eq!(wrong.field.as_deref(), field, "{wrong:?}");
         assert!(wrong.message.contains(told), "{wrong:?}");
     }
@@ -360,12 +360,12 @@ mod tests {
         let known = ["git".to_owned(), "Files".to_owned()];
         let asked = |provider: &str| {
             let request = json!({ "intent": "x", "providers": [provider] });
-            RetrieveRequest::read(request.to_string().as_bytes()).unwrap()
+            RetrieveRequest::parse(request.to_string().as_bytes()).unwrap()
         };
         let mut right = asked("FILES");
-        right.spell_providers(&known).unwrap();
+        right.normalize_providers(&known).unwrap();
         assert_eq!(right.providers, ["Files"]);
-        let wrong = asked("gitt").spell_providers(&known).unwrap_err();
+        let wrong = asked("gitt").normalize_providers(&known).unwrap_err();
         assert_eq!(wrong.advice.as_deref(), Some("did you mean `git`?"));
     }
 }

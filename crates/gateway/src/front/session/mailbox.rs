@@ -8,7 +8,7 @@ use kitbag_wire::Message;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::front::flights::HeldMessage;
+use crate::front::in_flight::OutgoingMessage;
 use kitbag_domain::sync::lock;
 
 /// The number of messages that are kept for a client that stays away; older messages are dropped.
@@ -18,30 +18,30 @@ const KEPT_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
 pub(crate) struct Mailbox {
-    letters: Mutex<Letters>,
+    letters: Mutex<Messages>,
     arrived: Notify,
     closed: CancellationToken,
 }
 
 #[derive(Default)]
-struct Letters {
+struct Messages {
     /// The number of the first message that is still kept.
     first: u64,
     /// The number of the first message that no reader has taken yet.
     untaken: u64,
-    messages: VecDeque<HeldMessage>,
+    messages: VecDeque<OutgoingMessage>,
     /// The length of all messages.
     length: usize,
 }
 
 impl Mailbox {
-    pub(crate) fn put(&self, message: impl Into<HeldMessage>) {
+    pub(crate) fn put(&self, message: impl Into<OutgoingMessage>) {
         let message = message.into();
         let mut letters = lock(&self.letters);
         while letters.messages.len() == KEPT || letters.length > KEPT_BYTES {
             letters.drop_oldest();
         }
-        letters.length += message.length();
+        letters.length += message.total_length();
         letters.messages.push_back(message);
         drop(letters);
         self.arrived.notify_waiters();
@@ -50,13 +50,13 @@ impl Mailbox {
     /// The first message numbered `from` or later, with its number, once there is one;
     /// nothing when the box was closed and all before it was read.
     pub(crate) async fn next(&self, from: u64) -> Option<(u64, Message)> {
-        self.wait(|letters| letters.at(from)).await
+        self.wait_for(|letters| letters.at(from)).await
     }
 
     /// Returns the first message that no reader has taken yet, once there is one and this reader
     /// may have it.
-    pub(crate) async fn take(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
-        self.wait(|letters| {
+    pub(crate) async fn take_next(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
+        self.wait_for(|letters| {
             let found = letters.at(letters.untaken).filter(|_| may())?;
             letters.untaken = found.0 + 1;
             Some(found)
@@ -66,16 +66,16 @@ impl Mailbox {
 
     /// Returns the first message numbered `from` or later that a reader has taken, for a reader
     /// that was cut off before the message arrived.
-    pub(crate) fn taken(&self, from: u64) -> Option<(u64, Message)> {
+    pub(crate) fn taken_since(&self, from: u64) -> Option<(u64, Message)> {
         let letters = lock(&self.letters);
         letters
             .at(from)
             .filter(|(number, _)| *number < letters.untaken)
     }
 
-    async fn wait(
+    async fn wait_for(
         &self,
-        look: impl Fn(&mut Letters) -> Option<(u64, Message)>,
+        look: impl Fn(&mut Messages) -> Option<(u64, Message)>,
     ) -> Option<(u64, Message)> {
         loop {
             let arrived = self.arrived.notified();
@@ -93,12 +93,12 @@ impl Mailbox {
     }
 
     /// Returns the length of all messages that are kept here.
-    pub(crate) fn length(&self) -> usize {
+    pub(crate) fn total_length(&self) -> usize {
         lock(&self.letters).length
     }
 
     /// Wakes the readers that wait, because one of them may now have what it could not before.
-    pub(crate) fn look_again(&self) {
+    pub(crate) fn wake_readers(&self) {
         self.arrived.notify_waiters();
     }
 
@@ -108,15 +108,15 @@ impl Mailbox {
     }
 }
 
-impl Letters {
+impl Messages {
     fn drop_oldest(&mut self) {
         if let Some(gone) = self.messages.pop_front() {
-            self.length -= gone.length();
+            self.length -= gone.total_length();
             self.first += 1;
         }
     }
 
-    fn at(&self, from: u64) -> Option<(u64, Message)> {
+    fn first_from(&self, from: u64) -> Option<(u64, Message)> {
         let number = from.max(self.first);
         let index = usize::try_from(number - self.first).ok()?;
         self.messages
@@ -152,9 +152,9 @@ mod tests {
             mailbox.put(Message::from(Notification::new("n", Some(long.clone()))));
         }
         assert!(
-            mailbox.length() <= KEPT_BYTES + (2 << 20),
+            mailbox.total_length() <= KEPT_BYTES + (2 << 20),
             "{}",
-            mailbox.length()
+            mailbox.total_length()
         );
     }
 
@@ -165,12 +165,12 @@ mod tests {
             mailbox.put(Message::from(Notification::new(format!("n{number}"), None)));
         }
         mailbox.close();
-        assert!(mailbox.taken(0).is_none());
-        assert_eq!(mailbox.take(|| true).await.unwrap().0, 0);
-        assert_eq!(mailbox.take(|| true).await.unwrap().0, 1);
-        assert_eq!(mailbox.taken(1).unwrap().0, 1);
-        assert!(mailbox.taken(2).is_none());
-        assert_eq!(mailbox.take(|| true).await.unwrap().0, 2);
-        assert!(mailbox.take(|| true).await.is_none());
+        assert!(mailbox.taken_since(0).is_none());
+        assert_eq!(mailbox.take_next(|| true).await.unwrap().0, 0);
+        assert_eq!(mailbox.take_next(|| true).await.unwrap().0, 1);
+        assert_eq!(mailbox.taken_since(1).unwrap().0, 1);
+        assert!(mailbox.taken_since(2).is_none());
+        assert_eq!(mailbox.take_next(|| true).await.unwrap().0, 2);
+        assert!(mailbox.take_next(|| true).await.is_none());
     }
 }

@@ -1,12 +1,12 @@
 //! A legacy client's session: what it said in `initialize`, what it is being asked, what it
 //! waits for and what it is to be told.
 
-pub(crate) mod announcements;
-pub(crate) mod holders;
+pub(crate) mod subscriber;
+pub(crate) mod key_requests;
 pub(crate) mod mailbox;
 pub(crate) mod registry;
 pub(crate) mod streams;
-pub(crate) mod watching;
+pub(crate) mod watched_resources;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,16 +15,16 @@ use std::time::{Duration, Instant};
 
 use kitbag_config::Surfaces;
 use kitbag_domain::{Caller, ShortText};
-use kitbag_upstream::{LogLevel, LogWish};
+use kitbag_upstream::{LogLevel, RequestedLogs};
 use kitbag_wire::{
     Era, ErrorObject, ProtocolVersion, Raw, RawObject, Request, RequestId, Response,
 };
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use self::announcements::{Subscriber, SubscriptionFilter};
+use self::subscriber::{Subscriber, SubscriptionFilter};
 use self::streams::Streams;
-use self::watching::Watching;
+use self::watched_resources::WatchedResources;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::McpEndpoint;
 use crate::turn::view::View;
@@ -32,12 +32,12 @@ use kitbag_domain::sync::lock;
 
 pub(crate) struct Session {
     pub(crate) id: String,
-    pub(crate) door: McpEndpoint,
+    pub(crate) endpoint: McpEndpoint,
     pub(crate) view: View,
     pub(crate) version: ProtocolVersion,
     pub(crate) subscriber: Arc<Subscriber>,
     pub(crate) streams: Streams,
-    pub(crate) watching: Watching,
+    pub(crate) watched: WatchedResources,
     caller: Caller,
     name: Option<ShortText>,
     capabilities: ClientCapabilities,
@@ -54,26 +54,26 @@ impl Session {
         id: String,
         surfaces: &Surfaces,
         caller: Caller,
-        door: McpEndpoint,
+        endpoint: McpEndpoint,
         params: &RawObject,
     ) -> Arc<Self> {
         let proposed: String = params.read("protocolVersion").unwrap_or_default();
-        let name = McpClient::name_in(params.object("clientInfo").as_ref());
-        let view = door.view(surfaces, &caller, name.as_deref());
+        let name = McpClient::read_name(params.get_object("clientInfo").as_ref());
+        let view = endpoint.resolve_view(surfaces, &caller, name.as_deref());
         Arc::new(Self {
             subscriber: Arc::new(Subscriber::new(
                 caller.clone(),
                 view.clone(),
-                SubscriptionFilter::everything(),
+                SubscriptionFilter::all(),
             )),
             id,
-            door,
+            endpoint,
             view,
             version: ProtocolVersion::negotiate_legacy(&proposed),
             caller,
             name,
             streams: Streams::default(),
-            watching: Watching::default(),
+            watched: WatchedResources::default(),
             capabilities: ClientCapabilities::new(
                 params.get("capabilities").map(ToOwned::to_owned),
             ),
@@ -96,7 +96,7 @@ impl Session {
             id: self.id.as_str().into(),
             name: self.name.clone(),
             capabilities: self.capabilities.clone(),
-            logs: lock(&self.log_level).map_or(LogWish::Unset, LogWish::From),
+            logs: lock(&self.log_level).map_or(RequestedLogs::Unset, RequestedLogs::From),
         }
     }
 
@@ -105,7 +105,7 @@ impl Session {
     }
 
     /// Writes down a question to the client, with the place where its answer will arrive.
-    pub(crate) fn question(
+    pub(crate) fn new_question(
         &self,
         method: &str,
         params: Option<Raw>,
@@ -128,22 +128,22 @@ impl Session {
     }
 
     /// Takes a client's answer to a question of the gateway. An answer to no question is dropped.
-    pub(crate) fn answered(&self, response: Response) {
+    pub(crate) fn deliver_answer(&self, response: Response) {
         if let Some(reply) = response.id.and_then(|id| lock(&self.questions).remove(&id)) {
             let _ = reply.send(response.outcome);
         }
     }
 
     /// Enters a request as running, so that the client can cancel it by its id.
-    pub(crate) fn begin(&self, id: &RequestId, cancelled: &CancellationToken) {
+    pub(crate) fn begin_request(&self, id: &RequestId, cancelled: &CancellationToken) {
         lock(&self.running).insert(id.clone(), cancelled.clone());
     }
 
-    pub(crate) fn end(&self, id: &RequestId) {
+    pub(crate) fn end_request(&self, id: &RequestId) {
         lock(&self.running).remove(id);
     }
 
-    pub(crate) fn cancel(&self, id: &RequestId) {
+    pub(crate) fn cancel_request(&self, id: &RequestId) {
         if let Some(token) = lock(&self.running).remove(id) {
             token.cancel();
         }
@@ -152,7 +152,7 @@ impl Session {
     /// Ends the watching of resources, because the session ends.
     pub(crate) async fn stop_watching(&self) {
         self.subscriber.filter().uris.clear();
-        self.watching.end().await;
+        self.watched.end().await;
     }
 
     /// Cancels all that runs, because the session is over.
@@ -171,9 +171,9 @@ impl Session {
         *lock(&self.last_seen)
     }
 
-    pub(crate) fn abandoned(&self, after: Duration) -> bool {
+    pub(crate) fn is_abandoned(&self, after: Duration) -> bool {
         lock(&self.last_seen).elapsed() >= after
             && lock(&self.running).is_empty()
-            && !self.subscriber.is_heard()
+            && !self.subscriber.has_reader()
     }
 }

@@ -9,8 +9,8 @@ use kitbag_domain::{Caller, KeyId};
 use kitbag_wire::RawObject;
 
 use super::Session;
-use super::announcements::Subscriber;
-use super::holders::has_ended_key;
+use super::subscriber::Subscriber;
+use super::key_requests::has_ended_key;
 use crate::call::failure::Failure;
 use crate::state::random_ids::random_token;
 use crate::turn::view::McpEndpoint;
@@ -50,9 +50,9 @@ pub struct SessionRegistry {
 
 /// A session that has just begun, and the one that had to go for it, if any. The gateway still has
 /// to end the watching of resources for that one.
-pub(crate) struct Opened {
+pub(crate) struct OpenedSession {
     pub(crate) session: Arc<Session>,
-    pub(crate) gave_way: Option<Arc<Session>>,
+    pub(crate) evicted: Option<Arc<Session>>,
 }
 
 impl SessionRegistry {
@@ -60,9 +60,9 @@ impl SessionRegistry {
         &self,
         surfaces: &Surfaces,
         caller: Caller,
-        door: McpEndpoint,
+        endpoint: McpEndpoint,
         params: &RawObject,
-    ) -> Result<Opened, Failure> {
+    ) -> Result<OpenedSession, Failure> {
         if params
             .iter()
             .map(|(name, value)| name.len() + value.get().len())
@@ -74,24 +74,24 @@ impl SessionRegistry {
                 "what a client says of itself must fit {most} KB"
             )));
         }
-        let session = Session::open(random_token(), surfaces, caller, door, params);
-        self.subscribe(&session.subscriber);
+        let session = Session::open(random_token(), surfaces, caller, endpoint, params);
+        self.add_subscriber(&session.subscriber);
         let mut sessions = lock(&self.sessions);
-        let gave_way = make_room(self.limits, &mut sessions, session.caller())?;
+        let evicted = make_room(self.limits, &mut sessions, session.caller())?;
         sessions.insert(session.id.clone(), session.clone());
-        Ok(Opened { session, gave_way })
+        Ok(OpenedSession { session, evicted })
     }
 
     /// A session is only ever found by the caller who opened it, through the endpoint at which the
     /// caller opened it.
-    pub(crate) fn find(
+    pub(crate) fn find_session(
         &self,
         id: &str,
         caller: &Caller,
-        door: &McpEndpoint,
+        endpoint: &McpEndpoint,
     ) -> Option<Arc<Session>> {
         let session = lock(&self.sessions).get(id).cloned()?;
-        (session.caller() == caller && session.door == *door).then(|| {
+        (session.caller() == caller && session.endpoint == *endpoint).then(|| {
             session.touch();
             session
         })
@@ -106,7 +106,7 @@ impl SessionRegistry {
         session.close();
     }
 
-    pub(crate) fn subscribe(&self, subscriber: &Arc<Subscriber>) {
+    pub(crate) fn add_subscriber(&self, subscriber: &Arc<Subscriber>) {
         let mut subscribers = lock(&self.subscribers);
         subscribers.retain(|it| it.strong_count() > 0);
         subscribers.push(Arc::downgrade(subscriber));
@@ -128,7 +128,7 @@ impl SessionRegistry {
     }
 
     /// Takes out the sessions of keys that open nothing any more.
-    pub(crate) fn close_of(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
+    pub(crate) fn close_for_keys(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
         let gone: Vec<_> = lock(&self.sessions)
             .extract_if(|_, session| has_ended_key(session.caller(), ended))
             .collect();
@@ -143,7 +143,7 @@ impl SessionRegistry {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions
             .values()
-            .filter(|it| it.abandoned(FORGOTTEN_AFTER))
+            .filter(|it| it.is_abandoned(FORGOTTEN_AFTER))
             .cloned()
             .collect();
         for session in &gone {
@@ -192,7 +192,7 @@ fn make_room(
     };
     let idle = sessions
         .values()
-        .filter(|it| *it.caller() == payer && it.abandoned(Duration::ZERO));
+        .filter(|it| *it.caller() == payer && it.is_abandoned(Duration::ZERO));
     let oldest = idle.min_by_key(|it| it.last_seen()).cloned();
     let Some(oldest) = oldest else {
         return Err(Failure::TooManySessions { own });
@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    fn open(registry: &SessionRegistry, tenant: &str) -> Result<Opened, Failure> {
+    fn open(registry: &SessionRegistry, tenant: &str) -> Result<OpenedSession, Failure> {
         let caller = Caller {
             tenant: tenant.parse().unwrap(),
             ..Caller::local()
@@ -232,7 +232,7 @@ mod tests {
 
     fn is_there(registry: &SessionRegistry, session: &Session) -> bool {
         registry
-            .find(&session.id, session.caller(), &session.door)
+            .find_session(&session.id, session.caller(), &session.endpoint)
             .is_some()
     }
 
@@ -264,7 +264,7 @@ mod tests {
     fn sessions_in_use_are_not_ended_for_another_one() {
         let registry = registry();
         let readers: Vec<_> = (0..FEW.each)
-            .map(|_| open(&registry, "low").unwrap().session.subscriber.read())
+            .map(|_| open(&registry, "low").unwrap().session.subscriber.new_reader())
             .collect();
         assert!(matches!(
             open(&registry, "low"),

@@ -34,7 +34,7 @@ pub(crate) enum EventId {
 }
 
 impl Streams {
-    pub(crate) fn begin(&self) -> (u64, Arc<Mailbox>) {
+    pub(crate) fn open_stream(&self) -> (u64, Arc<Mailbox>) {
         let mut begun = lock(&self.begun);
         begun.count += 1;
         let (stream, mailbox) = (begun.count, Arc::new(Mailbox::default()));
@@ -47,7 +47,7 @@ impl Streams {
 
     /// Forgets a stream that was read to its end, or should have been by now, unless it is so short
     /// that keeping it costs nothing.
-    pub(crate) fn let_go_if_long(&self, stream: u64) {
+    pub(crate) fn drop_if_long(&self, stream: u64) {
         let mut begun = lock(&self.begun);
         if begun
             .mailboxes
@@ -58,7 +58,7 @@ impl Streams {
         }
     }
 
-    pub(crate) fn find(&self, stream: u64) -> Option<Arc<Mailbox>> {
+    pub(crate) fn find_stream(&self, stream: u64) -> Option<Arc<Mailbox>> {
         lock(&self.begun).mailboxes.get(&stream).cloned()
     }
 }

@@ -40,38 +40,38 @@ const MOST_DAYS: i64 = 7;
 
 /// Counts the calls since the last run, and keeps the result for the tools that are `known`. To be
 /// called by one process at a time.
-pub(crate) async fn count(
+pub(crate) async fn count_new_calls(
     store: &Store,
     namespace: &str,
     known: impl Fn(&Capability) -> bool,
     now: Timestamp,
 ) -> Result<PriorsSummary, Error> {
     let last = store.priors_run(namespace).await?;
-    let mut tracks = tracks(store, namespace).await?;
+    let mut tracks = load_tracks(store, namespace).await?;
     if let Some(last) = last {
         let passed = (now.0 - last.counted_at.0).max(0) as f64 / DAY as f64;
         tracks.values_mut().for_each(|it| it.track.fade(passed));
     }
     let run = PriorsRun {
-        counted_to: store.newest_audit_row().await?,
+        counted_to: store.newest_audit_row_id().await?,
         counted_at: now,
     };
     let mut calls = 0;
-    for (span, days_ago) in spans(store, last, run).await? {
+    for (span, days_ago) in uncounted_spans(store, last, run).await? {
         for (tool, seen) in store.tool_statistics(&span).await? {
             if !known(&tool) {
                 continue;
             }
             calls += seen.calls;
             let kept = tracks.entry(tool).or_default();
-            kept.track.add(&seen, days_ago);
+            kept.track.add_calls(&seen, days_ago);
             kept.updated_at = now;
         }
     }
-    tracks.values_mut().for_each(|it| it.track.limit());
+    tracks.values_mut().for_each(|it| it.track.limit_calls());
     tracks.retain(|tool, it| known(tool) && !it.track.is_forgotten());
-    let rows: Vec<StoredPrior> = tracks.into_iter().map(stored).collect();
-    store.put_priors(namespace, run, &rows).await?;
+    let rows: Vec<StoredPrior> = tracks.into_iter().map(to_stored).collect();
+    store.replace_priors(namespace, run, &rows).await?;
     Ok(PriorsSummary {
         tools: rows.len(),
         calls,
@@ -81,30 +81,30 @@ pub(crate) async fn count(
 
 /// The record of a tool, and the last run in which calls of it were counted.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct KeptTrack {
+pub(crate) struct StoredTrack {
     pub(crate) track: ToolTrack,
     pub(crate) updated_at: Timestamp,
 }
 
 /// Returns what the last run left.
-pub(crate) async fn tracks(
+pub(crate) async fn load_tracks(
     store: &Store,
     namespace: &str,
-) -> Result<HashMap<Capability, KeptTrack>, Error> {
+) -> Result<HashMap<Capability, StoredTrack>, Error> {
     let rows = store.priors(namespace).await?;
-    Ok(rows.into_iter().filter_map(read).collect())
+    Ok(rows.into_iter().filter_map(from_stored).collect())
 }
 
 /// A row that cannot be read was written by another version, and is counted anew.
-fn read(row: StoredPrior) -> Option<(Capability, KeptTrack)> {
-    let kept = KeptTrack {
+fn from_stored(row: StoredPrior) -> Option<(Capability, StoredTrack)> {
+    let kept = StoredTrack {
         track: serde_json::from_str(&row.body).ok()?,
         updated_at: row.updated_at,
     };
     Some((Capability::tool(row.server, row.name), kept))
 }
 
-fn stored((tool, kept): (Capability, KeptTrack)) -> StoredPrior {
+fn to_stored((tool, kept): (Capability, StoredTrack)) -> StoredPrior {
     StoredPrior {
         server: tool.server,
         name: tool.name,
@@ -115,7 +115,7 @@ fn stored((tool, kept): (Capability, KeptTrack)) -> StoredPrior {
 
 /// Returns the days that are not counted yet, each with the number of days since it ended. The last
 /// one is open, because the clocks of several gateways differ.
-async fn spans(
+async fn uncounted_spans(
     store: &Store,
     last: Option<PriorsRun>,
     run: PriorsRun,
@@ -130,15 +130,15 @@ async fn spans(
         ),
         None => {
             let first = store
-                .first_audit_row(Timestamp(now - MOST_DAYS * DAY))
+                .first_audit_row_id(Timestamp(now - MOST_DAYS * DAY))
                 .await?;
             (MOST_DAYS, first.map_or(run.counted_to, |first| first - 1))
         }
     };
-    Ok((0..days).map(|day| span(run, after, day)).collect())
+    Ok((0..days).map(|day| day_span(run, after, day)).collect())
 }
 
-fn span(run: PriorsRun, after: i64, day: i64) -> (AuditSpan, f64) {
+fn day_span(run: PriorsRun, after: i64, day: i64) -> (AuditSpan, f64) {
     let now = run.counted_at.0;
     let until = if day == 0 { i64::MAX } else { now - day * DAY };
     let span = AuditSpan {

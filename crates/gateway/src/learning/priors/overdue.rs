@@ -12,7 +12,7 @@ const GRACE: i64 = 2 * 3_600_000;
 
 /// The age of priors that should have been computed again by now. Where none ever were, it counts
 /// from `begun`.
-pub fn overdue(
+pub fn overdue_age(
     schedule: Option<&CronSchedule>,
     last: Option<Timestamp>,
     begun: Timestamp,
@@ -26,7 +26,7 @@ pub fn overdue(
 }
 
 /// Says in words that priors are as old as this.
-pub fn stale(age: Duration) -> String {
+pub fn stale_message(age: Duration) -> String {
     let hours = age.as_secs() / 3_600;
     format!("the priors of tools were last computed {hours} hours ago")
 }
@@ -52,7 +52,7 @@ mod tests {
         // The first moment of 1970 is a Thursday, at midnight.
         let check = |text: &str, last: Option<i64>, now: i64, expected: bool| {
             let at = |hour: i64| Timestamp(hour * HOUR);
-            let found = overdue(schedule(text).as_ref(), last.map(at), at(0), at(now));
+            let found = overdue_age(schedule(text).as_ref(), last.map(at), at(0), at(now));
             assert_eq!(found.is_some(), expected, "{text}, {last:?}, {now}");
         };
         check("0 3 * * * UTC", Some(3), 29, false);
@@ -63,7 +63,7 @@ mod tests {
         check("0 3 * * 1 UTC", Some(3), 102, true);
         check("never", Some(3), 1000, false);
         assert_eq!(
-            stale(Duration::from_secs(30 * 3_600)),
+            stale_message(Duration::from_secs(30 * 3_600)),
             "the priors of tools were last computed 30 hours ago"
         );
     }

@@ -44,19 +44,19 @@ impl Audited {
             arguments: None,
         };
         let calls = vec![AuditRecord::Call(call); number];
-        self.store.record(&calls).await.unwrap();
+        self.store.record_all(&calls).await.unwrap();
     }
 
     /// Runs at the end of a day, and returns the success rate in per cent.
     async fn rate_after(&self, day: i64) -> Option<u32> {
         let now = Timestamp(BEGIN + day * DAY);
-        count(&self.store, NAMESPACE, |_| true, now).await.unwrap();
+        count_new_calls(&self.store, NAMESPACE, |_| true, now).await.unwrap();
         let track = self.track().await?;
         Some((track.success_rate() * 100.0).round() as u32)
     }
 
     async fn track(&self) -> Option<ToolTrack> {
-        let kept = tracks(&self.store, NAMESPACE).await.unwrap();
+        let kept = load_tracks(&self.store, NAMESPACE).await.unwrap();
         kept.get(&git_log()).map(|kept| kept.track.clone())
     }
 }
@@ -110,7 +110,7 @@ async fn only_tools_that_there_are_have_priors() {
     audited.calls(1, Outcome::Ok, 5).await;
     audited.rate_after(1).await;
     let now = Timestamp(BEGIN + DAY);
-    let summary = count(&audited.store, NAMESPACE, |_| false, now).await;
+    let summary = count_new_calls(&audited.store, NAMESPACE, |_| false, now).await;
     assert_eq!(summary.unwrap().tools, 0);
     assert_eq!(audited.track().await, None);
 }

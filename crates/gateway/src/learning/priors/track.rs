@@ -51,7 +51,7 @@ impl ToolTrack {
     }
 
     /// Adds the calls of a span that ended so many days ago.
-    pub(crate) fn add(&mut self, seen: &ToolStatistics, days_ago: f64) {
+    pub(crate) fn add_calls(&mut self, seen: &ToolStatistics, days_ago: f64) {
         let mut calls = Self {
             succeeded: seen.succeeded as f64,
             failed: seen.calls.saturating_sub(seen.succeeded) as f64,
@@ -59,7 +59,7 @@ impl ToolTrack {
             answers: seen.answers as f64,
             tokens: seen.tokens as f64,
             priced: seen.priced as f64,
-            spent_usd: seen.spent.usd(),
+            spent_usd: seen.spent.to_usd(),
         };
         calls.fade(days_ago);
         self.succeeded += calls.succeeded;
@@ -72,7 +72,7 @@ impl ToolTrack {
     }
 
     /// To be called when everything is added.
-    pub(crate) fn limit(&mut self) {
+    pub(crate) fn limit_calls(&mut self) {
         let most = MOST_CALLS / self.calls();
         if most < 1.0 {
             self.scale_outcomes(most);
@@ -132,8 +132,8 @@ mod tests {
         let mut track = ToolTrack::default();
         let after = days.iter().map(|(succeeded, failed)| {
             track.fade(1.0);
-            track.add(&day(*succeeded, *failed), 0.0);
-            track.limit();
+            track.add_calls(&day(*succeeded, *failed), 0.0);
+            track.limit_calls();
             (track.success_rate() * 100.0).round() as u32
         });
         after.collect()
@@ -169,16 +169,16 @@ mod tests {
             ..day(calls, 0)
         };
         let mut track = ToolTrack::default();
-        track.add(&day(3, 0), 0.0);
+        track.add_calls(&day(3, 0), 0.0);
         assert_eq!(
             track.usd_per_call(),
             None,
             "a call without a price is not free"
         );
-        track.add(&priced(4, 0.01), 0.0);
+        track.add_calls(&priced(4, 0.01), 0.0);
         assert_eq!(track.usd_per_call(), Some(0.01));
         track.fade(1.0);
-        track.add(&priced(4, 0.04), 0.0);
+        track.add_calls(&priced(4, 0.04), 0.0);
         let cost = track.usd_per_call().unwrap();
         assert!((cost - 0.03).abs() < 1e-9, "{cost}");
     }
@@ -186,12 +186,12 @@ mod tests {
     #[test]
     fn it_makes_no_difference_in_how_many_runs_the_calls_were_counted() {
         let mut once = ToolTrack::default();
-        once.add(&day(3, 1), 1.0);
-        once.add(&day(2, 2), 0.0);
+        once.add_calls(&day(3, 1), 1.0);
+        once.add_calls(&day(2, 2), 0.0);
         let mut twice = ToolTrack::default();
-        twice.add(&day(3, 1), 0.0);
+        twice.add_calls(&day(3, 1), 0.0);
         twice.fade(1.0);
-        twice.add(&day(2, 2), 0.0);
+        twice.add_calls(&day(2, 2), 0.0);
         twice.fade(0.0);
         assert_eq!(once, twice);
     }

@@ -20,14 +20,14 @@ use crate::call::observe;
 use crate::call::pipeline;
 use crate::call::{ApiCall, Call, McpCall};
 use crate::catalog::CatalogEntry;
-use crate::surface::answer::correct_arguments;
+use crate::surface::tool_answer::correct_arguments;
 use crate::surface::find::{DEFAULT_LIMIT, find_audited};
 use crate::surface::request::ApiRequest;
-use crate::surface::shown;
+use crate::surface::adaptive_list;
 use crate::surface::signature::api_signature;
 use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
-use crate::turn::run::{CodeRun, MadeCall};
+use crate::turn::run::{CodeRun, ProgramCall};
 use crate::turn::view::View;
 
 pub(super) struct ProgramHost {
@@ -68,7 +68,7 @@ impl ProgramHost {
         aliases: BTreeMap<ServerName, ServerName>,
         words: Option<&str>,
     ) -> Self {
-        let run = Arc::new(CodeRun::begin());
+        let run = Arc::new(CodeRun::new());
         turn.view = View::Merged(Surface::Code);
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
@@ -100,7 +100,7 @@ impl ProgramHost {
             .map(|it| it.entry.tool_name.as_str())
             .collect();
         observe::report_search(&self.turn, text, names.iter().copied());
-        shown::add_found_tools(&self.turn, names.iter().copied());
+        adaptive_list::add_found_tools(&self.turn, names.iter().copied());
         // A model usually takes the first.
         let sizes = once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
         let found = names.iter().zip(sizes);
@@ -155,7 +155,7 @@ impl ProgramHost {
                 let request = call;
                 let call = Call::Api(ApiCall { provider, request });
                 let answer = self.run_call(call, noted).await?;
-                value::of_api(&answer)
+                value::api_value(&answer)
             }
             CalledTool::Request(ApiRequest::Rest { result, offset }) => {
                 path::remainder_value(&self.turn, result, offset)
@@ -165,12 +165,12 @@ impl ProgramHost {
     }
 
     async fn call_tool(&self, name: String, arguments: Raw) -> Result<Raw, HostError> {
-        let answer = self.call_for_result(name, arguments).await?;
-        value::of_result(&answer)
+        let answer = self.call_tool_for_result(name, arguments).await?;
+        value::result_value(&answer)
     }
 
     /// Calls a tool by its name, and returns its result as it is.
-    pub(super) async fn call_for_result(
+    pub(super) async fn call_tool_for_result(
         &self,
         name: String,
         arguments: Raw,
@@ -178,7 +178,7 @@ impl ProgramHost {
         let mut params = RawObject::new().with("name", &name);
         params.set("arguments", arguments);
         correct_arguments(&self.turn, &name, &mut params);
-        shown::add_used_tool(&self.turn, &name);
+        adaptive_list::add_used_tool(&self.turn, &name);
         let entry = self.turn.catalog.tool(&name);
         let class = entry.map(|entry| self.turn.gateway.write_class(entry));
         let noted = PendingCall {
@@ -204,7 +204,7 @@ impl ProgramHost {
             server,
             writes,
         } = noted;
-        self.run.made(MadeCall {
+        self.run.record_call(ProgramCall {
             tool,
             server,
             outcome,

@@ -7,10 +7,10 @@
 //! - `report`: what the model is told at the end
 //! - `asking`: the person is asked in the middle
 
-pub(super) mod asking;
 mod host;
 mod path;
 mod report;
+pub(super) mod resumable_work;
 mod value;
 
 use std::collections::BTreeMap;
@@ -19,11 +19,12 @@ use std::time::Instant;
 
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_sandbox::{Program, ProgramShape, ToolPath};
-use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
+use kitbag_telemetry::operations::{CompletedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
 
 use self::host::ProgramHost;
+use self::resumable_work::run_with_questions;
 pub(super) use self::host::tool_declaration;
 use super::intent::learn;
 use crate::call::failure::Failure;
@@ -56,11 +57,11 @@ pub(super) async fn run_code(
         params: None,
         wants_shape: turn.gateway.code.route.enable_template_learning,
     };
-    asking::run_with_questions(turn, params, |turn| async move {
+    run_with_questions(turn, params, |turn| async move {
         let (source, started) = (program.source.clone(), Instant::now());
         let ran = run_program(turn.clone(), program, BTreeMap::new(), None).await;
         record_operation(&turn, &ran, started, &source);
-        learn::program_ran(&turn, &ran).await;
+        learn::learn_from_program(&turn, &ran).await;
         Ok(ran.answer)
     })
     .await
@@ -99,8 +100,8 @@ pub(super) async fn run_program(
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;
     ProgramResult {
-        answer: report::report(&host.turn, &host.run, &source, &outcome),
-        outcome: report::outcome(&outcome),
+        answer: report::to_result(&host.turn, &host.run, &source, &outcome),
+        outcome: report::audit_outcome(&outcome),
         run: host.run,
         shape: outcome.shape,
     }
@@ -115,8 +116,8 @@ pub(super) async fn run_single_call(
     arguments: Raw,
 ) -> ProgramResult {
     let host = ProgramHost::start(turn, BTreeMap::new(), Some(words));
-    let answer = host.call_for_result(tool, arguments).await;
-    let (answer, failed) = report::of_call(&host.turn, &host.run, answer);
+    let answer = host.call_tool_for_result(tool, arguments).await;
+    let (answer, failed) = report::call_result(&host.turn, &host.run, answer);
     ProgramResult {
         answer,
         outcome: if failed {
@@ -139,12 +140,12 @@ fn record_operation(turn: &Turn, ran: &ProgramResult, started: Instant, source: 
     if !ran.has_failed() {
         meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
-    let ended = EndedOperation {
+    let ended = CompletedOperation {
         path: OperationPath::Code,
         outcome: ran.outcome,
         latency: started.elapsed(),
-        asked: kitbag_budget::estimate_tokens(source),
-        answered: kitbag_budget::estimate_result_tokens(ran.answer.get()),
+        request_tokens: kitbag_budget::estimate_tokens(source),
+        answer_tokens: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
-    meter.operated(&turn.client, &ended);
+    meter.record_operation(&turn.client, &ended);
 }

@@ -8,7 +8,7 @@ use crate::call::failure::Failure;
 use crate::call::resolve;
 use crate::catalog::CatalogEntry;
 use crate::surface::groups;
-use crate::surface::own::parse_arguments as own_arguments;
+use crate::surface::parse_arguments::parse_arguments as own_arguments;
 use crate::surface::request::{ApiRequest, remainder_page as rest_of_result};
 use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
@@ -64,7 +64,7 @@ pub(super) fn visible_entry<'a>(
 ) -> Result<&'a CatalogEntry, Failure> {
     let name = exposed_name(turn, path)?;
     let entry = turn.catalog.tool(&name);
-    let visible = entry.filter(|entry| turn.sees(&entry.capability));
+    let visible = entry.filter(|entry| turn.can_see(&entry.capability));
     visible.ok_or_else(|| resolve::unknown_tool(turn, &name))
 }
 

@@ -2,15 +2,15 @@
 //! that it made.
 
 use kitbag_domain::Outcome;
-use kitbag_domain::text::visible;
+use kitbag_domain::text::strip_invisible;
 use kitbag_sandbox::{ConsoleLevel, ConsoleLine, HostError, RunFailure, RunOutcome};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
 
 use super::value;
-use crate::surface::answer::{text_result, truncate_to_budget};
+use crate::surface::tool_answer::{text_result, truncate_to_budget};
 use crate::turn::Turn;
-use crate::turn::run::{CodeRun, MadeCall};
+use crate::turn::run::{CodeRun, ProgramCall};
 
 /// The key under which a result names the run, by which the audit finds its calls.
 const RUN: &str = "io.kitbag/run";
@@ -18,36 +18,36 @@ const RUN: &str = "io.kitbag/run";
 /// The longest console that a model is shown, in bytes: some two thousand tokens.
 const MOST_CONSOLE: usize = 8_000;
 
-pub(super) fn report(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutcome) -> Raw {
+pub(super) fn to_result(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutcome) -> Raw {
     let (told, failed) = match &outcome.value {
-        Ok(value) => (plain(value), false),
-        Err(failure) => (explained(failure, source), true),
+        Ok(value) => (value_text(value), false),
+        Err(failure) => (explain_failure(failure, source), true),
     };
-    let parts = [Some(told), console(&outcome.console), calls(&run.calls())];
+    let parts = [Some(told), format_console(&outcome.console), summarize_calls(&run.calls())];
     let told: Vec<String> = parts.into_iter().flatten().collect();
     let result = truncate_to_budget(
         turn,
-        text_result(&visible(&told.join("\n"))),
+        text_result(&strip_invisible(&told.join("\n"))),
         turn.gateway.surfaces.result_tokens,
     );
-    marked(&result, run, failed)
+    add_run_id(&result, run, failed)
 }
 
 /// The result of a call that stands for a whole program, and true if it failed.
-pub(super) fn of_call(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>) -> (Raw, bool) {
+pub(super) fn call_result(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>) -> (Raw, bool) {
     let (result, failed) = match answer {
         Ok(result) => {
             let failed = value::is_error(&result);
             (result, failed)
         }
-        Err(error) => (text_result(&visible(&error.message)), true),
+        Err(error) => (text_result(&strip_invisible(&error.message)), true),
     };
     let result = truncate_to_budget(turn, result, turn.gateway.surfaces.result_tokens);
-    (marked(&result, run, failed), failed)
+    (add_run_id(&result, run, failed), failed)
 }
 
 /// The end of a run as it is counted.
-pub(super) fn outcome(ended: &RunOutcome) -> Outcome {
+pub(super) fn audit_outcome(ended: &RunOutcome) -> Outcome {
     match &ended.value {
         Ok(_) => Outcome::Ok,
         Err(RunFailure::TooLong { .. } | RunFailure::TooBusy { .. }) => Outcome::TimedOut,
@@ -61,7 +61,7 @@ pub(super) fn outcome(ended: &RunOutcome) -> Outcome {
 }
 
 /// Puts the id of the run where programs read it and models are not charged for it.
-fn marked(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
+fn add_run_id(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
     let result = RawObject::open(result).unwrap_or_default();
     let result = result.with("_meta", &raw(&json!({ RUN: run.id.as_str() })));
     match failed {
@@ -71,34 +71,34 @@ fn marked(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
 }
 
 /// A text without its quotes, everything else as JSON.
-fn plain(value: &Raw) -> String {
+fn value_text(value: &Raw) -> String {
     match serde_json::from_str(value.get()) {
         Ok(Value::String(text)) => text,
         _ => value.get().to_owned(),
     }
 }
 
-fn explained(failure: &RunFailure, source: &str) -> String {
+fn explain_failure(failure: &RunFailure, source: &str) -> String {
     let (line, hint) = match failure {
         RunFailure::Syntax(mistake) => (Some(mistake.line), mistake.hint.as_deref()),
         RunFailure::Thrown { line, hint, .. } => (*line, hint.as_deref()),
         _ => (None, None),
     };
-    let excerpt = line.and_then(|line| excerpt(source, line));
+    let excerpt = line.and_then(|line| source_line(source, line));
     let parts = [Some(failure.to_string()), excerpt, hint.map(str::to_owned)];
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// The line of the program in which the mistake is.
-fn excerpt(source: &str, line: usize) -> Option<String> {
+fn source_line(source: &str, line: usize) -> Option<String> {
     const MOST: usize = 160;
     let text = source.lines().nth(line.checked_sub(1)?)?;
     let cut: String = text.chars().take(MOST).collect();
     Some(format!("{line} | {cut}"))
 }
 
-fn console(lines: &[ConsoleLine]) -> Option<String> {
-    let printed: Vec<String> = lines.iter().map(printed).collect();
+fn format_console(lines: &[ConsoleLine]) -> Option<String> {
+    let printed: Vec<String> = lines.iter().map(format_console_line).collect();
     let mut text = printed.join("\n");
     if text.len() > MOST_CONSOLE {
         text.truncate(text.floor_char_boundary(MOST_CONSOLE));
@@ -107,7 +107,7 @@ fn console(lines: &[ConsoleLine]) -> Option<String> {
     (!lines.is_empty()).then(|| format!("[console]\n{text}"))
 }
 
-fn printed(line: &ConsoleLine) -> String {
+fn format_console_line(line: &ConsoleLine) -> String {
     match line.level {
         ConsoleLevel::Log => line.text.clone(),
         level => format!("{level}: {}", line.text),
@@ -115,15 +115,15 @@ fn printed(line: &ConsoleLine) -> String {
 }
 
 /// Calls of one tool that ended alike are told together.
-fn calls(calls: &[MadeCall]) -> Option<String> {
+fn summarize_calls(calls: &[ProgramCall]) -> Option<String> {
     let mut groups: Vec<CallGroup<'_>> = Vec::new();
     for call in calls {
         match groups.iter_mut().find(|group| group.has(call)) {
             Some(group) => group.add(call),
-            None => groups.push(CallGroup::of(call)),
+            None => groups.push(CallGroup::new(call)),
         }
     }
-    let told: Vec<String> = groups.iter().map(CallGroup::told).collect();
+    let told: Vec<String> = groups.iter().map(CallGroup::format).collect();
     (!told.is_empty()).then(|| format!("[calls] {}", told.join(", ")))
 }
 
@@ -135,7 +135,7 @@ struct CallGroup<'a> {
 }
 
 impl<'a> CallGroup<'a> {
-    fn of(call: &'a MadeCall) -> Self {
+    fn new(call: &'a ProgramCall) -> Self {
         Self {
             tool: &call.tool,
             outcome: call.outcome,
@@ -144,16 +144,16 @@ impl<'a> CallGroup<'a> {
         }
     }
 
-    fn has(&self, call: &MadeCall) -> bool {
+    fn contains(&self, call: &ProgramCall) -> bool {
         self.tool == call.tool && self.outcome == call.outcome
     }
 
-    fn add(&mut self, call: &MadeCall) {
+    fn add(&mut self, call: &ProgramCall) {
         self.count += 1;
         self.longest_ms = self.longest_ms.max(call.latency.as_millis());
     }
 
-    fn told(&self) -> String {
+    fn format(&self) -> String {
         let times = match self.count {
             1 => String::new(),
             count => format!(" ×{count}"),
@@ -171,8 +171,8 @@ mod tests {
 
     use super::*;
 
-    fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> MadeCall {
-        MadeCall {
+    fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> ProgramCall {
+        ProgramCall {
             tool: tool.to_owned(),
             server: None,
             outcome,
@@ -190,9 +190,9 @@ mod tests {
             made("git__push", Outcome::Denied, 0),
         ];
         assert_eq!(
-            calls(&all).unwrap(),
+            summarize_calls(&all).unwrap(),
             "[calls] git__log ×2 40 ms, files__read 3 ms, git__push denied"
         );
-        assert_eq!(calls(&[]), None);
+        assert_eq!(summarize_calls(&[]), None);
     }
 }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// Returns the structured content of a result; or else its text, read as JSON if it is an object or
 /// a list; or else its content as it is. A result that reports an error is an error.
-pub(super) fn of_result(result: &Raw) -> Result<Raw, HostError> {
+pub(super) fn result_value(result: &Raw) -> Result<Raw, HostError> {
     let object = RawObject::open(result).unwrap_or_default();
     if object.read("isError") == Some(true) {
         return Err(tool_error(result, &object));
@@ -15,39 +15,39 @@ pub(super) fn of_result(result: &Raw) -> Result<Raw, HostError> {
         return Ok(structured.to_owned());
     }
     let content: Vec<Raw> = object.read("content").unwrap_or_default();
-    let texts: Option<Vec<String>> = content.iter().map(|block| text_of(block)).collect();
+    let texts: Option<Vec<String>> = content.iter().map(|block| block_text(block)).collect();
     Ok(match texts.as_deref() {
-        Some([text]) => read(text),
-        Some(texts) => raw(&texts.iter().map(|text| read(text)).collect::<Vec<_>>()),
+        Some([text]) => parse_text(text),
+        Some(texts) => raw(&texts.iter().map(|text| parse_text(text)).collect::<Vec<_>>()),
         None => raw(&content),
     })
 }
 
 /// Returns the body of an API's answer. The first text of such a result is its head.
-pub(super) fn of_api(result: &Raw) -> Result<Raw, HostError> {
+pub(super) fn api_value(result: &Raw) -> Result<Raw, HostError> {
     let object = RawObject::open(result).unwrap_or_default();
     if object.read("isError") == Some(true) {
         return Err(tool_error(result, &object));
     }
     let content: Vec<Raw> = object.read("content").unwrap_or_default();
-    let body = content.last().and_then(|block| text_of(block));
-    Ok(read(&body.unwrap_or_default()))
+    let body = content.last().and_then(|block| block_text(block));
+    Ok(parse_text(&body.unwrap_or_default()))
 }
 
 pub(super) fn is_error(result: &Raw) -> bool {
-    let flag = RawObject::peek(result, "isError");
+    let flag = RawObject::peek_member(result, "isError");
     flag.is_some_and(|flag| flag.get() == "true")
 }
 
 /// Many tools write their data as JSON into a text. A bare number or word stays the text it is.
-fn read(text: &str) -> Raw {
+fn parse_text(text: &str) -> Raw {
     let trimmed = text.trim();
     let is_data = trimmed.starts_with(['{', '[']);
     let data = is_data.then(|| serde_json::from_str::<Box<RawValue>>(trimmed).ok());
     data.flatten().unwrap_or_else(|| raw(text))
 }
 
-fn text_of(block: &RawValue) -> Option<String> {
+fn block_text(block: &RawValue) -> Option<String> {
     let block = RawObject::open(block).ok()?;
     let kind: String = block.read("type")?;
     (kind == "text").then(|| block.read("text"))?
@@ -55,7 +55,7 @@ fn text_of(block: &RawValue) -> Option<String> {
 
 fn tool_error(result: &Raw, object: &RawObject) -> HostError {
     let content: Vec<Raw> = object.read("content").unwrap_or_default();
-    let texts: Vec<String> = content.iter().filter_map(|block| text_of(block)).collect();
+    let texts: Vec<String> = content.iter().filter_map(|block| block_text(block)).collect();
     let message = match texts.is_empty() {
         true => "the tool reported an error without a word".to_owned(),
         false => texts.join("\n"),
@@ -75,7 +75,7 @@ mod tests {
 
     #[track_caller]
     fn check(result: &Value, expected: &Value) {
-        let value = of_result(&raw(result)).unwrap();
+        let value = result_value(&raw(result)).unwrap();
         let value: Value = serde_json::from_str(value.get()).unwrap();
         assert_eq!(value, *expected);
     }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn a_result_that_reports_an_error_is_an_error_that_carries_it() {
         let result = raw(&json!({ "content": [text("no such branch")], "isError": true }));
-        let error = of_result(&result).unwrap_err();
+        let error = result_value(&result).unwrap_err();
         assert_eq!(
             (&*error.kind, &*error.message),
             ("tool_error", "no such branch")

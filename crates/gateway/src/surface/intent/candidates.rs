@@ -3,7 +3,7 @@
 
 use std::iter::repeat;
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_relevance::Candidate;
 use kitbag_schema::DeclarationSize;
 
@@ -11,35 +11,35 @@ use super::{Attempt, IntentRequest};
 use crate::call::observe;
 use crate::surface::code::tool_declaration;
 use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
-use crate::surface::shown;
+use crate::surface::adaptive_list;
 use crate::surface::signature::api_signature as api_request;
 use crate::surface::tools::AlwaysOnTool;
 
 /// Further ones that `describe` declares, for a request that the best do not meet.
-const MENTIONED: usize = 5;
+const MAX_FURTHER: usize = 5;
 
-pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
-    match listed(request).await {
+pub(super) async fn offer_candidates(request: &IntentRequest) -> Attempt {
+    match list_candidates(request).await {
         Some(tools) => {
             let note = request.note.iter().map(|note| format!(" {note}"));
             let head = format!("Nothing was run.{}", note.collect::<String>());
-            Attempt::told(&format!("{head} {tools}"))
+            Attempt::from_text(&format!("{head} {tools}"))
         }
         None => Attempt::Nothing,
     }
 }
 
 /// The tools as lines, if any may do.
-pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
+pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     let turn = &request.turn;
-    let most = DEFAULT_LIMIT + MENTIONED;
+    let most = DEFAULT_LIMIT + MAX_FURTHER;
     let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.words, most).await;
     let best = found.candidates.iter().take(DEFAULT_LIMIT);
     // A model usually takes the first.
     let sizes = std::iter::once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
     let lines = best.zip(sizes);
     let lines: Vec<String> = lines
-        .filter_map(|(it, size)| line(request, &found, it, size))
+        .filter_map(|(it, size)| candidate_line(request, &found, it, size))
         .collect();
     if lines.is_empty() {
         return None;
@@ -47,11 +47,11 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let names = found.candidates.iter().take(DEFAULT_LIMIT);
     let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
     observe::report_search(turn, &request.words, names.iter().copied());
-    shown::add_found_tools(turn, names.into_iter());
+    adaptive_list::add_found_tools(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     let told = found.candidates.iter();
     let told = told.map(|it| it.entry.tool_name.clone()).collect();
-    intents.heard(&turn.client.id, &request.words, told);
+    intents.record_unanswered(&turn.client.id, &request.words, told);
     let head = match found.doubt_note() {
         Some(doubt) => format!("{doubt} For run_code:"),
         None => "Tools for this, for run_code:".to_owned(),
@@ -61,12 +61,12 @@ pub(super) async fn listed(request: &IntentRequest) -> Option<String> {
     let language = found.language_note();
     let parts = language.into_iter().chain([head]).chain(lines);
     let withheld = found.withheld.counts().lines();
-    let parts = parts.chain(mentioned(request, &found)).chain(withheld);
+    let parts = parts.chain(further_candidates_line(request, &found)).chain(withheld);
     Some(parts.collect::<Vec<_>>().join("\n"))
 }
 
 /// A tool with its types, or the request that reaches an HTTP API.
-fn line(
+fn candidate_line(
     request: &IntentRequest,
     found: &Findings,
     candidate: &Candidate,
@@ -74,14 +74,14 @@ fn line(
 ) -> Option<String> {
     let name = &candidate.entry.tool_name;
     if let Some(entry) = found.catalog.tool(name) {
-        return Some(visible_line(&tool_declaration(entry, size)));
+        return Some(strip_to_one_line(&tool_declaration(entry, size)));
     }
     let provider = request.turn.gateway.providers.get(&name.parse().ok()?)?;
     Some(api_request(provider.spec()))
 }
 
 /// The next ones in one line: `Also: sentry.list_issues query/simple list_errors, …`.
-fn mentioned(request: &IntentRequest, found: &Findings) -> Option<String> {
+fn further_candidates_line(request: &IntentRequest, found: &Findings) -> Option<String> {
     let gateway = &request.turn.gateway;
     let further = found.candidates.iter().skip(DEFAULT_LIMIT);
     let further = further.map(|it| {
@@ -92,7 +92,7 @@ fn mentioned(request: &IntentRequest, found: &Findings) -> Option<String> {
     (!further.is_empty()).then(|| {
         format!(
             "Also, with describe(name): {}",
-            visible_line(&further.join(", "))
+            strip_to_one_line(&further.join(", "))
         )
     })
 }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::sync::LazyLock;
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{ExposedName, WriteClass};
 use kitbag_intents::arguments::zones::{self, ZoneNames};
 use kitbag_intents::arguments::{Binding, BoundCall, DescribedTool, bind};
@@ -18,30 +18,30 @@ use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
 use crate::surface::tools::AlwaysOnTool;
 
 /// A simple reading tool whose name the words are.
-pub(super) async fn simple(request: &IntentRequest) -> Attempt {
+pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
     let automatic: &AutomaticIntents = turn
         .catalog
-        .automatic(|entry| turn.gateway.write_class(entry));
+        .automatic_intents(|entry| turn.gateway.write_class(entry));
     let usable = |name: &ExposedName| {
         let entry = turn.catalog.tool(name.as_str());
-        entry.is_some_and(|entry| turn.sees(&entry.capability))
+        entry.is_some_and(|entry| turn.can_see(&entry.capability))
     };
     let found = automatic.find(&request.words, &request.given, usable);
     let Some(DirectCall { tool, arguments }) = found else {
         return Attempt::Nothing;
     };
     match turn.catalog.tool(tool.as_str()) {
-        Some(entry) if fits(request, entry, &arguments) => call(request, entry, arguments).await,
+        Some(entry) if can_call(request, entry, &arguments) => run_tool(request, entry, arguments).await,
         _ => Attempt::Nothing,
     }
 }
 
 /// The best of the tools that are found for the words of which the words say all arguments.
-pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
+pub(super) async fn try_direct_call(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
-    if let Some((entry, arguments)) = instead(request) {
-        return call(request, entry, arguments).await;
+    if let Some((entry, arguments)) = call_instead_of_template(request) {
+        return run_tool(request, entry, arguments).await;
     }
     let found = find_audited(
         turn,
@@ -50,8 +50,8 @@ pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
         DEFAULT_LIMIT,
     )
     .await;
-    match choose(request, &found) {
-        Choice::Call(entry, arguments) => call(request, entry, arguments).await,
+    match choose_tool(request, &found) {
+        Choice::Call(entry, arguments) => run_tool(request, entry, arguments).await,
         Choice::Incomplete(note) => Attempt::Incomplete { note },
         Choice::None => Attempt::Nothing,
     }
@@ -70,18 +70,18 @@ struct BoundTool<'a> {
     call: BoundCall,
 }
 
-fn choose<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
+fn choose_tool<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
     let mut incomplete = None;
     let mut bound = Vec::new();
     for (rank, candidate) in found.candidates.iter().enumerate() {
         let Some(entry) = found.catalog.tool(&candidate.entry.tool_name) else {
             continue;
         };
-        match binding(request, entry) {
-            Binding::Complete(call) if fits(request, entry, &call.arguments) => {
+        match bind_arguments(request, entry) {
+            Binding::Complete(call) if can_call(request, entry, &call.arguments) => {
                 bound.push(BoundTool { entry, call });
             }
-            Binding::Incomplete(names) if rank == 0 => incomplete = Some(missing(entry, &names)),
+            Binding::Incomplete(names) if rank == 0 => incomplete = Some(missing_arguments_note(entry, &names)),
             _ => {}
         }
     }
@@ -93,7 +93,7 @@ fn choose<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
         (unexplained, is_deprecated(it.entry), Reverse(named))
     });
     match bound.into_iter().next() {
-        Some(best) if is_sure(request, found, &best) => {
+        Some(best) if is_clear_choice(request, found, &best) => {
             Choice::Call(best.entry, best.call.arguments)
         }
         _ => incomplete.map_or(Choice::None, Choice::Incomplete),
@@ -101,7 +101,7 @@ fn choose<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
 }
 
 /// True if a call is likely to be what was asked for. More is wanted of one that may write.
-fn is_sure(request: &IntentRequest, found: &Findings, bound: &BoundTool<'_>) -> bool {
+fn is_clear_choice(request: &IntentRequest, found: &Findings, bound: &BoundTool<'_>) -> bool {
     let BoundCall {
         named, unexplained, ..
     } = bound.call;
@@ -113,7 +113,7 @@ fn is_sure(request: &IntentRequest, found: &Findings, bound: &BoundTool<'_>) -> 
     unexplained == 0 && (named > 0 || near)
 }
 
-fn binding(request: &IntentRequest, entry: &CatalogEntry) -> Binding {
+fn bind_arguments(request: &IntentRequest, entry: &CatalogEntry) -> Binding {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let description: String = definition.read("description").unwrap_or_default();
     let tool = DescribedTool {
@@ -132,12 +132,12 @@ fn is_deprecated(entry: &CatalogEntry) -> bool {
     description.to_lowercase().contains("deprecated")
 }
 
-fn missing(entry: &CatalogEntry, names: &[String]) -> String {
+fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
     let schema = entry.input_schema();
     let told = names.iter().map(|name| {
         let description = schema["properties"][name.as_str()]["description"].as_str();
-        match description.map(visible_line).filter(|it| !it.is_empty()) {
-            Some(description) => format!("{name} ({})", kitbag_domain::text::summary(&description)),
+        match description.map(strip_to_one_line).filter(|it| !it.is_empty()) {
+            Some(description) => format!("{name} ({})", kitbag_domain::text::first_sentence(&description)),
             None => name.clone(),
         }
     });
@@ -145,7 +145,7 @@ fn missing(entry: &CatalogEntry, names: &[String]) -> String {
     format!(
         "`{}` seems to do this, and the words lack {}.",
         entry.exposed,
-        visible_line(&told.join(", "))
+        strip_to_one_line(&told.join(", "))
     )
 }
 
@@ -159,17 +159,17 @@ pub(super) fn zone_names() -> &'static ZoneNames {
 }
 
 /// The one tool that a failed template uses, with those of its parameters that the tool has.
-fn instead(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
+fn call_instead_of_template(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
     let DirectCall { tool, arguments } = request.instead.as_ref()?;
     let entry = request.turn.catalog.tool(tool.as_str())?;
     let (schema, mut arguments) = (entry.input_schema(), arguments.clone());
     arguments.retain(|name, _| has_parameter(&schema, name));
-    fits(request, entry, &arguments).then_some((entry, arguments))
+    can_call(request, entry, &arguments).then_some((entry, arguments))
 }
 
 /// True if the arguments are those of the tool, and their values are what its schema and its
 /// description allow.
-fn fits(request: &IntentRequest, entry: &CatalogEntry, arguments: &Map<String, Value>) -> bool {
+fn can_call(request: &IntentRequest, entry: &CatalogEntry, arguments: &Map<String, Value>) -> bool {
     let checker = &request.turn.gateway.services.checker;
     let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
     let schema = entry.input_schema();
@@ -184,7 +184,7 @@ fn has_parameter(schema: &Value, name: &str) -> bool {
     schema["properties"].get(name).is_some()
 }
 
-async fn call(
+async fn run_tool(
     request: &IntentRequest,
     entry: &CatalogEntry,
     mut arguments: Map<String, Value>,
@@ -200,7 +200,7 @@ async fn call(
     )
     .await;
     if !ran.has_failed() {
-        learn::tool_answered(turn, entry, &request.words, &arguments).await;
+        learn::learn_from_call(turn, entry, &request.words, &arguments).await;
     }
     Attempt::ended(ran, Some(turn.gateway.code.cache), None)
 }

@@ -14,40 +14,40 @@ use crate::turn::Turn;
 
 /// The learned templates of the caller's tenant that answer requests. One whose tool has changed
 /// since it was learned answers no more.
-pub(super) async fn active(turn: &Turn) -> Vec<LearnedTemplate> {
+pub(super) async fn active_templates(turn: &Turn) -> Vec<LearnedTemplate> {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
-    let learned = services.intents.learned(&services.store, tenant).await;
+    let learned = services.intents.learned_templates(&services.store, tenant).await;
     let mut active = Vec::new();
     for template in learned.iter().filter(|it| it.is_active()) {
-        match changed_use(turn, template) {
+        match find_changed_use(turn, template) {
             None => active.push(template.clone()),
-            Some(used) => demote(turn, template, &used).await,
+            Some(used) => demote_template(turn, template, &used).await,
         }
     }
     active
 }
 
 /// A tool of the template that is not as it was when the template was learned.
-fn changed_use(turn: &Turn, template: &LearnedTemplate) -> Option<LearnedUse> {
+fn find_changed_use(turn: &Turn, template: &LearnedTemplate) -> Option<LearnedUse> {
     let mut uses = template.uses().iter();
     uses.find_map(|used| {
-        let entry = entry_of(turn, &used.server, &used.tool)?;
+        let entry = find_tool(turn, &used.server, &used.tool)?;
         let known = used.definition.as_ref()?;
-        let current = use_of(entry);
+        let current = to_learned_use(entry);
         (current.definition.as_ref() != Some(known)).then_some(current)
     })
 }
 
-async fn demote(turn: &Turn, template: &LearnedTemplate, used: &LearnedUse) {
-    changed(turn, template.id(), |known| {
+async fn demote_template(turn: &Turn, template: &LearnedTemplate, used: &LearnedUse) {
+    change_template(turn, template.id(), |known| {
         known.map(|known| known.after_change(used))
     })
     .await;
 }
 
 /// Takes note of a program of the model.
-pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &ProgramResult) {
+pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramResult) {
     let Some(shape) = &ran.shape else { return };
     let used = shape
         .tools
@@ -55,14 +55,14 @@ pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &ProgramResult) {
         .filter_map(|path| code::find_entry(turn, path));
     let used: Vec<&str> = used.map(|entry| entry.exposed.as_str()).collect();
     let intents = &turn.gateway.services.intents;
-    let words = intents.words_behind(&turn.client.id, &used);
+    let words = intents.intent_behind(&turn.client.id, &used);
     let words = words.or_else(|| shape.purpose.clone());
     let literals = shape
         .literals
         .iter()
         .map(|it| (it.name.clone(), it.value.clone()));
     let literals: Vec<(String, Value)> = literals.collect();
-    let uses = uses_of(turn, shape);
+    let uses = find_uses(turn, shape);
     if uses.is_empty() {
         return;
     }
@@ -75,11 +75,11 @@ pub(in crate::surface) async fn program_ran(turn: &Turn, ran: &ProgramResult) {
         succeeded: !ran.has_failed(),
         at: now(),
     };
-    learned_from(turn, &run).await;
+    record_run(turn, &run).await;
 }
 
 /// Takes note of a tool that answered a request in words, as of the program that it stands for.
-pub(super) async fn tool_answered(
+pub(super) async fn learn_from_call(
     turn: &Turn,
     entry: &CatalogEntry,
     words: &str,
@@ -95,16 +95,16 @@ pub(super) async fn tool_answered(
         words: Some(words),
         code: &format!("return await {call}(params);"),
         literals: &literals,
-        uses: &[use_of(entry)],
+        uses: &[to_learned_use(entry)],
         read_only: turn.gateway.write_class(entry) == kitbag_domain::WriteClass::Read,
         succeeded: true,
         at: now(),
     };
-    learned_from(turn, &run).await;
+    record_run(turn, &run).await;
 }
 
 /// Takes note of the run of a template that was learned.
-pub(super) async fn template_ran(
+pub(super) async fn record_template_run(
     turn: &Turn,
     template: &IntentTemplate,
     learned: &[LearnedTemplate],
@@ -125,29 +125,29 @@ pub(super) async fn template_ran(
         succeeded: !ran.has_failed(),
         at: now(),
     };
-    changed(turn, known.id(), |known| {
+    change_template(turn, known.id(), |known| {
         known.map(|known| known.after_run(&run, true))
     })
     .await;
 }
 
-async fn learned_from(turn: &Turn, run: &ProgramRun<'_>) {
+async fn record_run(turn: &Turn, run: &ProgramRun<'_>) {
     let id = LearnedTemplate::id_of(run.code);
-    changed(turn, &id, |known| match known {
+    change_template(turn, &id, |known| match known {
         Some(known) => Some(known.after_run(run, true)),
         None => LearnedTemplate::begin(run).map(|begun| (begun, None)),
     })
     .await;
 }
 
-type Changed = Option<(LearnedTemplate, Option<StateChange>)>;
+type ChangedTemplate = Option<(LearnedTemplate, Option<StateChange>)>;
 
 /// Changes one learned template in the store, and counts what became of it.
-async fn changed(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>) -> Changed) {
+async fn change_template(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>) -> ChangedTemplate) {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
     let mut became = None;
-    let kept = learned_templates::change(&services.store, tenant, id, now(), |known| {
+    let kept = learned_templates::change_template(&services.store, tenant, id, now(), |known| {
         let is_new = known.is_none();
         let (template, state) = change(known)?;
         became = Some((is_new, state));
@@ -155,19 +155,19 @@ async fn changed(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>)
     });
     match kept.await {
         Ok(None) => return,
-        Ok(Some(_)) => services.intents.learned_anew(tenant),
+        Ok(Some(_)) => services.intents.forget_learned(tenant),
         Err(error) => {
             tracing::warn!(%error, "what was learned is not kept");
             return;
         }
     }
-    if let Some(event) = became.and_then(|(is_new, state)| event_of(is_new, state)) {
+    if let Some(event) = became.and_then(|(is_new, state)| change_event(is_new, state)) {
         tracing::info!(template = id, event = event.as_str(), "learned");
         services.meter.happened(&turn.client, event);
     }
 }
 
-fn event_of(is_new: bool, state: Option<StateChange>) -> Option<OperationEvent> {
+fn change_event(is_new: bool, state: Option<StateChange>) -> Option<OperationEvent> {
     match state {
         Some(StateChange::Promoted) => Some(OperationEvent::TemplatePromoted),
         Some(StateChange::DemotedByFailures | StateChange::DemotedByChangedTool) => {
@@ -180,7 +180,7 @@ fn event_of(is_new: bool, state: Option<StateChange>) -> Option<OperationEvent> 
 
 /// The tools that a program names, as they are now. A program with a tool that is not there cannot
 /// be a template.
-fn uses_of(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
+fn find_uses(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
     let entries: Option<Vec<&CatalogEntry>> = shape
         .tools
         .iter()
@@ -189,11 +189,11 @@ fn uses_of(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
     entries
         .unwrap_or_default()
         .into_iter()
-        .map(use_of)
+        .map(to_learned_use)
         .collect()
 }
 
-fn entry_of<'a>(turn: &'a Turn, server: &ServerName, tool: &str) -> Option<&'a CatalogEntry> {
+fn find_tool<'a>(turn: &'a Turn, server: &ServerName, tool: &str) -> Option<&'a CatalogEntry> {
     let path = ToolPath::Member {
         server: server.to_string(),
         tool: tool.to_owned(),
@@ -201,7 +201,7 @@ fn entry_of<'a>(turn: &'a Turn, server: &ServerName, tool: &str) -> Option<&'a C
     code::find_entry(turn, &path)
 }
 
-fn use_of(entry: &CatalogEntry) -> LearnedUse {
+fn to_learned_use(entry: &CatalogEntry) -> LearnedUse {
     LearnedUse {
         server: entry.capability.server.clone(),
         tool: entry.capability.name.clone(),

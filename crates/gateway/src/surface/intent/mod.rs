@@ -14,7 +14,7 @@ mod template;
 
 use std::time::{Duration, Instant};
 
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{Outcome, ServerName};
 use kitbag_intents::cache::NewResult;
 use kitbag_intents::route::{self, RouteNext, RouteTurn, StepEnd};
@@ -22,19 +22,20 @@ use kitbag_intents::{
     CacheKey, CacheMark, CacheSubject, DirectCall, Discovery, RouteCounter, RouteEvent, RouteStep,
     TemplateName,
 };
-use kitbag_telemetry::operations::{EndedOperation, OperationEvent, OperationPath};
+use kitbag_telemetry::operations::{CompletedOperation, OperationEvent, OperationPath};
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::answer::append_text;
-use super::code::{ProgramResult, asking};
+use super::tool_answer::append_text;
+use super::code::ProgramResult;
+use super::code::resumable_work::run_with_questions;
 use crate::call::failure::Failure;
 use crate::call::reply;
-use crate::learning::intents::KeptAnswer;
+use crate::learning::intents::CachedAnswer;
 use crate::state::clock::now;
 use crate::turn::Turn;
-use crate::turn::run::MadeCall;
+use crate::turn::run::ProgramCall;
 use kitbag_domain::sync::lock;
 
 #[derive(Debug, Deserialize)]
@@ -87,7 +88,7 @@ pub(super) async fn run_intent(
     asked: RunIntentArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    asking::run_with_questions(turn, params, |turn| async move {
+    run_with_questions(turn, params, |turn| async move {
         let started = Instant::now();
         let asked_tokens = kitbag_budget::estimate_tokens(&asked.intent)
             + kitbag_budget::estimate_tokens(&Value::Object(asked.params.clone()).to_string());
@@ -105,12 +106,12 @@ pub(super) async fn run_intent(
             instead: None,
         };
         let intents = request.turn.gateway.services.intents.clone();
-        let _under_way = match request.is_kept() {
+        let _under_way = match request.is_cached() {
             true => None,
-            false => intents.first_or_waited(&request.key).await,
+            false => intents.begin_or_wait(&request.key).await,
         };
-        let (step, answer) = Box::pin(request.carried_out()).await;
-        request.counted(step, started, asked_tokens, &answer);
+        let (step, answer) = Box::pin(request.run_steps()).await;
+        request.record_operation(step, started, asked_tokens, &answer);
         Ok(answer)
     })
     .await
@@ -118,47 +119,47 @@ pub(super) async fn run_intent(
 
 impl IntentRequest {
     /// Takes one step after the other, and returns the last one with its answer.
-    async fn carried_out(&mut self) -> (RouteStep, Raw) {
+    async fn run_steps(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
         if let Some(sought) = Discovery::of(&self.words, &self.given) {
             let begun = route::discovery_first(&flags);
             self.words = sought.words;
             self.given = sought.arguments;
-            self.told(&begun);
+            self.record_step(&begun);
             match begun.next {
                 RouteNext::Try(first) => step = first,
-                _ => return (RouteStep::Candidates, self.unknown()),
+                _ => return (RouteStep::Candidates, self.unknown_intent()),
             }
         }
         loop {
-            let attempt = self.attempt(step).await;
+            let attempt = self.try_step(step).await;
             let next = route::after(&flags, step, attempt.end());
             if let Attempt::Incomplete { note } = &attempt {
                 self.note.get_or_insert_with(|| note.clone());
             }
-            self.told(&next);
+            self.record_step(&next);
             match (next.next, attempt) {
                 (RouteNext::Try(next), attempt) => {
-                    self.take_note(attempt);
+                    self.carry_over(attempt);
                     step = next;
                 }
                 (_, Attempt::Done { answer, keep }) => {
-                    self.keep(&answer, keep);
+                    self.cache_answer(&answer, keep);
                     return (step, answer);
                 }
                 (_, Attempt::Failed { answer, .. }) => {
-                    return (step, self.with_candidates(answer).await);
+                    return (step, self.append_candidates(answer).await);
                 }
                 (_, Attempt::Nothing | Attempt::Incomplete { .. }) => {
-                    return (step, self.unknown());
+                    return (step, self.unknown_intent());
                 }
             }
         }
     }
 
     /// Keeps what a step without an answer leaves for the next ones.
-    fn take_note(&mut self, attempt: Attempt) {
+    fn carry_over(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Failed {
                 answer, instead, ..
@@ -171,54 +172,54 @@ impl IntentRequest {
     }
 
     /// A failure with the tools that the model can go on with.
-    async fn with_candidates(&self, failed: Raw) -> Raw {
+    async fn append_candidates(&self, failed: Raw) -> Raw {
         if !self.turn.gateway.code.route.enable_capability_discovery {
             return failed;
         }
-        match candidates::listed(self).await {
+        match candidates::list_candidates(self).await {
             Some(tools) => append_text(failed, &tools),
             None => failed,
         }
     }
 
-    async fn attempt(&self, step: RouteStep) -> Attempt {
+    async fn try_step(&self, step: RouteStep) -> Attempt {
         match step {
-            RouteStep::Cache => self.kept(),
-            RouteStep::Template => Box::pin(template::attempt(self)).await,
-            RouteStep::Direct => Box::pin(direct::attempt(self)).await,
-            RouteStep::Candidates => candidates::attempt(self).await,
+            RouteStep::Cache => self.cached_answer(),
+            RouteStep::Template => Box::pin(template::try_template(self)).await,
+            RouteStep::Direct => Box::pin(direct::try_direct_call(self)).await,
+            RouteStep::Candidates => candidates::offer_candidates(self).await,
         }
     }
 
-    fn is_kept(&self) -> bool {
+    fn is_cached(&self) -> bool {
         let intents = &self.turn.gateway.services.intents;
         lock(&intents.results).get(&self.key, now()).is_some()
     }
 
-    fn kept(&self) -> Attempt {
+    fn cached_answer(&self) -> Attempt {
         let services = &self.turn.gateway.services;
         let kept = lock(&services.intents.results)
             .get(&self.key, now())
             .cloned();
-        let Some(KeptAnswer { answer, since }) = kept else {
+        let Some(CachedAnswer { answer, since }) = kept else {
             services
                 .meter
                 .happened(&self.turn.client, OperationEvent::CacheMiss);
             return Attempt::Nothing;
         };
         Attempt::Done {
-            answer: with_age(&answer, since.elapsed()),
+            answer: add_age(&answer, since.elapsed()),
             keep: None,
         }
     }
 
-    fn keep(&self, answer: &Raw, keep: Option<(Duration, Vec<ServerName>)>) {
+    fn cache_answer(&self, answer: &Raw, keep: Option<(Duration, Vec<ServerName>)>) {
         let Some((ttl, servers)) = keep.filter(|(ttl, _)| !ttl.is_zero()) else {
             return;
         };
         let new = NewResult {
             bytes: answer.get().len(),
-            value: KeptAnswer {
+            value: CachedAnswer {
                 answer: answer.clone(),
                 since: Instant::now(),
             },
@@ -230,10 +231,10 @@ impl IntentRequest {
     }
 
     /// Counts and logs what a step led to.
-    fn told(&self, next: &RouteTurn) {
+    fn record_step(&self, next: &RouteTurn) {
         let meter = &self.turn.gateway.services.meter;
         if let Some(counter) = next.counter {
-            meter.happened(&self.turn.client, event_of(counter));
+            meter.happened(&self.turn.client, counter_event(counter));
         }
         let tenant = self.turn.caller().tenant.as_str();
         match next.event {
@@ -247,11 +248,11 @@ impl IntentRequest {
         }
     }
 
-    fn template_failed(&self, template: &TemplateName, answer: &Raw) {
+    fn log_template_failure(&self, template: &TemplateName, answer: &Raw) {
         const LONGEST: usize = 300;
         let tenant = self.turn.caller().tenant.as_str();
         let intent = self.words_for_log();
-        let error = visible_line(&text_of(answer));
+        let error = strip_to_one_line(&answer_text(answer));
         let error = &error[..error.floor_char_boundary(LONGEST)];
         tracing::warn!(tenant, intent, template = %template, error, "code_execution_failed");
     }
@@ -259,12 +260,12 @@ impl IntentRequest {
     /// The first words of the request on one line. Parameters may hold anything and stay out.
     fn words_for_log(&self) -> String {
         const LONGEST: usize = 200;
-        let mut words = visible_line(&self.words);
+        let mut words = strip_to_one_line(&self.words);
         words.truncate(words.floor_char_boundary(LONGEST));
         words
     }
 
-    fn unknown(&self) -> Raw {
+    fn unknown_intent(&self) -> Raw {
         if let Some(failed) = &self.failed {
             return failed.clone();
         }
@@ -274,49 +275,49 @@ impl IntentRequest {
         reply::to_tool_result(&failure, self.turn.client.era)
     }
 
-    fn counted(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
-        let failed = RawObject::peek(answer, "isError").is_some_and(|it| it.get() == "true");
-        let ended = EndedOperation {
-            path: path_of(step),
+    fn record_operation(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
+        let failed = RawObject::peek_member(answer, "isError").is_some_and(|it| it.get() == "true");
+        let ended = CompletedOperation {
+            path: operation_path(step),
             outcome: if failed {
                 Outcome::ToolError
             } else {
                 Outcome::Ok
             },
             latency: started.elapsed(),
-            asked,
-            answered: kitbag_budget::estimate_result_tokens(answer.get()),
+            request_tokens: asked,
+            answer_tokens: kitbag_budget::estimate_result_tokens(answer.get()),
         };
         let meter = &self.turn.gateway.services.meter;
-        meter.operated(&self.turn.client, &ended);
+        meter.record_operation(&self.turn.client, &ended);
     }
 }
 
 impl Attempt {
     /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
     /// result may be used again if the program only read.
-    fn ended(ran: ProgramResult, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
+    fn from_program(ran: ProgramResult, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
         let (calls, failed) = (ran.run.calls(), ran.has_failed());
         let ProgramResult { answer, run, .. } = ran;
         if failed {
             return Self::Failed {
                 answer,
-                may_have_written: calls.iter().any(MadeCall::may_have_written),
+                may_have_written: calls.iter().any(ProgramCall::may_have_written),
                 instead,
             };
         }
         let only_read = calls.iter().all(|call| !call.writes);
-        let keep = ttl.filter(|_| only_read).map(|ttl| (ttl, run.servers()));
+        let keep = ttl.filter(|_| only_read).map(|ttl| (ttl, run.called_servers()));
         Self::Done { answer, keep }
     }
 
     /// An answer that is no result: a question back to the model.
-    fn told(text: &str) -> Self {
+    fn from_text(text: &str) -> Self {
         let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));
         Self::Done { answer, keep: None }
     }
 
-    fn end(&self) -> StepEnd {
+    fn step_end(&self) -> StepEnd {
         match self {
             Self::Done { .. } => StepEnd::Done,
             Self::Nothing | Self::Incomplete { .. } => StepEnd::Nothing,
@@ -330,7 +331,7 @@ impl Attempt {
 }
 
 /// The text of an answer.
-fn text_of(answer: &Raw) -> String {
+fn answer_text(answer: &Raw) -> String {
     let content: Vec<Raw> = RawObject::open(answer)
         .ok()
         .and_then(|it| it.read("content"))
@@ -341,17 +342,17 @@ fn text_of(answer: &Raw) -> String {
 }
 
 /// The key under which a result that was kept says how many seconds ago it was read.
-const KEPT: &str = "io.kitbag/kept_s";
+const AGE_KEY: &str = "io.kitbag/kept_s";
 
 /// Says the age of a kept result where programs read it and models are not charged for it.
-fn with_age(answer: &Raw, age: Duration) -> Raw {
+fn add_age(answer: &Raw, age: Duration) -> Raw {
     let answer = RawObject::open(answer).unwrap_or_default();
-    let meta = answer.object("_meta").unwrap_or_default();
-    let meta = meta.with(KEPT, &age.as_secs());
+    let meta = answer.get_object("_meta").unwrap_or_default();
+    let meta = meta.with(AGE_KEY, &age.as_secs());
     answer.with("_meta", &meta.to_raw()).to_raw()
 }
 
-fn event_of(counter: RouteCounter) -> OperationEvent {
+fn counter_event(counter: RouteCounter) -> OperationEvent {
     match counter {
         RouteCounter::CodeExecutionSuccess => OperationEvent::CodeExecutionSuccess,
         RouteCounter::McpDiscoveryFallback => OperationEvent::McpDiscoveryFallback,
@@ -359,7 +360,7 @@ fn event_of(counter: RouteCounter) -> OperationEvent {
     }
 }
 
-fn path_of(step: RouteStep) -> OperationPath {
+fn operation_path(step: RouteStep) -> OperationPath {
     match step {
         RouteStep::Cache => OperationPath::Cache,
         RouteStep::Template => OperationPath::Template,

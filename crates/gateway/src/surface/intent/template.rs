@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use kitbag_domain::sync::lock;
-use kitbag_domain::text::visible_line;
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{ExposedName, ServerName};
 use kitbag_intents::arguments::zones;
 use kitbag_intents::set::SimilarityBar;
@@ -16,7 +16,7 @@ use kitbag_intents::{
 };
 use kitbag_relevance::dense::similarity;
 use kitbag_sandbox::Program;
-use kitbag_telemetry::operations::{EndedOperation, OperationPath};
+use kitbag_telemetry::operations::{CompletedOperation, OperationPath};
 use kitbag_wire::raw;
 use serde_json::{Map, Value, json};
 
@@ -26,57 +26,57 @@ use crate::surface::code;
 use crate::surface::groups;
 use crate::turn::Turn;
 
-pub(super) async fn attempt(request: &IntentRequest) -> Attempt {
+pub(super) async fn try_template(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
-    let learned = learn::active(turn).await;
+    let learned = learn::active_templates(turn).await;
     let templates = learned.iter().map(|it| it.template().clone());
     let set = turn.gateway.templates.with_learned(templates);
-    let offers = ServerOffers::of(turn);
-    match find(request, &set, &offers).await {
+    let offers = ServerOffers::new(turn);
+    match find_template(request, &set, &offers).await {
         Some(TemplateMatch::Ready {
             template,
             mut params,
         }) => match settle_zones(&template, &mut params) {
-            Ok(()) => run(request, &offers, &template, params, &learned).await,
+            Ok(()) => run_template(request, &offers, &template, params, &learned).await,
             Err(note) => Attempt::Incomplete { note },
         },
         Some(TemplateMatch::Incomplete { template, missing }) => {
-            Attempt::told(&format!("Nothing was run. {}", needs(&template, &missing)))
+            Attempt::from_text(&format!("Nothing was run. {}", missing_params_note(&template, &missing)))
         }
-        None => direct::simple(request).await,
+        None => direct::try_automatic_intent(request).await,
     }
 }
 
-async fn find(
+async fn find_template(
     request: &IntentRequest,
     set: &TemplateSet,
     offers: &ServerOffers<'_>,
 ) -> Option<TemplateMatch> {
     let broken = lock(&request.turn.gateway.broken_templates).clone();
     let usable = |template: &IntentTemplate| {
-        !broken.contains(template.name()) && offers.bound(template).is_some()
+        !broken.contains(template.name()) && offers.bind_servers(template).is_some()
     };
     let (words, given) = (&request.words, &request.given);
     if let Some(found) = set.find(words, given, usable) {
         return Some(found);
     }
-    let scores = scores(&request.turn, set, words).await?;
+    let scores = score_templates(&request.turn, set, words).await?;
     set.best(&scores, SimilarityBar::default(), words, given, usable)
 }
 
 /// Returns the similarity of the words to each intent of the set, if there are vectors.
-async fn scores(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
+async fn score_templates(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
-    let asked = index.intent(words).await.vector()?;
+    let asked = index.embed_query(words).await.vector()?;
     let mut scores = Vec::with_capacity(set.intents().len());
     for (_, sentence) in set.intents() {
-        let known = index.intent(&sentence).await.vector()?;
+        let known = index.embed_query(&sentence).await.vector()?;
         scores.push(similarity(&asked, &known));
     }
     Some(scores)
 }
 
-async fn run(
+async fn run_template(
     request: &IntentRequest,
     offers: &ServerOffers<'_>,
     template: &Arc<IntentTemplate>,
@@ -84,27 +84,27 @@ async fn run(
     learned: &[LearnedTemplate],
 ) -> Attempt {
     let turn = &request.turn;
-    if let Some(misfit) = misfit(turn, template, &params) {
-        return Attempt::told(&format!("Nothing was run. {misfit}"));
+    if let Some(misfit) = check_params(turn, template, &params) {
+        return Attempt::from_text(&format!("Nothing was run. {misfit}"));
     }
     let program = Program {
         source: template.code().to_owned(),
         params: Some(raw(&params)),
         wants_shape: false,
     };
-    let aliases = offers.bound(template).unwrap_or_default();
+    let aliases = offers.bind_servers(template).unwrap_or_default();
     let started = Instant::now();
     let ran = code::run_program(turn.clone(), program, aliases, Some(&request.words)).await;
-    let ended = EndedOperation {
+    let ended = CompletedOperation {
         path: OperationPath::Template,
         outcome: ran.outcome(),
         latency: started.elapsed(),
-        asked: 0,
-        answered: kitbag_budget::estimate_result_tokens(ran.answer.get()),
+        request_tokens: 0,
+        answer_tokens: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
     let meter = &turn.gateway.services.meter;
     meter.template_ran(&turn.client, template.name().as_str(), &ended);
-    learn::template_ran(turn, template, learned, &params, &ran).await;
+    learn::record_template_run(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);
     let ended = Attempt::ended(ran, ttl, offers.only_call(template, params));
@@ -125,13 +125,13 @@ fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> R
         format!(
             "`{}` does this, and `{}` is no time zone for {name}; name one, such as Europe/Berlin.",
             template.name(),
-            visible_line(&text)
+            strip_to_one_line(&text)
         )
     })
 }
 
 /// Says what is wrong with the parameters, if anything is.
-fn misfit(turn: &Turn, template: &IntentTemplate, params: &Map<String, Value>) -> Option<String> {
+fn check_params(turn: &Turn, template: &IntentTemplate, params: &Map<String, Value>) -> Option<String> {
     let schema = template.parameters().schema();
     let definition = raw(&json!({ "name": template.name().as_str(), "inputSchema": schema }));
     let checker = &turn.gateway.services.checker;
@@ -144,7 +144,7 @@ fn misfit(turn: &Turn, template: &IntentTemplate, params: &Map<String, Value>) -
 }
 
 /// The answer to a request that lacks parameters: their names and schemas.
-fn needs(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
+fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
     let missing: Vec<String> = missing
         .iter()
         .map(|it| format!("{}: {}", it.name, it.schema))
@@ -160,7 +160,7 @@ fn needs(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
 pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 
 impl<'a> ServerOffers<'a> {
-    fn of(turn: &'a Turn) -> Self {
+    fn new(turn: &'a Turn) -> Self {
         let mut offers: BTreeMap<&ServerName, BTreeSet<&str>> = BTreeMap::new();
         for entry in groups::visible_tools(turn) {
             let tools = offers.entry(&entry.capability.server).or_default();
@@ -181,7 +181,7 @@ impl<'a> ServerOffers<'a> {
         params: Map<String, Value>,
     ) -> Option<DirectCall> {
         let [used] = template.uses() else { return None };
-        let server = self.bound(template)?.remove(&used.alias)?;
+        let server = self.bind_servers(template)?.remove(&used.alias)?;
         Some(DirectCall {
             tool: ExposedName::new(&server, &used.tool),
             arguments: params,
@@ -189,7 +189,7 @@ impl<'a> ServerOffers<'a> {
     }
 
     /// Returns the servers that the names in a template stand for, if each stands for one.
-    fn bound(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
+    fn bind_servers(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
         bind(template.uses(), &self.0).ok()
     }
 }

@@ -1,4 +1,4 @@
-//! The part of the arguments of a call, or of the words of a search, that goes on record.
+//! Prepares the arguments of calls and searches for the audit: a hash, or the arguments without secrets.
 
 use kitbag_clients::without_secrets;
 use kitbag_config::ArgumentRecording;
@@ -7,35 +7,35 @@ use kitbag_store::Store;
 use kitbag_upstream::mask::masked;
 use serde_json::Value;
 
-/// Longer arguments are not read: a client waits meanwhile, and the record would keep a fraction.
-const LONGEST: usize = 64 * 1024;
+/// Longer arguments are not parsed: the client is waiting, and the row would hold only a fraction of them.
+const MAX_PARSED_BYTES: usize = 64 * 1024;
 
-/// Returns what the operator wants to be kept of arguments, which are JSON.
-pub(crate) fn recorded(
+/// Converts arguments, which are JSON, as `[audit] arguments` says.
+pub(crate) fn to_recorded_arguments(
     kept: ArgumentRecording,
     store: &Store,
     arguments: &str,
 ) -> Option<RecordedArguments> {
     let text = match kept {
         ArgumentRecording::None => return None,
-        ArgumentRecording::Hash => store.hash_arguments(&canonical(arguments)),
-        ArgumentRecording::Redacted => redacted(arguments),
+        ArgumentRecording::Hash => store.hash_arguments(&canonicalize(arguments)),
+        ArgumentRecording::Redacted => redact_secrets(arguments),
     };
-    Some(RecordedArguments::cut(&text))
+    Some(RecordedArguments::truncate(&text))
 }
 
-/// The same text for the same arguments, in whichever order they were written.
-fn canonical(arguments: &str) -> String {
-    let value = read(arguments).map(sorted);
+/// Returns the same text for equal arguments, whatever the order of their members.
+fn canonicalize(arguments: &str) -> String {
+    let value = parse_short(arguments).map(sorted);
     value.map_or_else(|| arguments.to_owned(), |value| value.to_string())
 }
 
-fn sorted(value: Value) -> Value {
+fn sort_members(value: Value) -> Value {
     match value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.into_iter().collect();
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let members = members.into_iter().map(|(name, it)| (name, sorted(it)));
+            let members = members.into_iter().map(|(name, it)| (name, sort_members(it)));
             Value::Object(members.collect())
         }
         Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
@@ -43,16 +43,16 @@ fn sorted(value: Value) -> Value {
     }
 }
 
-fn redacted(arguments: &str) -> String {
-    match read(arguments) {
-        // Values that this process knows to be secrets go last, whatever they look like.
+fn redact_secrets(arguments: &str) -> String {
+    match parse_short(arguments) {
+        // Secrets known to this process are masked last, whatever they look like.
         Some(value) => masked(&without_secrets(value).to_string()),
         None => format!("({} bytes)", arguments.len()),
     }
 }
 
-fn read(arguments: &str) -> Option<Value> {
-    let short = Some(arguments).filter(|text| text.len() <= LONGEST)?;
+fn parse_short(arguments: &str) -> Option<Value> {
+    let short = Some(arguments).filter(|text| text.len() <= MAX_PARSED_BYTES)?;
     serde_json::from_str(short).ok()
 }
 
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn like_arguments_have_one_canonical_form() {
-        let one = canonical(r#"{"b":[{"y":1,"x":2}],"a":1.50}"#);
-        let two = canonical(r#"{ "a": 1.50, "b": [{"x":2,"y":1}] }"#);
+        let one = canonicalize(r#"{"b":[{"y":1,"x":2}],"a":1.50}"#);
+        let two = canonicalize(r#"{ "a": 1.50, "b": [{"x":2,"y":1}] }"#);
         assert_eq!(one, two);
-        assert_ne!(one, canonical(r#"{"a":1.5,"b":[]}"#));
+        assert_ne!(one, canonicalize(r#"{"a":1.5,"b":[]}"#));
     }
 }

@@ -1,5 +1,4 @@
-//! The form in which programs read a row of the audit: from `kitbag audit --json`, in exports and
-//! over HTTP.
+//! An audit row as `kitbag audit --json`, exports and `/v1/audit` return it.
 
 use std::time::Duration;
 
@@ -7,12 +6,12 @@ use kitbag_domain::{NanoUsd, Tenant, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent, AuditRowKind};
 use serde::Serialize;
 
-/// Flat, with the same fields for calls, searches and events, so that every row fits a line of a table.
+/// Flat, with the same fields for calls, searches and events, so that every row fits a table.
 #[derive(Debug, Serialize)]
 pub struct AuditLine<'a> {
     pub id: i64,
     pub at: String,
-    /// `call`, `search`, or what else happened.
+    /// `call`, `search`, or the action of an event.
     pub event: &'static str,
     pub tenant: Option<&'a str>,
     pub key: Option<&'a str>,
@@ -20,17 +19,17 @@ pub struct AuditLine<'a> {
     pub client: Option<&'a str>,
     pub server: Option<&'a str>,
     pub kind: Option<&'static str>,
-    /// The name of the thing that was called, or of the subject of the event.
+    /// The name of the called capability, or of the subject of the event.
     pub name: &'a str,
     pub outcome: &'static str,
     pub latency_ms: Option<f64>,
-    /// About how many tokens of the answer the model was given.
+    /// Estimated tokens of the answer given to the model.
     pub tokens: Option<u64>,
-    /// The declared price of the call, or else what the answer of a model cost.
+    /// The configured price of the call, or the cost of a model's answer.
     pub cost_usd: Option<f64>,
     pub purpose: Option<&'static str>,
     pub request: Option<&'a str>,
-    /// The run of code that made the call.
+    /// The program run that made the call.
     pub run: Option<&'a str>,
     pub address: Option<&'a str>,
     pub trace: Option<&'a str>,
@@ -64,10 +63,10 @@ impl<'a> AuditLine<'a> {
         "arguments",
     ];
 
-    pub fn of(row: &'a AuditRow) -> Self {
+    pub fn from_row(row: &'a AuditRow) -> Self {
         let mut line = Self {
             id: row.id,
-            at: moment(row.at),
+            at: format_time(row.at),
             event: AuditRowKind::Call.as_str(),
             tenant: row.tenant.as_ref().map(Tenant::as_str),
             key: row.key.as_ref().map(|key| key.0.as_str()),
@@ -79,7 +78,7 @@ impl<'a> AuditLine<'a> {
             outcome: row.outcome.as_str(),
             latency_ms: None,
             tokens: row.cost.tokens,
-            cost_usd: row.cost.price.map(NanoUsd::usd),
+            cost_usd: row.cost.price.map(NanoUsd::to_usd),
             purpose: None,
             request: row.request.as_deref(),
             run: row.run.as_deref(),
@@ -97,7 +96,7 @@ impl<'a> AuditLine<'a> {
                 line.server = Some(capability.server.as_str());
                 line.kind = Some(capability.kind.as_str());
                 line.name = &capability.name;
-                line.latency_ms = Some(milliseconds(*latency));
+                line.latency_ms = Some(to_milliseconds(*latency));
                 line.purpose = Some(purpose.as_str());
             }
             AuditRowContent::Inquiry {
@@ -109,7 +108,7 @@ impl<'a> AuditLine<'a> {
             } => {
                 line.event = kind.as_str();
                 line.name = subject;
-                line.latency_ms = Some(milliseconds(*latency));
+                line.latency_ms = Some(to_milliseconds(*latency));
                 line.purpose = Some(purpose.as_str());
                 line.detail = detail.as_deref();
             }
@@ -127,12 +126,12 @@ impl<'a> AuditLine<'a> {
     }
 }
 
-fn milliseconds(latency: Duration) -> f64 {
+fn to_milliseconds(latency: Duration) -> f64 {
     latency.as_micros() as f64 / 1000.0
 }
 
-/// To the millisecond, in UTC.
-fn moment(at: Timestamp) -> String {
+/// Formats a time in UTC, to the millisecond.
+fn format_time(at: Timestamp) -> String {
     jiff::Timestamp::from_millisecond(at.0)
         .map_or_else(|_| at.0.to_string(), |moment| format!("{moment:.3}"))
 }

@@ -1,13 +1,14 @@
-//! The audit: what goes into it beside calls, and how readers see it on the command line and over HTTP.
+//! The audit: rows for searches, recorded arguments, and the form in which readers get rows. Calls are
+//! recorded in `call::record`.
 //!
 //! # Layout
-//! - `line`: a row as programs read it
-//! - `arguments`: the part of arguments that goes on record; `inquiries`: the record of searches
-//! - [`terms`]: the words by which rows are asked for
+//! - `line`: a row as JSON and CSV
+//! - `arguments`: arguments as they are recorded; `queries`: rows for searches
+//! - [`filters`]: the filter values of `kitbag audit` and `/v1/audit`
 
 pub(crate) mod arguments;
-pub(crate) mod inquiries;
+pub(crate) mod queries;
 mod line;
-pub mod terms;
+pub mod filters;
 
 pub use line::AuditLine;

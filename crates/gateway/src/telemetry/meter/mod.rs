@@ -1,11 +1,11 @@
-//! Counts what lists, searches and calls cost the models that read them, and how calls end. Tokens
-//! are estimates here: an exact count would take too long while a client waits.
+//! Counts the tokens of lists, searches and calls, and the outcomes of calls. Tokens are estimates: an exact
+//! count would take too long while a client waits.
 //!
 //! # Layout
-//! - this file: the moments at which something is counted
-//! - `prices`: what the whole catalog would have cost a caller
+//! - this file: one method for each event that is counted
+//! - `prices`: the tokens of the whole catalog for a caller
 //!
-//! The figures themselves, and the forms in which they are published, are in `kitbag-telemetry`.
+//! The figures and their exporters are in `kitbag-telemetry`.
 
 mod prices;
 
@@ -24,7 +24,7 @@ use kitbag_domain::sync::lock;
 use kitbag_policy::Policy;
 use kitbag_telemetry::figures::{ListFigures, MeteredClient, UNKNOWN, UsageFigures};
 use kitbag_telemetry::model_requests::{ModelFigures, ModelRequestFigures};
-use kitbag_telemetry::operations::{EndedOperation, OperationEvent};
+use kitbag_telemetry::operations::{CompletedOperation, OperationEvent};
 use kitbag_telemetry::otlp::{OtlpError, OtlpExporter};
 use kitbag_telemetry::span_ids::new_span;
 use kitbag_wire::Era;
@@ -33,12 +33,12 @@ pub struct Meter {
     tables: Arc<Mutex<UsageFigures>>,
     prices: Prices,
     settings: kitbag_config::Telemetry,
-    telemetry: OnceLock<OtlpExporter>,
+    exporter: OnceLock<OtlpExporter>,
     models: Mutex<ModelRequestFigures>,
-    keys_refused: [AtomicU64; KeyRefusal::ALL.len()],
+    keys_refused: [AtomicU64; KeyRejection::ALL.len()],
 }
 
-/// A list of tools that a client was shown.
+/// A list of tools that was returned to a client.
 pub(crate) struct ShownList<'a> {
     pub(crate) client: &'a McpClient,
     pub(crate) view: &'a View,
@@ -47,10 +47,9 @@ pub(crate) struct ShownList<'a> {
     pub(crate) text: &'a str,
 }
 
-/// The reason why a key was refused.
+/// The reason why a key was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyRefusal {
-    /// A key was wanted and none was shown.
+pub(crate) enum KeyRejection {
     Missing,
     Unknown,
     Revoked,
@@ -63,44 +62,42 @@ impl Meter {
             tables: Arc::default(),
             prices: Prices::default(),
             settings,
-            telemetry: OnceLock::new(),
+            exporter: OnceLock::new(),
             models: Mutex::default(),
             keys_refused: Default::default(),
         }
     }
 
-    pub(crate) fn key_refused(&self, why: KeyRefusal) {
+    pub(crate) fn record_key_rejection(&self, why: KeyRejection) {
         self.keys_refused[why as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn keys_refused(&self) -> impl Iterator<Item = (KeyRefusal, u64)> {
-        KeyRefusal::ALL
+    pub(crate) fn key_rejections(&self) -> impl Iterator<Item = (KeyRejection, u64)> {
+        KeyRejection::ALL
             .into_iter()
             .map(|why| (why, self.keys_refused[why as usize].load(Ordering::Relaxed)))
     }
 
-    /// A list of tools was shown to a client.
-    pub(crate) fn listed(&self, list: &ShownList<'_>) {
+    pub(crate) fn record_list(&self, list: &ShownList<'_>) {
         let shown = kitbag_budget::estimate_result_tokens(list.text);
         let (surface, whole) = match list.view {
-            View::Merged(surface) if surface.is_frugal() => {
+            View::Merged(surface) if surface.truncates_answers() => {
                 let caller = &list.client.caller;
-                let whole = self.prices.visible(list.policy, caller, list.catalog);
+                let whole = self.prices.price_visible_tools(list.policy, caller, list.catalog);
                 (surface.as_str(), whole)
             }
             View::Merged(surface) => (surface.as_str(), shown),
-            View::One(_) => (ONE_SERVER, shown),
+            View::Server(_) => (ONE_SERVER, shown),
         };
-        lock(&self.tables).listed(
-            &metered(list.client),
+        lock(&self.tables).record_list(
+            &to_metered_client(list.client),
             surface,
-            ListFigures::once(shown, whole),
+            ListFigures::for_list(shown, whole),
         );
     }
 
-    /// Counts an answer to a client by the tool of this name; the name is absent for a tool that no
-    /// server has.
-    pub(crate) fn answered(
+    /// Counts an answer under the tool's name, which is absent for a tool that does not exist.
+    pub(crate) fn record_answer(
         &self,
         client: &McpClient,
         name: Option<&str>,
@@ -108,28 +105,26 @@ impl Meter {
     ) {
         let tokens = match answer {
             Ok(result) => kitbag_budget::estimate_result_tokens(result.get()),
-            // The client does not read what comes then.
+            // The client does not read this answer.
             Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate_tokens(&failure.to_string()),
         };
-        lock(&self.tables).answered(&metered(client), name.unwrap_or(UNKNOWN), tokens);
+        lock(&self.tables).record_answer(&to_metered_client(client), name.unwrap_or(UNKNOWN), tokens);
     }
 
-    /// A program or a request in words came to an end.
-    pub(crate) fn operated(&self, client: &McpClient, ended: &EndedOperation) {
-        lock(&self.tables).operated(&client.caller.tenant, ended);
+    pub(crate) fn record_operation(&self, client: &McpClient, ended: &CompletedOperation) {
+        lock(&self.tables).record_operation(&client.caller.tenant, ended);
     }
 
-    pub(crate) fn template_ran(&self, client: &McpClient, template: &str, ended: &EndedOperation) {
-        lock(&self.tables).template_ran(&client.caller.tenant, template, ended);
+    pub(crate) fn template_ran(&self, client: &McpClient, template: &str, ended: &CompletedOperation) {
+        lock(&self.tables).record_template_run(&client.caller.tenant, template, ended);
     }
 
     pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
-        lock(&self.tables).happened(&client.caller.tenant, event);
+        lock(&self.tables).record_event(&client.caller.tenant, event);
     }
 
-    /// A request to a model was passed on.
-    pub(crate) fn model_asked(&self, tenant: &Tenant, route: &'static str, figures: ModelFigures) {
+    pub(crate) fn record_model_request(&self, tenant: &Tenant, route: &'static str, figures: ModelFigures) {
         lock(&self.models).add(tenant, route, figures);
     }
 
@@ -138,29 +133,28 @@ impl Meter {
         lock(&self.models).clone()
     }
 
-    /// Returns a span for a call that begins; nothing if no collector hears of it.
+    /// Returns a span for a call that begins, or `None` without a collector.
     pub(crate) fn new_span(&self, parent: Option<TraceParent>) -> Option<TraceParent> {
-        let _collector = self.telemetry.get()?;
+        let _collector = self.exporter.get()?;
         Some(new_span(parent))
     }
 
-    /// Something a server or an API was asked to do came to an end.
     pub(crate) fn called(
         &self,
         catalog: &Catalog,
         observation: &Observation,
         span: Option<TraceParent>,
     ) {
-        let name = label(catalog, &observation.capability);
-        lock(&self.tables).called(observation, name);
-        if let Some(telemetry) = self.telemetry.get() {
-            telemetry.called(observation, name, span);
+        let name = figure_name(catalog, &observation.capability);
+        lock(&self.tables).record_call(observation, name);
+        if let Some(exporter) = self.exporter.get() {
+            exporter.record_call(observation, name, span);
         }
     }
 
-    /// Returns the figures that a caller may see: those of every tenant for an operator and for the
-    /// person at this machine, else those of its own tenant, of tools that are `visible` to it.
-    pub(crate) fn figures(
+    /// Returns the figures that a caller may see: of every tenant for an operator or the local user,
+    /// otherwise of its own tenant and of tools `visible` to it.
+    pub(crate) fn figures_for(
         &self,
         caller: &Caller,
         visible: impl Fn(&str, Option<&ServerName>) -> bool,
@@ -169,35 +163,35 @@ impl Meter {
         if caller.sees_all_tenants() {
             return tables.clone();
         }
-        tables.of(&caller.tenant, |name, tool| {
+        tables.for_tenant(&caller.tenant, |name, tool| {
             visible(name, tool.server.as_ref())
         })
     }
 
-    /// Begins to send everything to the collector of the configuration, if it names one.
-    pub fn export(&self) -> Result<(), OtlpError> {
+    /// Starts the export to the configured collector, if there is one.
+    pub fn start_export(&self) -> Result<(), OtlpError> {
         if let Some(collector) = &self.settings.collector {
-            let telemetry = OtlpExporter::start(collector, &self.tables, self.settings.per_tool)?;
-            let _started_before = self.telemetry.set(telemetry);
+            let exporter = OtlpExporter::start(collector, &self.tables, self.settings.per_tool)?;
+            let _started_before = self.exporter.set(exporter);
         }
         Ok(())
     }
 
-    /// Sends what is still to be sent.
+    /// Sends the remaining figures and spans.
     pub(crate) async fn close(self: Arc<Self>) {
-        let _panicked = tokio::task::spawn_blocking(move || self.flush()).await;
+        let _panicked = tokio::task::spawn_blocking(move || self.shut_down_exporter()).await;
     }
 
-    fn flush(&self) {
-        if let Some(telemetry) = self.telemetry.get() {
-            telemetry.shutdown();
+    fn shut_down_exporter(&self) {
+        if let Some(exporter) = self.exporter.get() {
+            exporter.shutdown();
         }
     }
 }
 
 const ONE_SERVER: &str = "server";
 
-impl KeyRefusal {
+impl KeyRejection {
     pub(crate) const ALL: [Self; 4] = [Self::Missing, Self::Unknown, Self::Revoked, Self::Expired];
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -210,7 +204,7 @@ impl KeyRefusal {
     }
 }
 
-fn metered(client: &McpClient) -> MeteredClient<'_> {
+fn to_metered_client(client: &McpClient) -> MeteredClient<'_> {
     MeteredClient {
         tenant: &client.caller.tenant,
         name: client.name.as_deref(),
@@ -218,11 +212,12 @@ fn metered(client: &McpClient) -> MeteredClient<'_> {
     }
 }
 
-/// The name figures are kept under. Names of tools that exist are few; addresses and paths are not.
-fn label<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
+/// Returns the name under which a capability is counted. Prompts and resources share one name each,
+/// because there may be any number of URIs.
+fn figure_name<'a>(catalog: &'a Catalog, capability: &Capability) -> &'a str {
     match capability.kind {
         Kind::Tool => {
-            let entry = catalog.tool_of(capability);
+            let entry = catalog.find_tool(capability);
             entry.map_or(UNKNOWN, |entry| &entry.exposed)
         }
         Kind::Prompt => "(prompt)",

@@ -1,5 +1,5 @@
-//! Computes what the whole catalog would have cost a caller, had it been listed. A definition is
-//! priced once, as long as its server's listing stays the same.
+//! Estimates the tokens of the whole catalog for a caller. Each definition is estimated once, until its
+//! server's listing changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -19,34 +19,34 @@ pub(super) struct Prices {
 #[derive(Default)]
 struct KnownPrices {
     catalog: Weak<Catalog>,
-    servers: HashMap<ServerName, Priced>,
-    /// The prices of the catalog above, by caller.
+    servers: HashMap<ServerName, ServerPrices>,
+    /// The sum for each caller of the catalog above.
     by_caller: HashMap<Caller, usize>,
 }
 
-struct Priced {
+struct ServerPrices {
     listing: Weak<Listing>,
-    /// The prices of the tools, by the name that the catalog shows.
+    /// Tokens by the tool's name in the catalog.
     tools: HashMap<String, usize>,
 }
 
 impl Prices {
-    /// About how many tokens the tools this caller may see are.
-    pub(super) fn visible(
+    /// Estimates the tokens of all tools that the caller may see.
+    pub(super) fn price_visible_tools(
         &self,
         policy: &Policy,
         caller: &Caller,
         catalog: &Arc<Catalog>,
     ) -> usize {
         let mut known = lock(&self.known);
-        known.follow(catalog);
+        known.update_to(catalog);
         if let Some(price) = known.by_caller.get(caller) {
             return *price;
         }
         let visible = catalog
             .tools
             .iter()
-            .filter(|entry| policy.visible(caller, &entry.capability));
+            .filter(|entry| policy.is_visible(caller, &entry.capability));
         let price = visible
             .filter_map(|entry| {
                 known
@@ -62,7 +62,7 @@ impl Prices {
 }
 
 impl KnownPrices {
-    fn follow(&mut self, catalog: &Arc<Catalog>) {
+    fn update_to(&mut self, catalog: &Arc<Catalog>) {
         if Weak::as_ptr(&self.catalog) == Arc::as_ptr(catalog) {
             return;
         }
@@ -71,7 +71,7 @@ impl KnownPrices {
             let same = before
                 .remove(server)
                 .filter(|it| Weak::as_ptr(&it.listing) == Arc::as_ptr(listing));
-            let priced = same.unwrap_or_else(|| Priced::new(catalog, server, listing));
+            let priced = same.unwrap_or_else(|| ServerPrices::new(catalog, server, listing));
             self.servers.insert(server.clone(), priced);
         }
         self.by_caller.clear();
@@ -79,7 +79,7 @@ impl KnownPrices {
     }
 }
 
-impl Priced {
+impl ServerPrices {
     fn new(catalog: &Catalog, server: &ServerName, listing: &Arc<Listing>) -> Self {
         let own = catalog
             .tools

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::filter::AuditFilter;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{Output, count, escaped, is_terminal, one_line, printable};
+use crate::cli::output::{Output, pluralize, escape_json, is_terminal, to_one_line, strip_controls};
 use kitbag_gateway::telemetry::audit::AuditLine;
 
 /// Write rows into a file, the oldest first.
@@ -68,7 +68,7 @@ pub(super) async fn run(
     let mut file = BufWriter::new(file);
     let written = write(arguments, store, Reader::Program, &mut file).await?;
     output.show(&json!({ "rows": written, "file": path }), |_| {
-        format!("Wrote {} to {}", count(written, "row"), path.display())
+        format!("Wrote {} to {}", pluralize(written, "row"), path.display())
     })
 }
 
@@ -92,7 +92,7 @@ async fn write(
     }
     let mut written = 0;
     loop {
-        let rows = store.audit(&query).await?;
+        let rows = store.read_audit(&query).await?;
         let Some(last) = rows.last() else { break };
         query.page = AuditPage::WrittenAfter { id: last.id };
         for row in &rows {
@@ -110,13 +110,13 @@ async fn write(
 fn json(row: &AuditRow, reader: Reader) -> serde_json::Result<String> {
     let line = super::json_line(row)?;
     Ok(match reader {
-        Reader::Person => escaped(&line),
+        Reader::Person => escape_json(&line),
         Reader::Program => line,
     })
 }
 
 fn csv(row: &AuditRow, reader: Reader) -> anyhow::Result<String> {
-    let line = serde_json::to_value(AuditLine::of(row))?;
+    let line = serde_json::to_value(AuditLine::from_row(row))?;
     Ok(AuditLine::COLUMNS
         .map(|column| cell(&line[column], reader))
         .join(","))
@@ -125,7 +125,7 @@ fn csv(row: &AuditRow, reader: Reader) -> anyhow::Result<String> {
 fn cell(value: &Value, reader: Reader) -> String {
     let text = match (value, reader) {
         (Value::Null, _) => return String::new(),
-        (Value::String(text), Reader::Person) => without_formulas(&one_line(&printable(text))),
+        (Value::String(text), Reader::Person) => without_formulas(&to_one_line(&strip_controls(text))),
         (Value::String(text), Reader::Program) => without_formulas(text),
         (other, _) => other.to_string(),
     };
@@ -155,7 +155,7 @@ fn without_formulas(text: &str) -> String {
                 is_start
                     && (is_blank
                         || c == '"'
-                        || printable(c.encode_utf8(&mut [0; 4])).trim().is_empty())
+                        || strip_controls(c.encode_utf8(&mut [0; 4])).trim().is_empty())
             }
         };
         safe.push(c);

@@ -6,7 +6,7 @@ use kitbag_domain::{KeyId, ServerName, Tenant, Timestamp};
 use kitbag_store::{AuditQuery, AuditRowKind};
 
 use crate::cli::completions;
-use kitbag_gateway::telemetry::audit::terms::{self, Outcomes};
+use kitbag_gateway::telemetry::audit::filters::{self, Outcomes};
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Which rows")]
@@ -27,16 +27,16 @@ pub(super) struct AuditFilter {
     #[arg(long, value_name = "ID")]
     run: Option<String>,
     /// That ended so: `ok`, `denied`, `failed` for all that went wrong at a server, ….
-    #[arg(long, value_name = "OUTCOME", value_parser = terms::outcomes)]
+    #[arg(long, value_name = "OUTCOME", value_parser = filters::parse_outcomes)]
     outcome: Vec<Outcomes>,
     /// Of this kind: `call`, `search`, `discovery`, `group_change`, `key_refused`, ….
-    #[arg(long, value_name = "EVENT", value_parser = terms::entry)]
+    #[arg(long, value_name = "EVENT", value_parser = filters::parse_row_kind)]
     event: Vec<AuditRowKind>,
     /// From then on: `30m`, `2h`, `7d` ago, a date, or a date and a time.
-    #[arg(long, value_name = "WHEN", value_parser = terms::start)]
+    #[arg(long, value_name = "WHEN", value_parser = filters::parse_time)]
     since: Option<Timestamp>,
     /// Up to then.
-    #[arg(long, value_name = "WHEN", value_parser = terms::start)]
+    #[arg(long, value_name = "WHEN", value_parser = filters::parse_time)]
     until: Option<Timestamp>,
 }
 

@@ -68,8 +68,8 @@ pub(super) async fn run(
 
 async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::Result<()> {
     let query = arguments.filter.query(arguments.limit);
-    let mut newest = store.newest_audit_row().await?;
-    let mut rows = store.audit(&query).await?;
+    let mut newest = store.newest_audit_row_id().await?;
+    let mut rows = store.read_audit(&query).await?;
     // The rows stand in the order in which they happened: the newest is at the bottom, where new
     // ones follow.
     rows.reverse();
@@ -106,14 +106,14 @@ async fn follow(
     loop {
         query.page = AuditPage::WrittenAfter { id: newest };
         let (begun, mut ended): (Vec<_>, Vec<_>) = store
-            .audit(&query)
+            .read_audit(&query)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
         let rows = begun.iter().chain(&ended);
         newest = rows.map(|row| row.id).max().unwrap_or(newest);
         let (still, done): (Vec<_>, Vec<_>) = store
-            .audit_rows(&unfinished)
+            .read_audit_rows(&unfinished)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
@@ -138,5 +138,5 @@ fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
 }
 
 fn json_line(row: &AuditRow) -> serde_json::Result<String> {
-    serde_json::to_string(&AuditLine::of(row))
+    serde_json::to_string(&AuditLine::from_row(row))
 }

@@ -7,10 +7,10 @@ use jiff::tz::TimeZone;
 use kitbag_domain::{Outcome, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent};
 
-use crate::cli::output::{one_line, printable, table};
+use crate::cli::output::{to_one_line, strip_controls, format_table};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
-    table(
+    format_table(
         ["WHEN", "WHAT", "OUTCOME", "TOOK", "TOKENS", "WHO", "FROM"],
         rows.iter().map(cells),
     )
@@ -47,9 +47,9 @@ pub(super) fn line(row: &AuditRow) -> String {
         .unwrap_or_default();
     let (when, what, how, who) = (
         when(row.at),
-        one_line(&printable(&what(row))),
+        to_one_line(&strip_controls(&what(row))),
         how(row),
-        one_line(&printable(&who(row))),
+        to_one_line(&strip_controls(&who(row))),
     );
     format!("{DIM}{when}{DIM:#} {what} {style}{how}{style:#}{took} {DIM}{who}{from}{DIM:#}")
 }

@@ -3,7 +3,7 @@
 use anyhow::anyhow;
 use clap::Args;
 use kitbag_domain::Tenant;
-use kitbag_platform::context::compared;
+use kitbag_platform::context::comparison_key;
 use kitbag_store::{FactFilter, FactHolders};
 
 use crate::cli::failure::Advise as _;
@@ -60,8 +60,8 @@ impl FactSelection {
                 (None, true) => FactHolders::Only(None),
                 (None, false) => FactHolders::Any,
             },
-            subject_key: self.subject.as_deref().map(compared),
-            predicate_key: self.predicate.as_deref().map(compared),
+            subject_key: self.subject.as_deref().map(comparison_key),
+            predicate_key: self.predicate.as_deref().map(comparison_key),
             source: self.source.clone(),
             id: self.id,
             ..FactFilter::default()

@@ -16,15 +16,15 @@ use kitbag_domain::{Action, Event, Remedy as _, Tenant};
 use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::context_embedding::embed_function;
 use kitbag_gateway::secrets::vault;
-use kitbag_platform::context::fact::listed;
-use kitbag_platform::context::import::{ContextImport, ContextImportError, ImportedFacts, import};
+use kitbag_platform::context::fact::stored_fact_to_json;
+use kitbag_platform::context::import::{ContextImport, ContextImportError, ImportedFacts, import_facts};
 use kitbag_platform::context::tier::AuthorityTier;
 use kitbag_store::{FactHolders, Store, StoredFact};
 use serde_json::{Value, json};
 
 use super::Invocation;
-use super::failure::{Advise as _, advised};
-use super::output::{count, table};
+use super::failure::{Advise as _, with_advice};
+use super::output::{pluralize, format_table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use filter::{FactSelection, HolderChoice};
@@ -133,7 +133,7 @@ async fn take_in(
         .advise(|| {
             "name a file with a fact in each line: kitbag context import --help".to_owned()
         })?;
-    let lookup = vault::lookup(config, store).await?;
+    let lookup = vault::open_lookup(config, store).await?;
     let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
     let wanted = ContextImport {
         text: &text,
@@ -141,13 +141,13 @@ async fn take_in(
         replaced_source: given.replace,
     };
     let going_on = invocation.output.progress("Taking facts in");
-    let imported = import(store, &embed_function(embedder), &wanted).await;
+    let imported = import_facts(store, &embed_function(embedder), &wanted).await;
     drop(going_on);
     let imported = imported.map_err(with_advice)?;
     let subject = given.file.display().to_string();
-    let event = trail::change("kitbag context import", Action::FactsImported, &subject);
+    let event = trail::change_event("kitbag context import", Action::FactsImported, &subject);
     let tenant = given.holder.clone();
-    trail::record(store, Event { tenant, ..event }).await?;
+    trail::record_event(store, Event { tenant, ..event }).await?;
     if !config.context.enabled {
         invocation
             .output
@@ -158,7 +158,7 @@ async fn take_in(
 
 fn with_advice(error: ContextImportError) -> anyhow::Error {
     match error.remedy() {
-        Some(advice) => advised(error, advice),
+        Some(advice) => with_advice(error, advice),
         None => error.into(),
     }
 }
@@ -171,7 +171,7 @@ fn tell(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> 
     } = imported;
     let told = json!({ "added": added, "known": known, "replaced": replaced });
     invocation.output.show(&told, |_| {
-        let mut text = format!("Took in {}", count(added as usize, "fact"));
+        let mut text = format!("Took in {}", pluralize(added as usize, "fact"));
         if known > 0 {
             text.push_str(&format!("; {known} were there already"));
         }
@@ -197,7 +197,7 @@ async fn list(
             .note("No such fact. Take some in: kitbag context import FILE");
         return Ok(());
     }
-    let rows: Vec<Value> = found.iter().map(listed).collect();
+    let rows: Vec<Value> = found.iter().map(stored_fact_to_json).collect();
     let headings = [
         "ID",
         "TENANT",
@@ -210,13 +210,13 @@ async fn list(
     ];
     invocation
         .output
-        .show(&rows, |_| table(headings, found.iter().map(cells)))
+        .show(&rows, |_| format_table(headings, found.iter().map(cells)))
 }
 
 fn cells(stored: &StoredFact) -> [String; 8] {
     let fact = &stored.fact;
     let tenant = fact.tenant.as_ref().map_or("*", Tenant::as_str);
-    let tier = AuthorityTier::of_number(fact.authority);
+    let tier = AuthorityTier::from_number(fact.authority);
     [
         stored.id.to_string(),
         tenant.to_owned(),
@@ -237,15 +237,15 @@ async fn forget(
 ) -> anyhow::Result<()> {
     let subject = wanted.named(all)?;
     let filter = wanted.filter();
-    let forgotten = store.forget_facts(&filter).await?;
-    let event = trail::change("kitbag context forget", Action::FactsForgotten, &subject);
+    let forgotten = store.delete_facts(&filter).await?;
+    let event = trail::change_event("kitbag context forget", Action::FactsForgotten, &subject);
     let tenant = match filter.holders {
         FactHolders::Only(tenant) => tenant,
         _ => None,
     };
-    trail::record(store, Event { tenant, ..event }).await?;
+    trail::record_event(store, Event { tenant, ..event }).await?;
     let told = json!({ "forgotten": forgotten });
     invocation.output.show(&told, |_| {
-        format!("Forgot {}", count(forgotten as usize, "fact"))
+        format!("Forgot {}", pluralize(forgotten as usize, "fact"))
     })
 }

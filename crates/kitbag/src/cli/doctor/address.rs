@@ -1,4 +1,4 @@
-//! Checks if the address to serve on can be used, and by which clients.
+//! Checks the address to serve on and the running gateway.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,11 +9,12 @@ use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
-use crate::cli::health::{get, reachable};
-use crate::cli::output::date;
+use crate::cli::health::{fetch, connectable_address};
+use crate::cli::output::format_date;
 use crate::key_check::NoKeys;
-use crate::local::joined::{JoinOutcome, find};
-use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
+use crate::local::gateway_connection::{JoinOutcome, join_gateway};
+use crate::local::protocol::Want;
+use crate::local::requests::GetStatus;
 use kitbag_gateway::admin::app::Status;
 
 const AREA: Area = Area::Address;
@@ -21,34 +22,33 @@ const AREA: Area = Area::Address;
 pub(super) async fn check(config: &Config, has_keys: bool) -> Vec<Finding> {
     let bind = config.serve.bind;
     let subject = bind.to_string();
-    let guarded = config.serve.check_exposure();
-    let open = guarded.err().map(|open| {
-        AREA.problem(&subject, open.to_string())
-            .mend(UnprotectedBind::REMEDY)
+    let exposure = config.serve.check_exposure();
+    let unprotected = exposure.err().map(|error| {
+        AREA.problem(&subject, error.to_string())
+            .with_advice(UnprotectedBind::REMEDY)
     });
-    let walled = !config.serve.allows_keyless() && !has_keys && open.is_none();
-    let walled = walled.then(|| {
+    let lacks_keys = !config.serve.allows_keyless() && !has_keys && unprotected.is_none();
+    let lacks_keys = lacks_keys.then(|| {
         AREA.problem(&subject, NoKeys.to_string())
-            .mend(NoKeys::REMEDY)
+            .with_advice(NoKeys::REMEDY)
     });
-    [Some(free(bind).await), open, walled]
+    [Some(check_bind(bind).await), unprotected, lacks_keys]
         .into_iter()
         .flatten()
         .collect()
 }
 
-/// Checks if a gateway runs that commands and clients on stdio join.
-pub(super) async fn running(config: &Config, invocation: &Invocation) -> Finding {
-    match find(&invocation.at, Some(config), Want::Ask).await {
-        JoinOutcome::Joined(mut joined) => match joined.ask(&LocalRequest::Status, |_| {}).await {
-            Ok(LocalAnswer::Status(status)) => AREA.ok(RUNNING, join_told(&status)),
-            Ok(_) => not_joined("it answers something else than was asked".to_owned()),
+/// Checks whether commands and clients on stdio can join the running gateway.
+pub(super) async fn check_running_gateway(config: &Config, invocation: &Invocation) -> Finding {
+    match join_gateway(&invocation.at, Some(config), Want::Ask).await {
+        JoinOutcome::Joined(mut joined) => match joined.ask(GetStatus {}, |_| {}).await {
+            Ok(status) => AREA.ok(RUNNING, describe_running(&status)),
             Err(error) => not_joined(error.to_string()),
         },
         JoinOutcome::Refused { reason } => not_joined(reason),
         JoinOutcome::Nothing => AREA.ok(
             RUNNING,
-            "none; each command and each client on stdio starts its own",
+            "none; each command and each client on stdio starts its own servers",
         ),
     }
 }
@@ -58,13 +58,13 @@ const RUNNING: &str = "running gateway";
 fn not_joined(reason: String) -> Finding {
     AREA.warning(
         RUNNING,
-        "there is one, and commands and clients on stdio do not join it",
+        "commands and clients on stdio cannot join it",
     )
-    .because(reason)
-    .mend("start it again: it should be of the same version, and see the same variables")
+    .with_reason(reason)
+    .with_advice("restart it with the same version of Kitbag and the same environment variables")
 }
 
-fn join_told(status: &Status) -> String {
+fn describe_running(status: &Status) -> String {
     let Status {
         pid,
         address,
@@ -74,50 +74,50 @@ fn join_told(status: &Status) -> String {
     let address = address
         .map(|address| format!(", http://{address}/mcp"))
         .unwrap_or_default();
-    let since = date(*since);
+    let since = format_date(*since);
     format!(
-        "pid {pid}{address}, since {since}; `serve --stdio` and all commands with `--own` join it"
+        "pid {pid}{address}, since {since}; `serve --stdio` and all commands that accept `--own` join it"
     )
 }
 
-async fn free(bind: SocketAddr) -> Finding {
+async fn check_bind(bind: SocketAddr) -> Finding {
     let subject = bind.to_string();
     let error = match TcpListener::bind(bind).await {
         Ok(_) if bind.port() == 0 => {
             return AREA.ok(subject, "a free port is chosen at each start");
         }
-        Ok(_) => return AREA.ok(subject, "is free; no program serves there now"),
+        Ok(_) => return AREA.ok(subject, "is free"),
         Err(error) => error,
     };
-    let another = "choose another one: `bind` in [serve], or `kitbag serve --bind 127.0.0.1:7421`";
+    let another = "choose another: `bind` in [serve], or `kitbag serve --bind 127.0.0.1:7421`";
     match error.kind() {
         io::ErrorKind::AddrInUse if is_kitbag(bind).await => {
-            AREA.ok(subject, "Kitbag is being served there")
+            AREA.ok(subject, "in use by Kitbag")
         }
         io::ErrorKind::AddrInUse => AREA
-            .problem(subject, "another program has this address")
-            .mend(another),
+            .problem(subject, "in use by another program")
+            .with_advice(another),
         io::ErrorKind::AddrNotAvailable => AREA
-            .problem(subject, "this machine has no such address")
-            .mend(another),
+            .problem(subject, "this machine does not have this address")
+            .with_advice(another),
         _ => AREA
             .problem(subject, "this address cannot be used")
-            .because(error.to_string())
-            .mend(another),
+            .with_reason(error.to_string())
+            .with_advice(another),
     }
 }
 
-/// Asks in a way that needs no key, no matter which version answers.
+/// Needs no key and works with any version of Kitbag.
 async fn is_kitbag(bind: SocketAddr) -> bool {
-    const PATIENCE: Duration = Duration::from_secs(2);
-    const WHERE_NOTHING_IS: &str = "Nothing here. MCP is at /mcp";
-    let url = format!("http://{}/", reachable(bind));
-    let Ok(answer) = get(&url, PATIENCE).await else {
+    const TIMEOUT: Duration = Duration::from_secs(2);
+    const NOT_FOUND_PAGE: &str = "Nothing here. MCP is at /mcp";
+    let url = format!("http://{}/", connectable_address(bind));
+    let Ok(answer) = fetch(&url, TIMEOUT).await else {
         return false;
     };
-    let page = kitbag_fetch::body(answer, LONGEST_PAGE).await;
-    page.is_ok_and(|page| page.starts_with(WHERE_NOTHING_IS.as_bytes()))
+    let page = kitbag_fetch::read_body(answer, MAX_PAGE_BYTES).await;
+    page.is_ok_and(|page| page.starts_with(NOT_FOUND_PAGE.as_bytes()))
 }
 
-/// The page of a gateway is a line; another program may send pages without end.
-const LONGEST_PAGE: usize = 64 * 1024;
+/// A gateway answers with one line. Another program may send pages of any length.
+const MAX_PAGE_BYTES: usize = 64 * 1024;

@@ -1,5 +1,5 @@
-//! Finds the clients on this machine that go through Kitbag and those that go past it, and checks
-//! if the former find it.
+//! Checks the clients on this machine: which servers bypass Kitbag, and whether clients that use
+//! Kitbag can start or reach it.
 
 use std::env;
 use std::net::ToSocketAddrs as _;
@@ -14,132 +14,131 @@ use url::Url;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
-use crate::cli::output::count;
-use crate::import::{of_this_project, places};
+use crate::cli::output::pluralize;
+use crate::import::{split_by_project, client_directories};
 
 const AREA: Area = Area::Clients;
 
 pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> Vec<Finding> {
-    let Ok(places) = places(&invocation.at.environment) else {
+    let Ok(places) = client_directories(&invocation.at.environment) else {
         return Vec::new();
     };
-    let (found, _) = of_this_project(find(&places, None), &places);
+    let (found, _) = split_by_project(find(&places, None), &places);
     let mut findings = Vec::new();
     for found in &found {
-        findings.extend(unreadable(found));
-        findings.extend(passing(found, &places));
-        findings.extend(door(found).await);
+        findings.extend(report_problems(found));
+        findings.extend(check_servers(found, &places));
+        findings.extend(check_entry(found).await);
     }
-    findings.extend(Client::ALL.into_iter().filter_map(|it| hooked(it, &places)));
+    findings.extend(Client::ALL.into_iter().filter_map(|it| check_hook(it, &places)));
     if findings.is_empty() {
-        findings.push(AREA.note("none", "no client on this machine has servers written down"));
+        findings.push(AREA.note("none", "no client on this machine has servers configured"));
     }
-    let launched = found.iter().find(|found| is_launched_from_a_window(found));
-    if let (Some(config), Some(found)) = (config, launched) {
+    let graphical = found.iter().find(|found| is_graphical(found));
+    if let (Some(config), Some(found)) = (config, graphical) {
         let servers = config.servers.values();
-        findings.extend(servers.filter_map(|spec| only_in_a_shell(spec, found.client)));
+        findings.extend(servers.filter_map(|spec| check_shell_path(spec, found.client)));
     }
     findings
 }
 
-/// True if a client that is opened from a window launches Kitbag.
-fn is_launched_from_a_window(found: &ClientConfig) -> bool {
+/// True if this is a graphical client that starts Kitbag.
+fn is_graphical(found: &ClientConfig) -> bool {
     found.client.has_windows() && matches!(found.kitbag, Some(ClientLaunch::Stdio { .. }))
 }
 
-fn unreadable(found: &ClientConfig) -> impl Iterator<Item = Finding> {
+fn report_problems(found: &ClientConfig) -> impl Iterator<Item = Finding> {
     let wrong = found
         .problems
         .iter()
         .filter(|problem| !problem.is_harmless());
     wrong.map(|problem| {
-        let advice = format!("mend {} by hand", found.path.display());
+        let advice = format!("fix {} by hand", found.path.display());
         AREA.warning(found.client.title(), problem.to_string())
-            .mend(advice)
+            .with_advice(advice)
     })
 }
 
-/// Servers that the client reaches by itself.
-fn passing(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> {
+/// Finds servers that the client connects to directly.
+fn check_servers(found: &ClientConfig, places: &ClientDirectories) -> Option<Finding> {
     let on = found.servers.iter().filter(|server| !server.disabled);
     let names: Vec<&str> = on.map(|server| server.name.as_str()).collect();
     let title = found.client.title();
     if names.is_empty() {
-        let through = format!("goes through Kitbag ({})", found.path.display());
-        return found.kitbag.is_some().then(|| AREA.ok(title, through));
+        let what = format!("uses Kitbag ({})", found.path.display());
+        return found.kitbag.is_some().then(|| AREA.ok(title, what));
     }
-    let (number, names) = (count(names.len(), "server"), names.join(", "));
-    let advice = moving(found, places);
+    let (number, names) = (pluralize(names.len(), "server"), names.join(", "));
+    let advice = move_advice(found, places);
     Some(if found.kitbag.is_some() {
         AREA.warning(
             title,
-            format!("has Kitbag, and goes past it to {number}: {names}"),
+            format!("uses Kitbag but bypasses it for {number}: {names}"),
         )
-        .mend(advice)
+        .with_advice(advice)
     } else {
-        AREA.note(title, format!("goes past Kitbag to {number}: {names}"))
-            .mend(advice)
+        AREA.note(title, format!("connects directly to {number}: {names}"))
+            .with_advice(advice)
     })
 }
 
-/// The client runs the hook for prompts.
-fn hooked(client: Client, places: &ClientDirectories) -> Option<Finding> {
+fn check_hook(client: Client, places: &ClientDirectories) -> Option<Finding> {
     let hook = client.prompt_hook().ok()?;
     let path = hook.path(places);
-    let what = format!("hands each prompt to the gateway ({})", path.display());
+    let what = format!("sends each prompt to the gateway ({})", path.display());
     hook.is_in_place(places)
         .then(|| AREA.ok(client.title(), what))
 }
 
-/// Checks that the client reaches Kitbag in the way that its file says.
-async fn door(found: &ClientConfig) -> Option<Finding> {
+/// Checks that Kitbag can be started or reached as the client's file says.
+async fn check_entry(found: &ClientConfig) -> Option<Finding> {
     let title = found.client.title();
     let again = format!("run `kitbag install --client {}`", found.client.name());
     match found.kitbag.as_ref()? {
-        ClientLaunch::Stdio { command, .. } => launched(found, &command.masked(), again),
+        ClientLaunch::Stdio { command, .. } => check_command(found, &command.masked(), again),
         ClientLaunch::Http { url, .. } => {
             let url = url.masked();
-            let what = format!("connects to {url}, where no program answers");
-            (!answers(&url).await).then(|| AREA.warning(title, what).mend("run `kitbag serve`"))
+            let what = format!("connects to {url}, where nothing is listening");
+            (!is_listening(&url).await).then(|| AREA.warning(title, what).with_advice("run `kitbag serve`"))
         }
     }
 }
 
-/// Checks that the client finds the program that it launches.
-fn launched(found: &ClientConfig, command: &str, again: String) -> Option<Finding> {
+/// Checks that the client finds the program that it starts.
+fn check_command(found: &ClientConfig, command: &str, again: String) -> Option<Finding> {
     let (title, path) = (found.client.title(), Path::new(command));
     if path.is_absolute() {
         let gone = !path.is_file();
         return gone.then(|| {
-            AREA.problem(title, format!("launches {command}, which is not there"))
-                .mend(again)
+            AREA.problem(title, format!("starts {command}, which does not exist"))
+                .with_advice(again)
         });
     }
-    if programs::on_path(command).is_none() {
-        let what = format!("launches `{command}`, which is not on the PATH");
-        // A project's file is for others, too, who have the program elsewhere.
+    if programs::find_on_path(command).is_none() {
+        let what = format!("starts `{command}`, which is not on the PATH");
+        // A project file is shared, and other people have the program elsewhere.
         let advice = match found.project {
-            Some(_) => linking(command),
+            Some(_) => link_advice(command),
             None => again,
         };
-        return Some(AREA.problem(title, what).mend(advice));
+        return Some(AREA.problem(title, what).with_advice(advice));
     }
-    let thin = found.project.is_none() && found.client.has_windows();
+    let is_unreliable = found.project.is_none() && found.client.has_windows();
     let what =
-        format!("launches `{command}` without its full path, which it may not find from a window");
-    thin.then(|| AREA.warning(title, what).mend(again))
+        format!("starts `{command}` without its full path and may not find it when opened from the desktop");
+    is_unreliable.then(|| AREA.warning(title, what).with_advice(again))
 }
 
-fn linking(command: &str) -> String {
+fn link_advice(command: &str) -> String {
     let program = env::current_exe().unwrap_or_default();
     format!(
-        "put it there, such as with `ln -s {} ~/.local/bin/{command}`",
+        "put it there, for example with `ln -s {} ~/.local/bin/{command}`",
         program.display()
     )
 }
 
-async fn answers(url: &str) -> bool {
-    const PATIENCE: Duration = Duration::from_secs(1);
+async fn is_listening(url: &str) -> bool {
+    const TIMEOUT: Duration = Duration::from_secs(1);
     let Some(address) = Url::parse(url).ok().and_then(|url| {
         let (host, port) = (url.host_str()?.to_owned(), url.port_or_known_default()?);
         (host.trim_matches(['[', ']']), port)
@@ -150,25 +149,25 @@ async fn answers(url: &str) -> bool {
         return false;
     };
     matches!(
-        tokio::time::timeout(PATIENCE, TcpStream::connect(address)).await,
+        tokio::time::timeout(TIMEOUT, TcpStream::connect(address)).await,
         Ok(Ok(_))
     )
 }
 
-/// Finds a program that is only found because a shell has set the `PATH`.
-fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
+/// Finds a program that is on the `PATH` only in a shell.
+fn check_shell_path(spec: &ServerSpec, client: Client) -> Option<Finding> {
     let launch = spec.launch()?;
     let (name, command) = (&spec.name, launch.command.source());
     if command.contains(['/', '$']) || launch.sets_variable("PATH") {
         return None;
     }
-    let path = programs::on_path(command).filter(|path| !programs::is_known_everywhere(path))?;
+    let path = programs::find_on_path(command).filter(|path| !programs::is_known_everywhere(path))?;
     let what = format!(
-        "from a window it may not find `{command}` of the server {name}: only a shell's PATH has {}",
+        "may not find `{command}` of server {name} when opened from the desktop: {} is only on a shell's PATH",
         path.display()
     );
     let folder = path.parent()?.display();
-    let advice = if programs::looks_on_path(&path) {
+    let advice = if programs::uses_env_shebang(&path) {
         format!("write `env = {{ PATH = \"{folder}:${{PATH}}\" }}` in [servers.{name}]")
     } else {
         format!(
@@ -176,14 +175,14 @@ fn only_in_a_shell(spec: &ServerSpec, client: Client) -> Option<Finding> {
             path.display()
         )
     };
-    Some(AREA.warning(client.title(), what).mend(advice))
+    Some(AREA.warning(client.title(), what).with_advice(advice))
 }
 
-/// Returns the advice for moving the servers behind Kitbag. A client may read several files, of
-/// which we edit one.
-fn moving(found: &ClientConfig, places: &ClientDirectories) -> String {
-    let of_project = found.project.is_some() && found.path.starts_with(&places.cwd);
-    let (scope, flag) = if of_project {
+/// Returns the advice for moving the servers behind Kitbag. A client may read several files, and we
+/// edit only one of them.
+fn move_advice(found: &ClientConfig, places: &ClientDirectories) -> String {
+    let is_project = found.project.is_some() && found.path.starts_with(&places.cwd);
+    let (scope, flag) = if is_project {
         (Scope::Project, " --project")
     } else {
         (Scope::User, "")
@@ -192,14 +191,14 @@ fn moving(found: &ClientConfig, places: &ClientDirectories) -> String {
         .client
         .file_to_edit(places, scope)
         .is_some_and(|spot| spot.path == found.path);
-    if edited && of_project == found.project.is_some() {
+    if edited && is_project == found.project.is_some() {
         format!(
             "run `kitbag install --client {}{flag} --move-servers`",
             found.client.name()
         )
     } else {
         format!(
-            "run `kitbag import`, then take them out of {} by hand",
+            "run `kitbag import`, then remove them from {} by hand",
             found.path.display()
         )
     }

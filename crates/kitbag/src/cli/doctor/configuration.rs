@@ -1,4 +1,4 @@
-//! Checks if the configuration can be used, and which users may read the secrets in it.
+//! Checks that the configuration is valid and that other users cannot read its secrets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use kitbag_upstream::ServerSpec;
 use super::finding::{Area, Finding};
 use super::store::StoreState;
 use crate::cli::Invocation;
-use crate::cli::output::count;
+use crate::cli::output::pluralize;
 
 const AREA: Area = Area::Configuration;
 
@@ -27,14 +27,14 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
             let advice = finding
                 .advice
                 .clone()
-                .unwrap_or_else(|| "mend the file, and run this again".to_owned());
-            findings.push(finding.mend(advice));
+                .unwrap_or_else(|| "fix the file and run this again".to_owned());
+            findings.push(finding.with_advice(advice));
             return None;
         }
     };
-    findings.push(loaded_from(&config));
-    findings.extend(project(&config.project));
-    findings.extend(lock(&config));
+    findings.push(describe_config(&config));
+    findings.extend(check_project(&config.project));
+    findings.extend(check_lock_file(&config));
     findings.extend(
         config
             .origin
@@ -44,29 +44,28 @@ pub(super) fn check(invocation: &Invocation, findings: &mut Vec<Finding>) -> Opt
     Some(config)
 }
 
-/// Finds a lock file, and if it can be read.
-fn lock(config: &Config) -> Option<Finding> {
+fn check_lock_file(config: &Config) -> Option<Finding> {
     match &config.lock.state {
         LockState::Absent => None,
         LockState::Read(file) => {
-            let servers = count(file.servers.len(), "server");
-            let what = format!("has what was approved of {servers}");
+            let servers = pluralize(file.servers.len(), "server");
+            let what = format!("has the approved definitions of {servers}");
             Some(AREA.ok("lock file", what))
         }
         LockState::Unreadable(error) => {
             let finding = AREA.problem("lock file", error.to_string());
             let why = match config.lock.on_drift {
-                OnDrift::Hold => "so the tools and prompts of all servers are held back",
-                OnDrift::Report => "so nothing can be compared with what was approved",
+                OnDrift::Hold => "the tools and prompts of all servers are held back",
+                OnDrift::Report => "drift cannot be detected",
             };
-            let advice = "mend the file, or remove it and run `kitbag lock`";
-            Some(finding.because(why.to_owned()).mend(advice))
+            let advice = "fix the file, or remove it and run `kitbag lock`";
+            Some(finding.with_reason(why.to_owned()).with_advice(advice))
         }
     }
 }
 
-/// Finds providers that lack a variable.
-pub(super) fn providers(config: &Config, state: &StoreState) -> Vec<Finding> {
+/// Finds providers with unset variables.
+pub(super) fn check_providers(config: &Config, state: &StoreState) -> Vec<Finding> {
     let Some(lookup) = &state.lookup else {
         return Vec::new();
     };
@@ -79,45 +78,44 @@ pub(super) fn providers(config: &Config, state: &StoreState) -> Vec<Finding> {
             .filter_map(|it| it.resolve(|name| lookup(name)).err());
         findings.extend(missing.map(|source| {
             AREA.problem(format!("[providers.{name}]"), source.to_string())
-                .mend(source.remedy().unwrap_or_default())
+                .with_advice(source.remedy().unwrap_or_default())
         }));
     }
     findings
 }
 
-fn loaded_from(config: &Config) -> Finding {
-    let servers = count(config.servers.len(), "server");
+fn describe_config(config: &Config) -> Finding {
+    let servers = pluralize(config.servers.len(), "server");
     let disabled = match config.disabled.len() {
         0 => String::new(),
-        number => format!(", {number} switched off"),
+        number => format!(", {number} disabled"),
     };
     match &config.origin {
         Some(path) => AREA.ok(path.display().to_string(), format!("loads, with {servers}{disabled}")),
         None => AREA
-            .note("kitbag.toml", "there is none, so the defaults apply")
-            .mend("take over what your clients have with `kitbag import`, or run `kitbag servers add`"),
+            .note("kitbag.toml", "not found; using defaults")
+            .with_advice("import the servers of your clients with `kitbag import`, or run `kitbag servers add`"),
     }
 }
 
-/// Finds the file of the project in the current directory, and why its servers and settings are not
-/// in force.
-fn project(project: &Project) -> Vec<Finding> {
+/// Checks the project file of the current directory.
+fn check_project(project: &Project) -> Vec<Finding> {
     let Some(path) = project.path() else {
         return Vec::new();
     };
     let subject = path.display().to_string();
     let mut findings = Vec::new();
     if let Project::Active { servers, .. } = project {
-        let servers = count(servers.len(), "server");
-        let what = format!("is trusted, and adds {servers} in this folder");
+        let servers = pluralize(servers.len(), "server");
+        let what = format!("is trusted and adds {servers} in this folder");
         findings.push(AREA.ok(&subject, what));
     }
     let notices = project.notices().into_iter();
-    findings.extend(notices.map(|(what, remedy)| AREA.note(&subject, what).mend(remedy)));
+    findings.extend(notices.map(|(what, remedy)| AREA.note(&subject, what).with_advice(remedy)));
     findings
 }
 
-/// Finds a secret that stands in a file other users can read.
+/// Finds secrets in a file that other users can read.
 fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     let mode = fs::metadata(path).ok()?.permissions().mode();
     let all = config.servers.values().chain(config.disabled.values());
@@ -130,16 +128,16 @@ fn readable_secrets(path: &Path, config: &Config) -> Option<Finding> {
     }
     let subject = path.display().to_string();
     let what = format!(
-        "holds secrets in plain text ({}), and others on this machine can read it",
+        "contains secrets in plain text ({}) and is readable by other users",
         servers.join(", ")
     );
     let advice = format!(
-        "run `chmod 600 {subject}`, and move them into the store with `kitbag secret set NAME`"
+        "run `chmod 600 {subject}`, and move the secrets into the store with `kitbag secret set NAME`"
     );
-    Some(AREA.problem(&subject, what).mend(advice))
+    Some(AREA.problem(&subject, what).with_advice(advice))
 }
 
-/// True if a reader of the configuration could read a secret of this server there.
+/// True if the configuration contains a secret of this server in plain text.
 pub(in crate::cli) fn has_literal_secret(spec: &ServerSpec) -> bool {
     let mut named = spec.named_values().iter();
     let args = spec.launch().map_or(&[][..], |launch| &launch.args);

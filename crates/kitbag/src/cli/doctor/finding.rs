@@ -1,4 +1,4 @@
-//! One subject of a check, and the result of the check.
+//! The result of one check.
 
 use kitbag_upstream::Cause;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use crate::cli::failure::CommandFailure;
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Finding {
     pub(super) area: Area,
-    /// The thing that the finding is about: a server, a file, an address.
+    /// What was checked: a server, a file, an address.
     pub(super) subject: String,
     pub(super) severity: Severity,
     pub(super) what: String,
@@ -16,10 +16,10 @@ pub(super) struct Finding {
     pub(super) cause: Option<Cause>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) why: Option<String>,
-    /// The command or edit that mends the problem.
+    /// The command or edit that fixes the problem.
     #[serde(rename = "try", skip_serializing_if = "Option::is_none")]
     pub(super) advice: Option<String>,
-    /// The text that a server wrote to stderr before it failed.
+    /// The server's output on stderr before it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) last_words: Option<String>,
 }
@@ -41,11 +41,11 @@ pub(super) enum Area {
 #[serde(rename_all = "snake_case")]
 pub(super) enum Severity {
     Ok,
-    /// The person may want to know this, and perhaps meant it.
+    /// Worth knowing, and perhaps intended.
     Note,
-    /// The subject works now, and may not work later or for other users.
+    /// Works now, but may not later or for other users.
     Warning,
-    /// The subject does not work, or lets in a client that should not get in.
+    /// Does not work, or gives access to clients that should have none.
     Problem,
 }
 
@@ -75,22 +75,22 @@ impl Area {
     }
 
     pub(super) fn ok(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.found(Severity::Ok, subject, what)
+        self.finding(Severity::Ok, subject, what)
     }
 
     pub(super) fn note(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.found(Severity::Note, subject, what)
+        self.finding(Severity::Note, subject, what)
     }
 
     pub(super) fn warning(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.found(Severity::Warning, subject, what)
+        self.finding(Severity::Warning, subject, what)
     }
 
     pub(super) fn problem(self, subject: impl Into<String>, what: impl Into<String>) -> Finding {
-        self.found(Severity::Problem, subject, what)
+        self.finding(Severity::Problem, subject, what)
     }
 
-    /// Makes a finding of an error, worded as every verb would tell it.
+    /// A problem with the text that any verb prints for this error.
     pub(super) fn error(
         self,
         subject: impl Into<String>,
@@ -101,7 +101,7 @@ impl Area {
             why,
             advice,
             last_words,
-        } = CommandFailure::of(&error.into());
+        } = CommandFailure::from_error(&error.into());
         Finding {
             why: (!why.is_empty()).then(|| why.join(": ")),
             advice: (!advice.is_empty()).then(|| advice.join("; ")),
@@ -110,7 +110,7 @@ impl Area {
         }
     }
 
-    fn found(
+    fn finding(
         self,
         severity: Severity,
         subject: impl Into<String>,
@@ -130,14 +130,14 @@ impl Area {
 }
 
 impl Finding {
-    pub(super) fn because(self, why: impl Into<String>) -> Self {
+    pub(super) fn with_reason(self, why: impl Into<String>) -> Self {
         Self {
             why: Some(why.into()),
             ..self
         }
     }
 
-    pub(super) fn mend(self, advice: impl Into<String>) -> Self {
+    pub(super) fn with_advice(self, advice: impl Into<String>) -> Self {
         Self {
             advice: Some(advice.into()),
             ..self

@@ -1,8 +1,8 @@
-//! `kitbag doctor`: tells what is wrong, why, and what mends it.
+//! `kitbag doctor`: diagnoses problems and suggests fixes.
 //!
 //! # Layout
-//! - `finding`: one thing that was found; `report`: all of them, for people and programs
-//! - `configuration`, `store`, `tool_files`, `servers`, `clients`, `address`, `programs`, `versions`: what is looked at
+//! - `finding`: the result of one check; `report`: all results, for people and programs
+//! - `configuration`, `store`, `tool_files`, `servers`, `clients`, `address`, `programs`, `versions`: the checks
 
 mod address;
 mod clients;
@@ -24,21 +24,21 @@ use kitbag_config::Config;
 use kitbag_domain::ServerName;
 
 use super::servers::find;
-use super::{Invocation, completions, exit_code};
+use super::{Invocation, completions, to_exit_code};
 pub(super) use configuration::has_literal_secret;
 use finding::Finding;
 use report::HealthReport;
 
-/// Look for what is wrong, and say what mends it.
+/// Diagnose problems and suggest fixes.
 ///
-/// Servers are started for real, asked what they offer, and stopped again.
+/// Starts each server, lists its tools, and stops it again.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Look only at these servers, and at what they need.
+    /// Check only these servers and the runtimes they need.
     #[arg(value_name = "SERVER", add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
-    /// Start no server and reach none; look only at what is on this machine.
+    /// Check without starting or connecting to any server.
     #[arg(long)]
     offline: bool,
 }
@@ -50,26 +50,26 @@ Examples:
   kitbag doctor --offline
   kitbag doctor --json
 
-Looked at are the configuration, the store, every server that is enabled, the
-MCP clients on this machine, the address to serve on, the sandbox of programs,
-the browser that pictures pages, and the versions of what servers run with. The
-exit code is 1 when there is a problem; warnings are none.";
+Checks the configuration, the store, all enabled servers, the MCP clients on
+this machine, the address to serve on, the sandbox for programs, the browser
+for screenshots, and the versions of the servers' runtimes. The exit code is 1
+if there is a problem. Warnings do not count as problems.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut findings = Vec::new();
     let config = configuration::check(invocation, &mut findings);
     if let Some(config) = config {
-        look(config, arguments, invocation, &mut findings).await?;
+        run_checks(config, arguments, invocation, &mut findings).await?;
     } else {
-        // The checks that need a configuration wait until the person has mended it.
+        // All other checks need a configuration.
         findings.extend(clients::check(None, invocation).await);
     }
-    let report = HealthReport::of(findings);
+    let report = HealthReport::new(findings);
     invocation.output.show(&report, HealthReport::for_people)?;
-    Ok(exit_code(report.is_healthy()))
+    Ok(to_exit_code(report.is_healthy()))
 }
 
-async fn look(
+async fn run_checks(
     mut config: Config,
     arguments: Arguments,
     invocation: &Invocation,
@@ -77,7 +77,7 @@ async fn look(
 ) -> anyhow::Result<()> {
     let whole = arguments.servers.is_empty();
     if !whole {
-        // A server that the person names is looked at even while it is switched off.
+        // A server named on the command line is checked even if it is disabled.
         let named = arguments
             .servers
             .iter()
@@ -89,14 +89,14 @@ async fn look(
         config.servers = named;
     }
     let state = store::check(&config, findings).await;
-    findings.extend(configuration::providers(&config, &state));
+    findings.extend(configuration::check_providers(&config, &state));
     findings
         .extend(servers::check(&config, &state, arguments.offline, whole, invocation.output).await);
     if whole {
         findings.extend(tool_files::check(&config));
         findings.extend(clients::check(Some(&config), invocation).await);
         findings.extend(address::check(&config, state.has_keys).await);
-        findings.push(address::running(&config, invocation).await);
+        findings.push(address::check_running_gateway(&config, invocation).await);
         findings.extend(programs::check(&config).await);
     }
     findings.extend(versions::check(&config).await);

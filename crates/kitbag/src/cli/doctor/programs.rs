@@ -1,4 +1,4 @@
-//! Checks if programs can be run behind every layer of their jail, and if pages can be pictured.
+//! Checks the sandbox for programs and the browser for screenshots.
 
 use kitbag_config::Config;
 use kitbag_gateway::state::web_pages::{BrowserError, browser_program};
@@ -12,10 +12,10 @@ const SANDBOX: &str = "sandbox";
 const BROWSER: &str = "browser";
 
 pub(super) async fn check(config: &Config) -> [Finding; 2] {
-    [sandbox(config).await, browser(config)]
+    [check_sandbox(config).await, check_browser(config)]
 }
 
-async fn sandbox(config: &Config) -> Finding {
+async fn check_sandbox(config: &Config) -> Finding {
     if config.code.surfaces.is_empty() {
         return AREA.ok(SANDBOX, "not used: `surfaces` in [code] is empty");
     }
@@ -23,22 +23,22 @@ async fn sandbox(config: &Config) -> Finding {
     let missing = layers.iter().filter(|layer| layer.missing.is_some());
     let missing: Vec<String> = missing.map(LayerReport::to_string).collect();
     if missing.is_empty() {
-        return AREA.ok(SANDBOX, format!("all {} layers hold", layers.len()));
+        return AREA.ok(SANDBOX, format!("all {} layers are active", layers.len()));
     }
     let missing = missing.join("; ");
     match config.code.best_effort {
         true => AREA.warning(SANDBOX, format!("programs run without some layers: {missing}")),
         false => AREA
-            .warning(SANDBOX, format!("programs are refused, because layers are missing: {missing}"))
-            .mend("run Kitbag on Linux 5.13 or later with Landlock and seccomp, or set `isolation = \"best_effort\"` in [code]"),
+            .warning(SANDBOX, format!("programs are rejected because layers are missing: {missing}"))
+            .with_advice("run Kitbag on Linux 5.13 or later with Landlock and seccomp, or set `isolation = \"best_effort\"` in [code]"),
     }
 }
 
-/// A machine without a browser is healthy: only the tool `browser` needs one, and its answer says so.
-fn browser(config: &Config) -> Finding {
+/// A missing browser is not a problem: only the tool `browser` needs one, and it reports that itself.
+fn check_browser(config: &Config) -> Finding {
     match browser_program(&config.web) {
         Ok(program) => AREA.ok(BROWSER, program.display().to_string()),
-        Err(BrowserError::Missing) => AREA.ok(BROWSER, "none; only pictures of pages need one"),
+        Err(BrowserError::Missing) => AREA.ok(BROWSER, "none; only needed for screenshots of pages"),
         Err(error) => AREA.error(BROWSER, error),
     }
 }

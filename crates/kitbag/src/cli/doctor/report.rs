@@ -1,4 +1,4 @@
-//! All findings together: grouped for people, as they are for programs.
+//! All findings, grouped by area for people and as JSON for programs.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::finding::{Area, Finding, Severity};
-use crate::cli::output::{count, printable};
+use crate::cli::output::{pluralize, strip_controls};
 
 #[derive(Debug, Serialize)]
 pub(super) struct HealthReport {
@@ -25,12 +25,12 @@ struct Summary {
 }
 
 impl HealthReport {
-    pub(super) fn of(findings: Vec<Finding>) -> Self {
+    pub(super) fn new(findings: Vec<Finding>) -> Self {
         let summary = Summary {
-            ok: number(&findings, Severity::Ok),
-            notes: number(&findings, Severity::Note),
-            warnings: number(&findings, Severity::Warning),
-            problems: number(&findings, Severity::Problem),
+            ok: count_severity(&findings, Severity::Ok),
+            notes: count_severity(&findings, Severity::Note),
+            warnings: count_severity(&findings, Severity::Warning),
+            problems: count_severity(&findings, Severity::Problem),
         };
         Self {
             version: env!("CARGO_PKG_VERSION"),
@@ -54,7 +54,7 @@ impl HealthReport {
                 .peekable();
             if findings.peek().is_some() {
                 let _ = writeln!(text, "{BOLD}{}{BOLD:#}", area.title());
-                text.extend(findings.map(told));
+                text.extend(findings.map(format_finding));
                 text.push('\n');
             }
         }
@@ -76,47 +76,47 @@ impl HealthReport {
         let some: Vec<_> = kinds
             .into_iter()
             .filter(|it| it.0 > 0)
-            .map(|(number, noun)| count(number, noun))
+            .map(|(number, noun)| pluralize(number, noun))
             .collect();
         match (problems + warnings, notes) {
-            (0, 0) => "All is well.".to_owned(),
-            (0, _) => format!("All is well, with {}.", some.join(", ")),
+            (0, 0) => "No problems found.".to_owned(),
+            (0, _) => format!("No problems found, {}.", some.join(", ")),
             _ => format!("{}.", some.join(", ")),
         }
     }
 }
 
-fn number(findings: &[Finding], severity: Severity) -> usize {
+fn count_severity(findings: &[Finding], severity: Severity) -> usize {
     findings.iter().filter(|it| it.severity == severity).count()
 }
 
-fn told(finding: &Finding) -> String {
+fn format_finding(finding: &Finding) -> String {
     const DIM: Style = Style::new().dimmed();
     const CYAN: Style = AnsiColor::Cyan.on_default().bold();
-    let (mark, word, style) = finding.severity.face();
+    let (mark, word, style) = finding.severity.symbol();
     let mut text = format!("  {style}{mark} {word:<7}{style:#}  ");
     let headline = format!("{}: {}", finding.subject, finding.what);
-    text.push_str(&wrapped(&printable(&headline), FIRST));
+    text.push_str(&wrap_text(&strip_controls(&headline), TEXT_COLUMN));
     if let Some(why) = &finding.why {
-        text += &beneath(DIM, "why: ", why);
+        text += &indented_line(DIM, "why: ", why);
     }
     if let (Some(words), None) = (&finding.last_words, &finding.cause) {
-        text += &beneath(DIM, "it said: ", &last_lines(words));
+        text += &indented_line(DIM, "output: ", &last_lines(words));
     }
     if let Some(advice) = &finding.advice {
-        text += &beneath(CYAN, "try: ", advice);
+        text += &indented_line(CYAN, "try: ", advice);
     }
     text + "\n"
 }
 
-fn beneath(style: Style, label: &str, said: &str) -> String {
-    let rest = wrapped(&printable(said), INDENT.len() + label.len());
+fn indented_line(style: Style, label: &str, text: &str) -> String {
+    let rest = wrap_text(&strip_controls(text), INDENT.len() + label.len());
     format!("\n{INDENT}{style}{label}{style:#}{rest}")
 }
 
 impl Severity {
-    /// Returns a mark, a word and a colour: each alone tells the severity.
-    fn face(self) -> (char, &'static str, Style) {
+    /// Returns a mark, a word and a colour. Any one of them is enough to recognize the severity.
+    fn symbol(self) -> (char, &'static str, Style) {
         match self {
             Self::Ok => ('✓', "ok", AnsiColor::Green.on_default()),
             Self::Note => ('·', "note", Style::new()),
@@ -126,22 +126,22 @@ impl Severity {
     }
 }
 
-fn last_lines(words: &str) -> String {
-    const ENOUGH: usize = 3;
-    let lines: Vec<&str> = words
+fn last_lines(output: &str) -> String {
+    const MAX_LINES: usize = 3;
+    let lines: Vec<&str> = output
         .lines()
         .filter(|line| !line.trim().is_empty())
         .collect();
-    lines[lines.len().saturating_sub(ENOUGH)..].join("\n")
+    lines[lines.len().saturating_sub(MAX_LINES)..].join("\n")
 }
 
-/// Breaks the text between words after `at` columns are taken, and never within backquotes, so that
-/// a command stays one piece.
-fn wrapped(text: &str, at: usize) -> String {
+/// Wraps the text between words, the first line starting at column `at`. Does not break within
+/// backquotes, so that commands stay whole.
+fn wrap_text(text: &str, at: usize) -> String {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::new();
-        for word in pieces(paragraph) {
+        for word in split_words(paragraph) {
             let room = WIDTH - if lines.is_empty() { at } else { INDENT.len() };
             if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
                 lines.push(std::mem::take(&mut line));
@@ -156,26 +156,26 @@ fn wrapped(text: &str, at: usize) -> String {
     lines.join(&format!("\n{INDENT}"))
 }
 
-/// Returns the words, of which those between backquotes are one.
-fn pieces(text: &str) -> Vec<String> {
-    let mut pieces: Vec<String> = Vec::new();
+/// Splits the text at whitespace outside of backquotes.
+fn split_words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match pieces.last_mut() {
+        match words.last_mut() {
             Some(open) if open.matches('`').count() % 2 == 1 => {
                 open.push(' ');
                 open.push_str(word);
             }
-            _ => pieces.push(word.to_owned()),
+            _ => words.push(word.to_owned()),
         }
     }
-    pieces
+    words
 }
 
 const BOLD: Style = Style::new().bold();
 const WIDTH: usize = 80;
 const INDENT: &str = "             ";
-/// The column in which the text behind mark and word begins.
-const FIRST: usize = 13;
+/// The column where the text after the mark and the word begins.
+const TEXT_COLUMN: usize = 13;
 
 #[cfg(test)]
 mod tests {
@@ -187,12 +187,12 @@ mod tests {
         let findings = vec![
             Area::Servers
                 .problem("notes", "ended")
-                .because(long.clone())
-                .mend("run `kitbag servers login notes`, then"),
+                .with_reason(long.clone())
+                .with_advice("run `kitbag servers login notes`, then"),
             Area::Configuration.ok("kitbag.toml", "loads"),
             Area::Servers.ok("time", "offers 2 tools"),
         ];
-        let report = HealthReport::of(findings);
+        let report = HealthReport::new(findings);
         let told = anstream::adapter::strip_str(&report.for_people()).to_string();
         assert!(
             told.lines().all(|line| line.chars().count() <= 80),
@@ -207,7 +207,7 @@ mod tests {
             "{told}"
         );
         assert!(told.ends_with("\n1 problem."), "{told}");
-        assert!(!report.is_healthy() && HealthReport::of(Vec::new()).is_healthy());
+        assert!(!report.is_healthy() && HealthReport::new(Vec::new()).is_healthy());
     }
 
     #[test]
@@ -217,7 +217,7 @@ mod tests {
             "so on ".repeat(6),
             "a b ".repeat(10).trim()
         );
-        let told = wrapped(&text, 20);
+        let told = wrap_text(&text, 20);
         assert!(
             told.contains(&format!("`{}`", "a b ".repeat(10).trim())),
             "{told}"

@@ -1,25 +1,25 @@
-//! Starts servers for real, lists them, and tells why some cannot be used.
+//! Starts and lists the servers, and diagnoses those that fail.
 
 use std::collections::BTreeSet;
 
 use futures::StreamExt as _;
-use kitbag_config::{Config, OnDrift, nearest};
-use kitbag_domain::text::visible_line;
+use kitbag_config::{Config, OnDrift};
+use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{ExposedName, MissingVariable, Reach, Remedy as _, ServerName};
 use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
 use super::store::StoreState;
-use crate::cli::output::{Output, count, duration, offers};
+use crate::cli::output::{Output, pluralize, format_duration, describe_offers};
 use crate::cli::progress::ProgressDisplay;
 use kitbag_gateway::admin::app::{App, ServerReport};
 use kitbag_gateway::admin::offers::ToolRow;
-use kitbag_gateway::catalog::inside;
+use kitbag_gateway::catalog::built_in_servers;
 
 const AREA: Area = Area::Servers;
-/// The number of servers started at once. Launchers fill every core for seconds; all at once, each
-/// would look slow.
-const AT_ONCE: usize = 8;
+/// The number of servers to start at once. Launchers such as `npx` keep every core busy for seconds,
+/// so starting all servers at once would make each look slow.
+const MAX_STARTS: usize = 8;
 
 pub(super) async fn check(
     config: &Config,
@@ -31,63 +31,63 @@ pub(super) async fn check(
     let (mut findings, mut able) = (Vec::new(), Vec::new());
     if whole && config.servers.is_empty() {
         let advice =
-            "take over what your clients have with `kitbag import`, or run `kitbag servers add`";
-        findings.push(AREA.note("none", "no server is configured").mend(advice));
+            "import the servers of your clients with `kitbag import`, or run `kitbag servers add`";
+        findings.push(AREA.note("none", "no server is configured").with_advice(advice));
     }
     let Some(lookup) = &state.lookup else {
-        findings.push(AREA.note("all", "were not started, because the store cannot be used"));
+        findings.push(AREA.note("all", "not started, because the store cannot be used"));
         return findings;
     };
     for spec in config.running_servers() {
         let missing = spec.missing_variables(lookup);
-        findings.extend(missing.iter().map(|source| lacks(spec, source)));
+        findings.extend(missing.iter().map(|source| missing_variable(spec, source)));
         if missing.is_empty() {
             able.push(spec);
         }
     }
     if offline {
-        findings.extend(able.iter().map(|spec| on_this_machine(spec, config)));
+        findings.extend(able.iter().map(|spec| check_offline(spec, config)));
     } else if !able.is_empty() {
-        findings.extend(ask(config, &able, whole, output).await);
+        findings.extend(list_servers(config, &able, whole, output).await);
     }
     findings.sort_by(|a, b| a.subject.cmp(&b.subject));
     findings
 }
 
-fn lacks(spec: &ServerSpec, missing: &MissingVariable) -> Finding {
-    let what = format!("was not started: {missing}");
+fn missing_variable(spec: &ServerSpec, missing: &MissingVariable) -> Finding {
+    let what = format!("not started: {missing}");
     let finding = AREA.problem(spec.name.as_str(), what);
     Finding {
         cause: Some(Cause::MissingVariable {
             variable: missing.variable.clone(),
         }),
-        ..finding.mend(missing.remedy().unwrap_or_default())
+        ..finding.with_advice(missing.remedy().unwrap_or_default())
     }
 }
 
 /// Checks the server without starting it.
-fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
+fn check_offline(spec: &ServerSpec, config: &Config) -> Finding {
     let subject = spec.name.as_str();
     match &spec.kind {
         ServerKind::External(Reach::Command(launch)) => match Cause::before_launch(launch) {
-            Some(cause) => diagnosed(
+            Some(cause) => with_diagnosis(
                 AREA.problem(subject, "cannot be launched"),
-                &Diagnosis::of(cause, spec),
+                &Diagnosis::new(cause, spec),
             ),
-            None => AREA.note(subject, "was not started; its program is there"),
+            None => AREA.note(subject, "not started; its program exists"),
         },
-        ServerKind::External(Reach::Remote(_)) => AREA.note(subject, "was not reached"),
+        ServerKind::External(Reach::Remote(_)) => AREA.note(subject, "not contacted"),
         ServerKind::BuiltIn { .. } => {
             let directory = config
                 .agents
                 .as_ref()
                 .and_then(|agents| agents.directory.as_deref());
-            match inside::library(directory) {
+            match built_in_servers::open_library(directory) {
                 Ok(library) => AREA.note(
                     subject,
                     format!(
                         "is built in; knows {}",
-                        count(library.agents.len(), "agent")
+                        pluralize(library.agents.len(), "agent")
                     ),
                 ),
                 Err(error) => AREA.error(subject, error),
@@ -96,18 +96,18 @@ fn on_this_machine(spec: &ServerSpec, config: &Config) -> Finding {
     }
 }
 
-async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output) -> Vec<Finding> {
+async fn list_servers(config: &Config, able: &[&ServerSpec], whole: bool, output: Output) -> Vec<Finding> {
     let app = match App::open(config).await {
         Ok(app) => app,
         Err(error) => return vec![AREA.error("all", error)],
     };
-    let progress = output.progress(&format!("Asking {}", count(able.len(), "server")));
+    let progress = output.progress(&format!("Asking {}", pluralize(able.len(), "server")));
     let mut waiting: BTreeSet<&ServerName> = able.iter().map(|spec| &spec.name).collect();
     let mut asked = futures::stream::iter(
         able.iter()
-            .map(|spec| async { (*spec, app.listing(&spec.name, true).await) }),
+            .map(|spec| async { (*spec, app.server_report(&spec.name, true).await) }),
     )
-    .buffer_unordered(AT_ONCE);
+    .buffer_unordered(MAX_STARTS);
     let (mut findings, mut listed) = (Vec::new(), BTreeSet::new());
     while let Some((spec, outcome)) = asked.next().await {
         waiting.remove(&spec.name);
@@ -117,13 +117,13 @@ async fn ask(config: &Config, able: &[&ServerSpec], whole: bool, output: Output)
         match outcome {
             Ok(report) => {
                 listed.insert(spec.name.clone());
-                findings.extend(works(spec, &report));
+                findings.extend(check_report(spec, &report));
             }
-            Err(error) => findings.push(fails(spec, &error)),
+            Err(error) => findings.push(failure(spec, &error)),
         }
     }
     drop(asked);
-    findings.extend(drift(config, &app));
+    findings.extend(find_drift(config, &app));
     if whole {
         findings.extend(unknown_tools(config, &listed, &app));
     }
@@ -136,56 +136,56 @@ fn still_waiting(progress: &ProgressDisplay, waiting: &BTreeSet<&ServerName>) {
     progress.update(&format!("Waiting for {}", names.join(", ")));
 }
 
-fn works(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
+fn check_report(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
     let subject = spec.name.as_str();
-    let offer = offers(report.tools, report.prompts, report.resources);
+    let offer = describe_offers(report.tools, report.prompts, report.resources);
     let limit = spec.limits.start_timeout;
     let mut findings = vec![match report.tools + report.prompts + report.resources {
         0 if report.problems.is_empty() => AREA
-            .warning(subject, "starts, and offers nothing")
-            .mend(look_into_log(spec)),
-        0 => AREA.problem(subject, "starts, and gives none of its lists"),
+            .warning(subject, "starts but offers nothing")
+            .with_advice(look_into_log(spec)),
+        0 => AREA.problem(subject, "starts but cannot be listed"),
         _ => AREA.ok(
             subject,
-            format!("offers {offer}, after {}", duration(report.took)),
+            format!("offers {offer}, after {}", format_duration(report.took)),
         ),
     }];
     findings.extend(report.problems.iter().map(|problem| {
         let finding = AREA.warning(
             subject,
-            format!("something is wrong with what it lists: {problem}"),
+            format!("listing problem: {problem}"),
         );
-        match Diagnosis::from_words(problem, spec) {
-            Some(diagnosis) => diagnosed(finding, &diagnosis),
+        match Diagnosis::from_output(problem, spec) {
+            Some(diagnosis) => with_diagnosis(finding, &diagnosis),
             None => finding
-                .mend("nothing has to be done: the rest of what it offers works; tell its makers"),
+                .with_advice("no action needed: everything else it offers works; report this to its authors"),
         }
     }));
-    findings.extend(unannotated(subject, report));
+    findings.extend(check_annotations(subject, report));
     if report.took > limit / 2 {
-        let (took, limit) = (duration(report.took), duration(limit));
-        let what = format!("took {took} to start and list, and is given up after {limit}");
+        let (took, limit) = (format_duration(report.took), format_duration(limit));
+        let what = format!("took {took} to start and list; the limit is {limit}");
         let advice = format!("raise `start_timeout` of [servers.{subject}]");
-        findings.push(AREA.warning(subject, what).mend(advice));
+        findings.push(AREA.warning(subject, what).with_advice(advice));
     }
     findings
 }
 
-/// Notes tools without a read-only hint: programs may call such a tool only if its name shows that it reads.
-fn unannotated(subject: &str, report: &ServerReport) -> Option<Finding> {
+/// Programs may call a tool without a read-only hint only if its name shows that it reads.
+fn check_annotations(subject: &str, report: &ServerReport) -> Option<Finding> {
     let read = report.taken_to_read;
     (report.unannotated > read).then(|| {
         let what = format!(
-            "{} of {} have no read-only hint; {read} of these are taken to read, by their names",
+            "{} of {} have no read-only hint; {read} of them only read, judging by their names",
             report.unannotated,
-            count(report.tools, "tool"),
+            pluralize(report.tools, "tool"),
         );
-        let advice = "programs ask before they call the others, unless `write_class` in [tools] says what they do";
-        AREA.note(subject, what).mend(advice)
+        let advice = "programs need permission to call the others; set `write_class` in [tools] to change that";
+        AREA.note(subject, what).with_advice(advice)
     })
 }
 
-fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
+fn failure(spec: &ServerSpec, error: &CallError) -> Finding {
     let mut finding = AREA.error(spec.name.as_str(), error.clone());
     // The subject already names the server.
     if let Some(what) = finding.what.strip_prefix(&format!("`{}` ", spec.name)) {
@@ -195,79 +195,79 @@ fn fails(spec: &ServerSpec, error: &CallError) -> Finding {
     match error.cause() {
         Some(cause) => {
             let remedy = advice.unwrap_or_else(|| cause.advice_for(spec));
-            diagnosed(finding, &Diagnosis { cause, remedy })
+            with_diagnosis(finding, &Diagnosis { cause, remedy })
         }
-        None => finding.mend(advice.unwrap_or_else(|| look_into_log(spec))),
+        None => finding.with_advice(advice.unwrap_or_else(|| look_into_log(spec))),
     }
 }
 
 fn look_into_log(spec: &ServerSpec) -> String {
-    format!("see what it says: `kitbag logs {}`", spec.name)
+    format!("see its log: `kitbag logs {}`", spec.name)
 }
 
-fn diagnosed(finding: Finding, diagnosis: &Diagnosis) -> Finding {
+fn with_diagnosis(finding: Finding, diagnosis: &Diagnosis) -> Finding {
     let Diagnosis { cause, remedy } = diagnosis;
     Finding {
         cause: Some(cause.clone()),
-        ..finding.because(cause.to_string()).mend(remedy)
+        ..finding.with_reason(cause.to_string()).with_advice(remedy)
     }
 }
 
-/// Returns a finding for each server that lists something else than was approved.
-fn drift(config: &Config, app: &App) -> Vec<Finding> {
-    let drifted = app.drifted().into_iter();
+/// Returns a finding for each server with definitions that differ from the approved ones.
+fn find_drift(config: &Config, app: &App) -> Vec<Finding> {
+    let drifted = app.drifted_definitions().into_iter();
     drifted
         .map(|(server, drifted)| {
-            let definitions = count(drifted.len(), "definition");
+            let definitions = pluralize(drifted.len(), "definition");
             let mut names: Vec<_> = drifted
                 .iter()
-                .map(|it| format!("{} ({})", visible_line(&it.name), it.drift.as_str()))
+                .map(|it| format!("{} ({})", strip_to_one_line(&it.name), it.drift.as_str()))
                 .collect();
-            let more = names.len().saturating_sub(MOST_NAMED);
-            names.truncate(MOST_NAMED);
+            let more = names.len().saturating_sub(MAX_NAMED);
+            names.truncate(MAX_NAMED);
             if more > 0 {
                 names.push(format!("{more} more"));
             }
-            let follows = match config.lock.on_drift {
+            let consequence = match config.lock.on_drift {
                 OnDrift::Hold => " and held back",
                 OnDrift::Report => "",
             };
             let what = format!(
-                "{definitions} not as approved{follows}: {}",
+                "{definitions} not as approved{consequence}: {}",
                 names.join(", ")
             );
             let advice = format!(
                 "look with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
             );
-            AREA.warning(server.as_str(), what).mend(advice)
+            AREA.warning(server.as_str(), what).with_advice(advice)
         })
         .collect()
 }
 
-/// Definitions of one server that are named; of an updated server all may have changed.
-const MOST_NAMED: usize = 5;
+/// An update of a server may change all its definitions.
+const MAX_NAMED: usize = 5;
 
-/// Returns a finding for each tool that the configuration names and no server has.
+/// Returns a finding for each tool in the configuration that no server has.
 fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> Vec<Finding> {
-    let tools = app.tools();
+    let tools = app.tool_rows();
     let unknown = config
         .tools
         .keys()
-        .filter(|name| could_be_known(name, config, listed) && !app.knows(name));
+        .filter(|name| is_checkable(name, config, listed) && !app.is_known_tool(name));
     let unknown = unknown.map(|name| unknown_tool(name, &tools));
     unknown
-        .chain(app.misfits().into_iter().map(misfit))
+        .chain(app.override_problems().into_iter().map(override_problem))
         .collect()
 }
 
-fn misfit((tool, problem): (String, String)) -> Finding {
+fn override_problem((tool, problem): (String, String)) -> Finding {
     Area::Configuration
         .warning(format!("[tools.\"{tool}\"]"), problem)
-        .mend(format!("see what it takes with `kitbag describe {tool}`"))
+        .with_advice(format!("see its parameters with `kitbag tools show {tool}`"))
 }
 
-/// True unless the server of the tool gave no list: then it may well have the tool.
-fn could_be_known(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> bool {
+/// False if the tool's server could not be listed, since it may have the tool.
+fn is_checkable(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> bool {
     match ExposedName::server_in(name) {
         Some(server) => config.find_server(&server).is_none() || listed.contains(&server),
         None => true,
@@ -275,12 +275,12 @@ fn could_be_known(name: &str, config: &Config, listed: &BTreeSet<ServerName>) ->
 }
 
 fn unknown_tool(name: &str, tools: &[ToolRow]) -> Finding {
-    let advice = match nearest(name, tools.iter().map(|tool| tool.name.as_str())) {
+    let advice = match kitbag_domain::nearest_name(name, tools.iter().map(|tool| tool.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "remove it, or find the right name with `kitbag tools`".to_owned(),
+        None => "remove it, or look up the name with `kitbag tools`".to_owned(),
     };
     let subject = format!("[tools.\"{name}\"]");
     Area::Configuration
-        .warning(subject, "no server has such a tool")
-        .mend(advice)
+        .warning(subject, "no server has this tool")
+        .with_advice(advice)
 }

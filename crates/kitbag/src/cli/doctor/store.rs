@@ -1,4 +1,4 @@
-//! Checks if the store can be used, and which other users may read it.
+//! Checks that the store works and that other users cannot read it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -12,7 +12,7 @@ use kitbag_store::{Error, Store};
 use super::finding::{Area, Finding};
 use crate::key_check::{UnknownTenant, unknown_tenants};
 use kitbag_gateway::admin::priors_report::stale_since;
-use kitbag_gateway::learning::priors::overdue::stale;
+use kitbag_gateway::learning::priors::overdue::stale_message;
 use kitbag_gateway::secrets::vault;
 use kitbag_gateway::state::clock::now;
 use kitbag_gateway::state::store_address::{StoreConfigError, store_address, store_may_exist};
@@ -21,15 +21,14 @@ const AREA: Area = Area::Store;
 
 /// The facts about the store that the other checks need.
 pub(super) struct StoreState {
-    /// The source of the values of variables; none if servers cannot be started for want of a
-    /// store.
+    /// The values of variables; `None` if the store cannot be opened, so no server can be started.
     pub(super) lookup: Option<Lookup>,
     pub(super) has_keys: bool,
 }
 
 pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> StoreState {
     let is_new = !store_may_exist(config);
-    let store = match open(config, findings).await {
+    let store = match open_store(config, findings).await {
         Ok(store) => store,
         Err(finding) => {
             findings.push(finding);
@@ -39,57 +38,57 @@ pub(super) async fn check(config: &Config, findings: &mut Vec<Finding>) -> Store
             };
         }
     };
-    let state = look_into(&store, config, findings).await;
+    let state = check_contents(&store, config, findings).await;
     let what = if is_new {
-        "was made just now"
+        "created now"
     } else {
-        "opens and can be written"
+        "can be read and written"
     };
     findings.push(match store.check_writable().await {
         Ok(()) => AREA.ok(store.place(), what),
-        Err(error) => unusable(store.place(), error),
+        Err(error) => store_error(store.place(), error),
     });
     store.close().await;
     state
 }
 
-async fn open(config: &Config, findings: &mut Vec<Finding>) -> Result<Store, Finding> {
-    let address = store_address(config).map_err(without_address)?;
+async fn open_store(config: &Config, findings: &mut Vec<Finding>) -> Result<Store, Finding> {
+    let address = store_address(config).map_err(address_error)?;
     if let StoreLocation::File(path) = &config.store {
-        findings.extend(around(path));
-        not_writable(path).map_or(Ok(()), Err)?;
+        findings.extend(check_folder(path));
+        check_writable(path).map_or(Ok(()), Err)?;
     }
     let place = address.to_string();
     let opened = Store::open(address).await;
-    opened.map_err(|error| unusable(&place, error))
+    opened.map_err(|error| store_error(&place, error))
 }
 
-fn without_address(error: StoreConfigError) -> Finding {
+fn address_error(error: StoreConfigError) -> Finding {
     let remedy = error.remedy();
     let finding = AREA.error("address", error);
-    remedy.into_iter().fold(finding, Finding::mend)
+    remedy.into_iter().fold(finding, Finding::with_advice)
 }
 
-/// Checks the folder of the store: which users can look into it, and the room on its disk.
-fn around(path: &Path) -> Vec<Finding> {
+/// Checks the permissions of the store's files and the free space on its disk.
+fn check_folder(path: &Path) -> Vec<Finding> {
     let folder = path.parent().unwrap_or(Path::new("."));
-    let visible = "others on this machine can look into it";
-    let mut findings: Vec<_> = open_to_others(folder, 0o700, visible).into_iter().collect();
+    let visible = "other users on this machine can read it";
+    let mut findings: Vec<_> = check_permissions(folder, 0o700, visible).into_iter().collect();
     for (name, what) in PRIVATE {
-        findings.extend(open_to_others(&path.with_file_name(name), 0o600, what));
+        findings.extend(check_permissions(&path.with_file_name(name), 0o600, what));
     }
-    findings.extend(nearly_full(folder));
+    findings.extend(check_free_space(folder));
     findings
 }
 
-async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) -> StoreState {
+async fn check_contents(store: &Store, config: &Config, findings: &mut Vec<Finding>) -> StoreState {
     let unknown = unknown_tenants(&config.policy, store).await;
     findings.extend(unknown.unwrap_or_default().iter().map(|tenant| {
-        AREA.warning(format!("tenant {tenant}"), UnknownTenant::WHAT)
-            .mend(UnknownTenant::remedy(tenant))
+        AREA.warning(format!("tenant {tenant}"), UnknownTenant::MESSAGE)
+            .with_advice(UnknownTenant::remedy(tenant))
     }));
-    findings.extend(stale_priors(store, config).await);
-    let lookup = vault::lookup(config, store).await;
+    findings.extend(check_priors(store, config).await);
+    let lookup = vault::open_lookup(config, store).await;
     StoreState {
         lookup: lookup
             .map_err(|error| findings.push(AREA.error("secrets", error)))
@@ -98,13 +97,13 @@ async fn look_into(store: &Store, config: &Config, findings: &mut Vec<Finding>) 
     }
 }
 
-/// Returns a finding if the records of tools should have been computed again by now.
-async fn stale_priors(store: &Store, config: &Config) -> Option<Finding> {
+/// Warns if the priors are overdue.
+async fn check_priors(store: &Store, config: &Config) -> Option<Finding> {
     let age = stale_since(config, store, now()).await.ok()??;
-    let finding = AREA.warning("priors", stale(age));
+    let finding = AREA.warning("priors", stale_message(age));
     Some(
-        finding.mend(
-            "let a gateway serve, which computes them every night, or run `kitbag priors run`",
+        finding.with_advice(
+            "keep a gateway running, which computes them every night, or run `kitbag learned priors run`",
         ),
     )
 }
@@ -112,81 +111,80 @@ async fn stale_priors(store: &Store, config: &Config) -> Option<Finding> {
 const PRIVATE: [(&str, &str); 3] = [
     (
         "secret.key",
-        "others can read it, and with it every secret in the store",
+        "other users can read it and decrypt every secret in the store",
     ),
     (
         "pepper",
-        "others can read it, and with the database forge API keys",
+        "other users can read it and, with the database, forge API keys",
     ),
-    ("kitbag.db", "others on this machine can read it"),
+    ("kitbag.db", "other users on this machine can read it"),
 ];
 
-fn open_to_others(path: &Path, wanted: u32, what: &str) -> Option<Finding> {
+fn check_permissions(path: &Path, wanted: u32, what: &str) -> Option<Finding> {
     let mode = fs::metadata(path).ok()?.permissions().mode() & 0o777;
     let subject = path.display().to_string();
     (mode & 0o077 != 0).then(|| {
         AREA.problem(&subject, what)
-            .mend(format!("run `chmod {wanted:o} {subject}`"))
+            .with_advice(format!("run `chmod {wanted:o} {subject}`"))
     })
 }
 
-/// This is checked before the store is opened: closing the file later would drop the locks on it.
-fn not_writable(path: &Path) -> Option<Finding> {
+/// Runs before the store is opened, since closing the file releases the locks on it.
+fn check_writable(path: &Path) -> Option<Finding> {
     let error = match OpenOptions::new().append(true).open(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => error,
         _ => return None,
     };
     let subject = path.display().to_string();
     let advice = format!(
-        "make it yours: `chown $USER {subject}` and `chmod 600 {subject}`, or choose --data-dir"
+        "take ownership with `chown $USER {subject}` and `chmod 600 {subject}`, or choose --data-dir"
     );
     Some(
         AREA.problem(&subject, "cannot be written")
-            .because(error.to_string())
-            .mend(advice),
+            .with_reason(error.to_string())
+            .with_advice(advice),
     )
 }
 
-fn unusable(place: &str, error: Error) -> Finding {
+fn store_error(place: &str, error: Error) -> Finding {
     let advice = match &error {
-        Error::Newer { .. } => "update Kitbag, or choose another place with --store".to_owned(),
+        Error::Newer { .. } => "update Kitbag, or choose another store with --store".to_owned(),
         Error::File { .. } | Error::Full { .. } => return AREA.error(place, error),
         Error::Away { .. } | Error::Silent { .. } => {
-            "check that the database server runs, and the address, the password and `sslmode` in it"
+            "check that the database server is running, and check the host, the password and `sslmode` in the address"
                 .to_owned()
         }
-        Error::Busy { .. } => "see which program holds the lock, and try again".to_owned(),
+        Error::Busy { .. } => "find the program that holds the lock, and try again".to_owned(),
         Error::Database { .. } if !place.starts_with("postgres://") => {
-            format!("if it is damaged, move it away and start anew: `mv {place} {place}.old`")
+            format!("if it is damaged, move it away to start with a new one: `mv {place} {place}.old`")
         }
-        _ => "see above; or choose another place with --store".to_owned(),
+        _ => "see above, or choose another store with --store".to_owned(),
     };
     let finding = AREA.error(place, error);
-    finding.mend(advice)
+    finding.with_advice(advice)
 }
 
-/// Returns a finding if little is left of the disk that the store lies on.
-fn nearly_full(folder: &Path) -> Option<Finding> {
-    const LITTLE: u64 = 100 << 20;
-    const NOTHING: u64 = 5 << 20;
-    let free = free(folder)?;
+fn check_free_space(folder: &Path) -> Option<Finding> {
+    const WARNING_LIMIT: u64 = 100 << 20;
+    const PROBLEM_LIMIT: u64 = 5 << 20;
+    let free = free_bytes(folder)?;
     let subject = folder.display().to_string();
     let what = format!("only {} MB are free on this disk", free >> 20);
-    let finding = if free < NOTHING {
+    let finding = if free < PROBLEM_LIMIT {
         AREA.problem(subject, what)
     } else {
         AREA.warning(subject, what)
     };
-    (free < LITTLE).then(|| finding.mend("make room, or choose another disk with --data-dir"))
+    (free < WARNING_LIMIT).then(|| finding.with_advice("free some space, or choose another disk with --data-dir"))
 }
 
 #[cfg(target_os = "linux")]
-fn free(folder: &Path) -> Option<u64> {
+fn free_bytes(folder: &Path) -> Option<u64> {
     let found = rustix::fs::statvfs(folder).ok()?;
     found.f_bavail.checked_mul(found.f_frsize)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn free(_folder: &Path) -> Option<u64> {
+fn free_bytes(_folder: &Path) -> Option<u64> {
     None
 }

@@ -1,4 +1,4 @@
-//! The versions of the runtimes of servers, as far as a configured server needs them.
+//! Checks the versions of the runtimes that the configured servers need.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,19 +19,19 @@ pub(super) async fn check(config: &Config) -> Vec<Finding> {
     let mut needed: BTreeMap<PathBuf, &'static str> = BTreeMap::new();
     for spec in config.servers.values() {
         if let Some(launch) = spec.launch()
-            && let Some((runtime, program)) = runtime(launch.command.source())
+            && let Some((runtime, program)) = find_runtime(launch.command.source())
         {
             needed.insert(program, runtime);
         }
     }
     let asked = needed
         .into_iter()
-        .map(|(program, runtime)| async move { judge(runtime, &program).await });
+        .map(|(program, runtime)| async move { check_runtime(runtime, &program).await });
     [kitbag].into_iter().chain(join_all(asked).await).collect()
 }
 
-/// Returns the runtime that a command runs with, and its path.
-fn runtime(command: &str) -> Option<(&'static str, PathBuf)> {
+/// Returns the runtime of a command and the path of the runtime.
+fn find_runtime(command: &str) -> Option<(&'static str, PathBuf)> {
     let name = command.rsplit('/').next().unwrap_or_default();
     let runtime = match name {
         "node" | "npx" | "npm" | "pnpx" | "pnpm" => "node",
@@ -41,23 +41,23 @@ fn runtime(command: &str) -> Option<(&'static str, PathBuf)> {
         _ => return None,
     };
     let program = if runtime == "python" { name } else { runtime };
-    let beside = Path::new(command).with_file_name(program);
-    let found = if beside.is_absolute() {
-        beside.is_file().then_some(beside)
+    let sibling = Path::new(command).with_file_name(program);
+    let found = if sibling.is_absolute() {
+        sibling.is_file().then_some(sibling)
     } else {
-        programs::on_path(program)
+        programs::find_on_path(program)
     };
     Some((runtime, found?))
 }
 
-async fn judge(runtime: &'static str, program: &Path) -> Finding {
-    let Some(version) = version(program).await else {
+async fn check_runtime(runtime: &'static str, program: &Path) -> Finding {
+    let Some(version) = read_version(program).await else {
         return AREA.warning(
             runtime,
-            format!("{} does not say its version", program.display()),
+            format!("{} does not report its version", program.display()),
         );
     };
-    let told = format!("{version} ({})", program.display());
+    let description = format!("{version} ({})", program.display());
     let major = version
         .trim_start_matches('v')
         .split('.')
@@ -65,28 +65,28 @@ async fn judge(runtime: &'static str, program: &Path) -> Finding {
         .and_then(|number| number.parse::<u32>().ok());
     if runtime == "node" && major.is_some_and(|major| major < NODE) {
         return AREA
-            .warning(runtime, format!("{told} is older than many servers need"))
-            .mend(format!(
+            .warning(runtime, format!("{description} is older than many servers need"))
+            .with_advice(format!(
                 "install Node.js {NODE} or later from https://nodejs.org"
             ));
     }
-    AREA.ok(runtime, told)
+    AREA.ok(runtime, description)
 }
 
-async fn version(program: &Path) -> Option<String> {
-    const PATIENCE: Duration = Duration::from_secs(5);
+async fn read_version(program: &Path) -> Option<String> {
+    const TIMEOUT: Duration = Duration::from_secs(5);
     let mut command = Command::new(program);
     command
         .arg("--version")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true);
-    let output = tokio::time::timeout(PATIENCE, command.output())
+    let output = tokio::time::timeout(TIMEOUT, command.output())
         .await
         .ok()?
         .ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // `uv 0.9.2 (…)` and `Python 3.12.1` say their name first.
+    // The output of `uv` and `python` begins with the name: `uv 0.9.2 (…)`, `Python 3.12.1`.
     let mut words = text.split_whitespace();
     words.find(|word| is_version(word)).map(str::to_owned)
 }

@@ -23,9 +23,9 @@ use super::figures;
 use super::plan::EvalPlanner;
 use super::server::{EvalGateway, ServerChoice};
 use super::surfaces::SurfaceChoice;
-use crate::cli::failure::advised;
+use crate::cli::failure::with_advice;
 use crate::cli::output::Output;
-use crate::cli::{Invocation, exit_code};
+use crate::cli::{Invocation, to_exit_code};
 
 /// Put the prompts and tasks of a suite before models: which tools do they call, what do they get
 /// done?
@@ -142,7 +142,7 @@ impl AgentEval<'_> {
         let (arguments, output) = (self.arguments, self.invocation.output);
         if arguments.surfaces.has_search() && !arguments.dry_run {
             let indexing = self.examined.index_tools();
-            output.during("Indexing the tools", indexing).await?;
+            output.with_progress("Indexing the tools", indexing).await?;
         }
         let endpoints = &arguments.models.endpoints_with_limits();
         let listed = arguments.surfaces.list_surfaces(self.examined).await?;
@@ -193,7 +193,7 @@ impl AgentEval<'_> {
             scenarios,
         };
         self.report_results(&EvalReport::new(&exam, &sat, setting), &sat)?;
-        Ok(exit_code(sat.unanswered.is_empty()))
+        Ok(to_exit_code(sat.unanswered.is_empty()))
     }
 
     async fn run_models(
@@ -282,7 +282,7 @@ fn explain_error(stopped: EvalError, resume: Option<&Path>) -> anyhow::Error {
         Some(path) => format!("; then the same command goes on from {}", path.display()),
         None => "; with --resume FILE answers are kept for the next run".to_owned(),
     };
-    advised(stopped, format!("{remedy}{after}"))
+    with_advice(stopped, format!("{remedy}{after}"))
 }
 
 /// The tokens of the JSON files there, as they are.

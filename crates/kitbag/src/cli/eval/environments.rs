@@ -15,7 +15,7 @@ use kitbag_eval::{
     EvalSurface, EvalTools, TaskEnvironment, TaskEnvironments, ToolResult, WORKSPACE,
 };
 use kitbag_gateway::admin::app::App;
-use kitbag_gateway::admin::measured_client::MeasuredClient;
+use kitbag_gateway::admin::eval_client::EvalClient;
 use kitbag_upstream::ServerKind;
 use tempfile::TempDir;
 
@@ -43,7 +43,7 @@ pub(super) struct GatewayEnvironment<'a> {
     app: App,
     slot: PathBuf,
     workspace: String,
-    client: MeasuredClient,
+    client: EvalClient,
     /// The last row of the audit that is not about the model.
     setup_row: AtomicI64,
 }
@@ -123,18 +123,18 @@ impl<'a> GatewayEnvironments<'a> {
     async fn open_gateway(&self, surface: EvalSurface) -> anyhow::Result<GatewayEnvironment<'a>> {
         let slot = self.folders.take_folder()?;
         let app = App::open(&self.folders.config_for(&slot)).await?;
-        app.take_listings(self.examined.app()).await;
+        app.copy_listings(self.examined.app()).await;
         if surface != EvalSurface::All {
-            app.index_in_part().await?;
+            app.index_known_tools().await?;
         }
-        let row = AtomicI64::new(app.audited().await?);
+        let row = AtomicI64::new(app.last_audit_row().await?);
         Ok(GatewayEnvironment {
             folders: self.folders,
             names: self.examined.names(),
             app,
             workspace: path_text(&slot.join(INSIDE)),
             slot,
-            client: MeasuredClient {
+            client: EvalClient {
                 surface: gateway_surface(surface),
                 id: "exam".to_owned(),
             },
@@ -155,7 +155,7 @@ pub(super) fn gateway_surface(surface: EvalSurface) -> Surface {
 impl GatewayEnvironment<'_> {
     async fn call_by_name(&self, tool: &str, arguments: CallArguments) -> ToolResult {
         let name = self.names.exposed_name(tool);
-        match self.app.measure(name, arguments).await {
+        match self.app.call_for_eval(name, arguments).await {
             Ok(result) => ToolResult::new(&result),
             Err(error) => ToolResult::from_error(format!("{error:#}")),
         }
@@ -168,7 +168,7 @@ impl TaskEnvironment for GatewayEnvironment<'_> {
     }
 
     async fn list_tools(&self) -> Result<EvalTools, String> {
-        let listed = self.app.list_for(&self.client).await;
+        let listed = self.app.list_tools_as(&self.client).await;
         let listed = listed.map_err(|failure| failure.to_string())?;
         Ok(EvalTools::new(
             listed.iter().map(parse_listed_tool).collect(),
@@ -176,7 +176,7 @@ impl TaskEnvironment for GatewayEnvironment<'_> {
     }
 
     async fn call_tool(&self, tool: String, arguments: CallArguments) -> ToolResult {
-        match self.app.call_for(&self.client, &tool, arguments).await {
+        match self.app.call_tool_as(&self.client, &tool, arguments).await {
             Ok(result) => parse_result(&result),
             Err(failure) => ToolResult::from_error(failure.to_string()),
         }
@@ -188,7 +188,7 @@ impl TaskEnvironment for GatewayEnvironment<'_> {
 
     async fn call_setup_tool(&self, tool: String, arguments: CallArguments) -> ToolResult {
         let called = self.call_by_name(&tool, arguments).await;
-        if let Ok(row) = self.app.audited().await {
+        if let Ok(row) = self.app.last_audit_row().await {
             self.setup_row.store(row, Ordering::Relaxed);
         }
         called
@@ -205,7 +205,7 @@ impl TaskEnvironment for GatewayEnvironment<'_> {
     }
 
     async fn close(self) {
-        self.app.close_beside_others().await;
+        self.app.close_without_shutdown().await;
         lock(&self.folders.free).push(self.slot);
     }
 }

@@ -8,7 +8,7 @@ use kitbag_eval::{ChoiceOutcome, EvalReport, EvalSurface, StopReason};
 
 use super::plan::{EvalPlan, PlannedRequests};
 use super::task_figures;
-use crate::cli::output::{count, printable, table};
+use crate::cli::output::{pluralize, strip_controls, format_table};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
@@ -37,7 +37,7 @@ pub(super) fn format_report(report: &EvalReport) -> String {
         "{}, {}, each put {} to each model. An interval is for prompts like these, each counted once.\n\
          Tokens are counted with {}; usage is what the endpoint said.",
         count_entries(report.prompts.len(), report.tasks.len()),
-        count(report.tools, "tool"),
+        pluralize(report.tools, "tool"),
         if report.runs == 1 { "once".to_owned() } else { format!("{} times", report.runs) },
         report.counted_with,
     ));
@@ -46,21 +46,21 @@ pub(super) fn format_report(report: &EvalReport) -> String {
 
 fn count_entries(prompts: usize, tasks: usize) -> String {
     match (prompts, tasks) {
-        (_, 0) => count(prompts, "prompt"),
-        (0, _) => count(tasks, "task"),
-        _ => format!("{}, {}", count(prompts, "prompt"), count(tasks, "task")),
+        (_, 0) => pluralize(prompts, "prompt"),
+        (0, _) => pluralize(tasks, "task"),
+        _ => format!("{}, {}", pluralize(prompts, "prompt"), pluralize(tasks, "task")),
     }
 }
 
 pub(super) fn format_plan(plan: &EvalPlan) -> String {
     let mut rows = suite_rows(plan);
     rows.extend(plan.models.iter().flat_map(request_rows));
-    let mut parts = vec![table(["SUITE", &plan.suite], rows)];
+    let mut parts = vec![format_table(["SUITE", &plan.suite], rows)];
     if !plan.rehearsal.scenarios.is_empty() {
         parts.push(scenario_table(&plan.rehearsal.scenarios));
     }
     if !plan.rehearsal.misses.is_empty() {
-        parts.push(printable(&plan.rehearsal.misses.join("\n")));
+        parts.push(strip_controls(&plan.rehearsal.misses.join("\n")));
     }
     parts.push(format!(
         "No model was asked. Tokens are counted with {}.",
@@ -130,8 +130,8 @@ fn model_table(it: &ModelReport) -> String {
     let definitions = it.tokens.definitions.to_string();
     rows.push(figure_row("tokens of the definitions", definitions));
     rows.extend(measurement_rows(it));
-    let model = printable(&it.short);
-    table(["FIGURE", &model, "OF ANSWERS", "95 % INTERVAL"], rows)
+    let model = strip_controls(&it.short);
+    format_table(["FIGURE", &model, "OF ANSWERS", "95 % INTERVAL"], rows)
 }
 
 fn rate_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
@@ -204,7 +204,7 @@ fn group_table(
         .iter()
         .flat_map(|model| groups(model).iter().map(|group| group_row(model, group)));
     let several = report.models.first().is_some_and(|it| groups(it).len() > 1);
-    several.then(|| table([heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"], rows))
+    several.then(|| format_table([heading, "MODEL", "RIGHT TOOL", "RIGHT ARGUMENTS"], rows))
 }
 
 fn group_row(model: &ModelReport, group: &Group) -> [String; 4] {
@@ -232,7 +232,7 @@ fn comparison_table(report: &EvalReport, it: &Comparison) -> String {
             String::new(),
         ],
     ];
-    table(["RIGHT", "PROMPTS", "WHICH"], rows) + &describe_chance(it).unwrap_or_default() + "\n"
+    format_table(["RIGHT", "PROMPTS", "WHICH"], rows) + &describe_chance(it).unwrap_or_default() + "\n"
 }
 
 fn comparison_row(model: &str, prompts: &[String]) -> [String; 3] {
@@ -266,7 +266,7 @@ fn warn_of_cut_list(it: &ModelReport) -> Option<String> {
 }
 
 fn warn_of_cut_off(it: &ModelReport) -> Option<String> {
-    let answers = count(it.cut_off, "answer");
+    let answers = pluralize(it.cut_off, "answer");
     (it.cut_off > 0).then(|| {
         format!(
             "{answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000"
@@ -282,7 +282,7 @@ fn warn_of_turn_limit(it: &ModelReport) -> Option<String> {
         0 => None,
         number => Some(format!(
             "{} out of turns; allow more with --max-turns",
-            count(number, "answer")
+            pluralize(number, "answer")
         )),
     }
 }
@@ -292,14 +292,14 @@ fn warn_of_unsent_errors(it: &ModelReport) -> Option<String> {
     let untold: Vec<_> = records
         .filter_map(|it| it.unsent_error.as_deref())
         .collect();
-    let (first, times) = (untold.first()?, count(untold.len(), "error"));
+    let (first, times) = (untold.first()?, pluralize(untold.len(), "error"));
     Some(format!(
         "{times} of calls could not be shown to it, so it could not try again: {first}"
     ))
 }
 
 fn scenario_table(played: &[ScenarioResult]) -> String {
-    table(
+    format_table(
         ["SCENARIO", "TITLE", "CALLS", "RESULT"],
         played.iter().map(scenario_row),
     )
@@ -324,7 +324,7 @@ fn wrong_answers(report: &EvalReport) -> String {
         return String::new();
     }
     let shown = wrong.iter().take(ENOUGH);
-    let shown = table(
+    let shown = format_table(
         ["PROMPT", "MODEL", "WRONG", "CALLED OR SAID"],
         shown.map(|it| wrong_row(report, it)),
     );

@@ -12,7 +12,7 @@ use super::agents::TOKENIZER;
 use super::environments::GatewayEnvironments;
 use super::figures;
 use super::server::EvalGateway;
-use crate::cli::exit_code;
+use crate::cli::to_exit_code;
 use crate::cli::output::Output;
 
 /// The requests that would be sent, and what the server makes of the suite.
@@ -73,7 +73,7 @@ impl EvalPlanner<'_> {
             counted_with: TOKENIZER,
             models: self.planned_models(),
             rehearsal: output
-                .during("Trying the suite on the server", rehearsing)
+                .with_progress("Trying the suite on the server", rehearsing)
                 .await,
         };
         output.show(&plan, figures::format_plan)?;
@@ -86,7 +86,7 @@ impl EvalPlanner<'_> {
         let flawless = expected.right == expected.total
             && tasks.right == tasks.total
             && scenarios.iter().all(|it| it.problem.is_none());
-        Ok(exit_code(flawless))
+        Ok(to_exit_code(flawless))
     }
 
     fn planned_models(&self) -> Vec<PlannedRequests> {

@@ -16,11 +16,11 @@ use serde_json::{Map, Value};
 use super::environments::gateway_surface;
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::failure::advised;
-use crate::cli::gateway::know_all;
+use crate::cli::failure::with_advice;
+use crate::cli::gateway::fetch_all_listings;
 use crate::cli::servers::find;
 use kitbag_gateway::admin::app::App;
-use kitbag_gateway::admin::measured_client::MeasuredClient;
+use kitbag_gateway::admin::eval_client::EvalClient;
 use kitbag_gateway::admin::offers::ToolRow;
 
 #[derive(Debug, Args)]
@@ -78,8 +78,8 @@ impl ServerChoice {
         let config = invocation.config()?;
         let (_, wanted) = self.narrow_config(config.clone())?;
         let app = App::open(narrowed).await?;
-        know_all(&app, invocation.output).await;
-        let mut rows = app.tools();
+        fetch_all_listings(&app, invocation.output).await;
+        let mut rows = app.tool_rows();
         rows.retain(|row| wanted.as_ref().is_none_or(|server| *server == row.server));
         if rows.is_empty() {
             app.close().await;
@@ -132,7 +132,7 @@ impl EvalGateway {
             } else {
                 row.name.clone()
             };
-            let definition = app.definition(&row.name).ok().flatten().unwrap_or_default();
+            let definition = app.tool_definition(&row.name).ok().flatten().unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
             // A long name is shortened at the endpoint, and a suite need not know how.
@@ -161,11 +161,11 @@ impl EvalGateway {
         if surface == EvalSurface::All {
             return Ok(self.tools.clone());
         }
-        let client = MeasuredClient {
+        let client = EvalClient {
             surface: gateway_surface(surface),
             id: "plan".to_owned(),
         };
-        let listed = self.app.list_for(&client).await?;
+        let listed = self.app.list_tools_as(&client).await?;
         Ok(EvalTools::new(
             listed.iter().map(parse_listed_tool).collect(),
         ))
@@ -173,7 +173,7 @@ impl EvalGateway {
 
     /// Makes tools searchable, as they are behind a gateway that has been running for a while.
     pub(super) async fn index_tools(&self) -> anyhow::Result<()> {
-        self.app.index_in_part().await
+        self.app.index_known_tools().await
     }
 
     /// Makes a call of a model that was shown this surface.
@@ -193,7 +193,7 @@ impl EvalGateway {
     }
 
     async fn call_search_tool(&self, tool: &str, arguments: Map<String, Value>) -> SurfaceResult {
-        let answered = match self.app.measure_search(tool, arguments).await {
+        let answered = match self.app.search_for_eval(tool, arguments).await {
             Ok(answered) => answered,
             Err(failure) => {
                 return SurfaceResult {
@@ -203,8 +203,8 @@ impl EvalGateway {
                 };
             }
         };
-        let ToolResult { text, failed, .. } = parse_result(&answered.told);
-        let reached = answered.reached.map(|it| ReachedCall {
+        let ToolResult { text, failed, .. } = parse_result(&answered.shown);
+        let reached = answered.called.map(|it| ReachedCall {
             tool: self.names.suite_name(it.tool),
             // Arguments that are no object were refused, and the result says so.
             arguments: serde_json::from_str(it.arguments.get()).unwrap_or_default(),
@@ -221,7 +221,7 @@ impl EvalGateway {
     pub(super) async fn call(&self, tool: &str, arguments: Map<String, Value>) -> ToolResult {
         match self
             .app
-            .measure(self.names.exposed_name(tool), arguments)
+            .call_for_eval(self.names.exposed_name(tool), arguments)
             .await
         {
             Ok(result) => ToolResult::new(&result),
@@ -285,7 +285,7 @@ fn no_tools(wanted: Option<&ServerName>, config: &Config) -> anyhow::Error {
         return anyhow!("no server offers a tool");
     };
     match find(config, name) {
-        Ok(_) => advised(
+        Ok(_) => with_advice(
             anyhow!("the server `{name}` offers no tools"),
             format!("see whether it works: kitbag servers test {name}"),
         ),

@@ -12,11 +12,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::cli::Invocation;
-use crate::cli::index::embedded;
+use crate::cli::index::format_progress;
 use crate::cli::progress::ProgressDisplay;
 use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::CapabilityIndex;
-use kitbag_gateway::index::intent::EmbeddedIntent;
+use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use kitbag_gateway::index::priors::Priors;
 use kitbag_gateway::index::source::ToolSource;
 use kitbag_gateway::secrets::vault;
@@ -54,7 +54,7 @@ pub(super) struct QueryLine {
 pub(super) async fn capability_index(invocation: &Invocation) -> anyhow::Result<CapabilityIndex> {
     let config = invocation.config()?;
     let store = kitbag_store::Store::open(store_address(&config)?).await?;
-    let lookup = vault::lookup(&config, &store).await?;
+    let lookup = vault::open_lookup(&config, &store).await?;
     let embedder = Arc::new(TextEmbedder::new(&config.embedder, &lookup));
     Ok(CapabilityIndex::new(embedder, store, config.identity()))
 }
@@ -70,8 +70,8 @@ pub(super) async fn index_tools(
         .into_iter()
         .map(|tool| tool.into_source(Priors::default(), now()))
         .collect();
-    let index_of = index.index_of(&sources, with_vectors, |done, total| {
-        going_on.update(&embedded(done, total));
+    let index_of = index.build_detached(&sources, with_vectors, |done, total| {
+        going_on.update(&format_progress(done, total));
     });
     Ok(index_of.await?)
 }
@@ -80,8 +80,8 @@ pub(super) async fn index_tools(
 pub(super) async fn embed_request(
     index: &CapabilityIndex,
     text: &str,
-) -> anyhow::Result<EmbeddedIntent> {
-    let intent = index.intent(text).await;
+) -> anyhow::Result<EmbeddedQuery> {
+    let intent = index.embed_query(text).await;
     match intent.degraded {
         Some(degraded) => anyhow::bail!("the measurement ended: {degraded}"),
         None => Ok(intent),
@@ -101,7 +101,7 @@ pub(in crate::cli) fn read_tools(
                 tools.push(ToolSource {
                     exposed: line.id,
                     name: line.name,
-                    provider: line.server.unwrap_or_default(),
+                    server: line.server.unwrap_or_default(),
                     description: line.description.unwrap_or_default(),
                     schema: line.schema,
                     tags: line.tags.unwrap_or_default(),

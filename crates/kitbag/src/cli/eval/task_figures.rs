@@ -5,7 +5,7 @@ use kitbag_eval::page::{format_interval, format_percent};
 use kitbag_eval::report::{EvalReport, ModelReport, TaskFigures};
 use kitbag_eval::{Record, StopReason};
 
-use crate::cli::output::table;
+use crate::cli::output::format_table;
 
 /// The number of failed attempts shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
@@ -18,7 +18,7 @@ pub(super) fn format_tasks(report: &EvalReport) -> Vec<String> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut parts = vec![table(HEADINGS, rows)];
+    let mut parts = vec![format_table(HEADINGS, rows)];
     parts.extend(failed_table(report));
     parts.push(footnote(report));
     parts
@@ -72,7 +72,7 @@ fn failed_table(report: &EvalReport) -> Option<String> {
         return None;
     }
     let shown = failed.iter().take(ENOUGH).map(|it| failed_row(report, it));
-    let shown = table(["TASK", "MODEL", "NOT DONE BECAUSE"], shown);
+    let shown = format_table(["TASK", "MODEL", "NOT DONE BECAUSE"], shown);
     Some(match failed.len().saturating_sub(ENOUGH) {
         0 => shown,
         more => format!("{shown}and {more} more; --html and --json show all\n"),

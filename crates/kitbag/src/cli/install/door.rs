@@ -9,7 +9,7 @@ use kitbag_config::Config;
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::program::called_by;
+use crate::cli::program::invoked_path;
 
 /// Desktop programs are started with hardly a `PATH`, so a person's own file names the program in
 /// full; a project's file goes to other people, who have the program elsewhere. The configuration
@@ -28,7 +28,7 @@ pub(super) fn launched(
     }
     args.extend(configuration(config, invocation)?);
     Ok(KitbagEntry::Stdio {
-        command: text(&called_by()?),
+        command: text(&invoked_path()?),
         args,
     })
 }
@@ -44,7 +44,7 @@ pub(super) fn hook_command(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<HookCommand> {
-    let mut words = vec![text(&called_by()?)];
+    let mut words = vec![text(&invoked_path()?)];
     words.extend(["hook".to_owned(), hook.client.name().to_owned()]);
     words.extend(configuration(config, invocation)?);
     let words: Vec<_> = words.iter().map(|word| for_shell(word)).collect();
@@ -54,7 +54,7 @@ pub(super) fn hook_command(
 
 /// The flags that lead to the configuration and the data that are meant now.
 fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
-    invocation.refuse_passing_store()?;
+    invocation.reject_store_override()?;
     let own = std::path::absolute(invocation.at.editable_file()?)?;
     let mut flags = vec!["--config".to_owned(), text(&own)];
     if invocation.at.overrides.data_dir.is_some() {

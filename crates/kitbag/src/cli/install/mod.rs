@@ -20,8 +20,8 @@ use serde_json::json;
 use super::Invocation;
 use super::completions::clients;
 use super::failure::Advise as _;
-use super::import::{Agreement, agree, warn_of};
-use crate::import::{ImportAction, ImportPlan, ImportRow, places};
+use super::import::{Agreement, confirm_project_servers, warn_about_problems};
+use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories};
 use door::{hook_command, launched, running};
 use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
 use told::{InstallReport, LeftServers, for_people};
@@ -89,7 +89,7 @@ pub(super) async fn install(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let places = places(&invocation.at.environment)?;
+    let places = client_directories(&invocation.at.environment)?;
     edited(check_editable(&spot, &places))?;
     let config = invocation.config()?;
     let door = if arguments.http {
@@ -137,7 +137,7 @@ pub(super) async fn install(
         servers,
         problems,
     };
-    warn_of(&told.problems, invocation.output);
+    warn_about_problems(&told.problems, invocation.output);
     invocation
         .output
         .show(&told, |told| for_people(told, arguments.target.project))?;
@@ -149,7 +149,7 @@ pub(super) fn uninstall(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let spot = arguments.target.spot(invocation)?;
-    let places = places(&invocation.at.environment)?;
+    let places = client_directories(&invocation.at.environment)?;
     let TakenOut { hook, server } = edited(take_out(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
     let of_server = left(&server, path, "Kitbag", &backup_of(path));
@@ -204,7 +204,7 @@ impl InstallTarget {
         };
         let spot = self
             .client
-            .file_to_edit(&places(&invocation.at.environment)?, scope);
+            .file_to_edit(&client_directories(&invocation.at.environment)?, scope);
         spot.ok_or_else(|| {
             anyhow!(
                 "{} has no configuration of its own for a project",
@@ -228,15 +228,15 @@ impl InstallArguments {
         found: Vec<ClientConfig>,
         invocation: &Invocation,
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
-        let mut plan = ImportPlan::make(found, &invocation.at)
+        let mut plan = ImportPlan::build(found, &invocation.at)
             .await
             .context("the servers cannot be taken over")?;
         let agreement = Agreement {
             yes: self.yes,
             command: &format!("{} --yes", self.moving()),
         };
-        agree(&plan, agreement, invocation.output)?;
-        plan.carry_out(&invocation.at).await?;
+        confirm_project_servers(&plan, agreement, invocation.output)?;
+        plan.apply(&invocation.at).await?;
         Ok((plan.rows, plan.problems))
     }
 
@@ -296,7 +296,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
 
 /// Returns the servers that stand in the file that Kitbag goes into.
 fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
-    let mut found = open(spot, &places(&invocation.at.environment)?);
+    let mut found = open(spot, &client_directories(&invocation.at.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
     }

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use kitbag_clients::{Client, FileProblem};
 use serde::Serialize;
 
-use crate::cli::import::missing;
-use crate::cli::output::{count, printable};
+use crate::cli::import::format_missing;
+use crate::cli::output::{pluralize, strip_controls};
 use crate::import::{ImportAction, ImportRow};
 
 #[derive(Debug, Serialize)]
@@ -62,7 +62,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
     let behind = servers
         .iter()
         .filter(|row| row.action != ImportAction::Refused && !row.disabled);
-    let needed = missing(behind);
+    let needed = format_missing(behind);
     if !needed.is_empty() {
         text.push_str(&format!("\n{needed}"));
     }
@@ -73,7 +73,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
         text.push_str(&format!("\nRestart {client}, so that it notices."));
     }
     text.push_str(&format!("\nUndo: kitbag uninstall --client {name}{flag}"));
-    printable(&text)
+    strip_controls(&text)
 }
 
 /// Returns the lines about the file that Kitbag went into.
@@ -96,7 +96,7 @@ fn edited(told: &InstallReport, project: bool) -> String {
         text.push_str(&format!("\nAs it was before: {}", backup.display()));
     }
     if !moved.is_empty() {
-        let (number, names) = (count(moved.len(), "server"), moved.join(", "));
+        let (number, names) = (pluralize(moved.len(), "server"), moved.join(", "));
         let client = told.client;
         text.push_str(&format!(
             "\nBehind Kitbag, switched off in {client}: {number} ({names})"
@@ -129,7 +129,7 @@ fn still_readable(told: &InstallReport) -> String {
     if secrets == 0 {
         return String::new();
     }
-    let (number, path) = (count(secrets, "typed secret"), told.path.display());
+    let (number, path) = (pluralize(secrets, "typed secret"), told.path.display());
     let (is, stands) = if secrets == 1 {
         ("is", "stands")
     } else {
@@ -153,7 +153,7 @@ fn left_elsewhere(told: &InstallReport) -> String {
 
 impl LeftServers {
     fn line(&self) -> String {
-        let (number, names) = (count(self.servers.len(), "server"), self.servers.join(", "));
+        let (number, names) = (pluralize(self.servers.len(), "server"), self.servers.join(", "));
         let project = self
             .project
             .as_ref()
@@ -179,7 +179,7 @@ fn staying(told: &InstallReport, moving: &str) -> String {
         ));
     }
     if text.is_empty() && !told.beside.is_empty() {
-        let (servers, names) = (count(told.beside.len(), "server"), told.beside.join(", "));
+        let (servers, names) = (pluralize(told.beside.len(), "server"), told.beside.join(", "));
         text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
     }
     text

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
-use kitbag_relevance::learned::Signal;
+use kitbag_relevance::learning::Signal;
 use kitbag_store::{ContextVector, NewLesson, Store, StoredLesson};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::cli::new_file::write_new;
-use crate::cli::output::count;
+use crate::cli::output::pluralize;
 use crate::trail;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ pub(super) fn export(
     write_new(path, &text)?;
     let told = json!({ "lessons": lessons.len(), "file": path });
     invocation.output.show(&told, |_| {
-        let lessons = count(lessons.len(), "lesson");
+        let lessons = pluralize(lessons.len(), "lesson");
         format!("Wrote {lessons} to {}", path.display())
     })
 }
@@ -78,12 +78,12 @@ pub(super) async fn import(
         .collect::<anyhow::Result<Vec<NewLesson>>>()?;
     store.add_lessons(&lessons).await?;
     let subject = path.display().to_string();
-    let event = trail::change("kitbag learned import", Action::LessonsImported, &subject);
+    let event = trail::change_event("kitbag learned import", Action::LessonsImported, &subject);
     let tenant = tenant.cloned();
-    trail::record(store, Event { tenant, ..event }).await?;
+    trail::record_event(store, Event { tenant, ..event }).await?;
     let told = json!({ "lessons": lessons.len() });
     invocation.output.show(&told, |_| {
-        format!("Imported {}", count(lessons.len(), "lesson"))
+        format!("Imported {}", pluralize(lessons.len(), "lesson"))
     })
 }
 

@@ -13,13 +13,13 @@ use std::process::ExitCode;
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use kitbag_domain::{Action, Event, KeyId, Tenant, Timestamp};
-use kitbag_gateway::telemetry::audit::terms::start;
+use kitbag_gateway::telemetry::audit::filters::parse_time;
 use kitbag_store::{LessonFilter, Store};
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::{count, table};
+use super::output::{pluralize, format_table};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
@@ -115,7 +115,7 @@ struct ForgottenLessons {
     #[arg(long, value_name = "ID")]
     key: Option<String>,
     /// Lessons from before: so long ago, or when.
-    #[arg(long, value_name = "WHEN", value_parser = start)]
+    #[arg(long, value_name = "WHEN", value_parser = parse_time)]
     before: Option<Timestamp>,
     /// All lessons of all tenants.
     #[arg(long, conflicts_with_all = ["tenant", "tool", "key", "before"])]
@@ -162,7 +162,7 @@ async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::R
     ];
     invocation
         .output
-        .show(&rows, |rows| table(headings, rows.iter().map(text::cells)))
+        .show(&rows, |rows| format_table(headings, rows.iter().map(text::cells)))
 }
 
 async fn show(
@@ -183,7 +183,7 @@ async fn show(
     let rows: Vec<_> = lessons.iter().map(text::lesson).collect();
     let headings = ["LESSON", "TENANT", "WHEN", "SIGNAL", "WORDS"];
     invocation.output.show(&rows, |rows| {
-        table(headings, rows.iter().map(text::lesson_cells))
+        format_table(headings, rows.iter().map(text::lesson_cells))
     })
 }
 
@@ -193,13 +193,13 @@ async fn forget(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let (subject, filter) = wanted.named()?;
-    let forgotten = store.forget_lessons(&filter).await?;
-    let event = trail::change("kitbag learned forget", Action::LessonsForgotten, &subject);
+    let forgotten = store.delete_lessons(&filter).await?;
+    let event = trail::change_event("kitbag learned forget", Action::LessonsForgotten, &subject);
     let tenant = filter.tenant.clone();
-    trail::record(store, Event { tenant, ..event }).await?;
+    trail::record_event(store, Event { tenant, ..event }).await?;
     let told = json!({ "forgotten": forgotten });
     invocation.output.show(&told, |_| {
-        format!("Forgot {}", count(forgotten as usize, "lesson"))
+        format!("Forgot {}", pluralize(forgotten as usize, "lesson"))
     })
 }
 

@@ -12,9 +12,9 @@ use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::failure::Advise as _;
 use crate::cli::open_store::open_store;
-use crate::cli::output::{count, table};
+use crate::cli::output::{pluralize, format_table};
 use kitbag_gateway::admin::app::App;
-use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, report};
+use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, read_report};
 use kitbag_gateway::state::clock::now;
 
 /// Compute and show how tools have done.
@@ -67,8 +67,8 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
     invocation.output.show(&done?, |summary| {
         format!(
             "Counted {}; {} known by their calls",
-            count(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
-            count(summary.tools, "tool")
+            pluralize(usize::try_from(summary.calls).unwrap_or(usize::MAX), "call"),
+            pluralize(summary.tools, "tool")
         )
     })
 }
@@ -76,7 +76,7 @@ async fn compute(invocation: &Invocation) -> anyhow::Result<()> {
 async fn show(name: Option<&str>, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let store = open_store(&config, "the priors cannot be reached").await?;
-    let report = report(&config, &store, now()).await;
+    let report = read_report(&config, &store, now()).await;
     store.close().await;
     let mut report = report?;
     if let Some(name) = name {
@@ -96,7 +96,7 @@ fn for_people(report: &PriorsReport) -> String {
     let heads = [
         "NAME", "SUCCESS", "CALLS", "P50", "P95", "P99", "COST", "TOKENS", "AS OF",
     ];
-    let table = table(heads, report.tools.iter().map(cells));
+    let table = format_table(heads, report.tools.iter().map(cells));
     format!("Computed {}\n\n{table}", minute(at))
 }
 

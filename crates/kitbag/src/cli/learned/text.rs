@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use kitbag_domain::{Tenant, Timestamp};
-use kitbag_relevance::learned::Signal;
+use kitbag_relevance::learning::Signal;
 use kitbag_store::StoredLesson;
 use serde::Serialize;
 
-use crate::cli::moment::relative;
-use crate::cli::output::date;
+use crate::cli::moment::format_relative;
+use crate::cli::output::format_date;
 
 /// The lessons of one tool and tenant, counted.
 #[derive(Debug, Serialize)]
@@ -63,7 +63,7 @@ fn counted(tool: &str, tenant: &Tenant, lessons: &[&StoredLesson]) -> ToolLesson
         used: number(lessons, &used),
         failed: number(lessons, &[Signal::Failed, Signal::Abandoned]),
         passed_over: number(lessons, &[Signal::Bypassed]),
-        last: date(last),
+        last: format_date(last),
         last_at: last,
     }
 }
@@ -83,7 +83,7 @@ pub(super) fn cells(row: &ToolLessons) -> [String; 7] {
         row.used.to_string(),
         row.failed.to_string(),
         row.passed_over.to_string(),
-        relative(row.last_at),
+        format_relative(row.last_at),
     ]
 }
 
@@ -92,7 +92,7 @@ pub(super) fn lesson(stored: &StoredLesson) -> ShownLesson {
     ShownLesson {
         lesson: stored.id,
         tenant: lesson.tenant.clone(),
-        at: date(lesson.at),
+        at: format_date(lesson.at),
         signal: lesson.signal.clone(),
         words: lesson.words.clone(),
         happened: lesson.at,
@@ -104,7 +104,7 @@ pub(super) fn lesson_cells(row: &ShownLesson) -> [String; 5] {
     [
         row.lesson.to_string(),
         row.tenant.to_string(),
-        relative(row.happened),
+        format_relative(row.happened),
         row.signal.clone(),
         words.unwrap_or_else(|| "(not kept)".to_owned()),
     ]

@@ -11,8 +11,8 @@ use kitbag_store::Store;
 
 use super::row::{ApprovedText, DriftRow};
 use crate::cli::Invocation;
-use crate::cli::failure::{Advise as _, advised};
-use crate::cli::gateway::{JoinChoice, ReachedGateway};
+use crate::cli::failure::{Advise as _, with_advice};
+use crate::cli::gateway::{CommandGateway, JoinChoice};
 use crate::cli::open_store::open_store;
 use crate::cli::output::Output;
 use crate::cli::servers::find;
@@ -28,12 +28,12 @@ pub(super) struct AskedServers {
 impl AskedServers {
     pub(super) async fn ask(
         servers: Vec<ServerName>,
-        apart: JoinChoice,
+        join: JoinChoice,
         config: &Config,
         invocation: &Invocation,
     ) -> anyhow::Result<Self> {
-        let mut gateway = ReachedGateway::reach(apart, config, invocation).await?;
-        let answers = gateway.definitions(servers, invocation.output).await;
+        let mut gateway = CommandGateway::join_or_open(join, config, invocation).await?;
+        let answers = gateway.fetch_definitions(servers, invocation.output).await;
         gateway.close().await;
         Ok(Self::of(answers?, invocation.output))
     }
@@ -69,7 +69,7 @@ impl AskedServers {
     pub(super) fn drift(&self, file: &LockFile, names: &[String]) -> anyhow::Result<Vec<DriftRow>> {
         let mut rows = Vec::new();
         for (server, listed) in &self.listed {
-            let drifted = file.servers.get(server).map(|locked| locked.drift(listed));
+            let drifted = file.servers.get(server).map(|locked| locked.detect_drift(listed));
             let drifted = drifted.into_iter().flatten();
             rows.extend(drifted.map(|it| DriftRow::of(server, it)));
         }
@@ -153,11 +153,11 @@ async fn approved_text(
         Drift::Changed | Drift::Gone => &row.drifted.name,
     };
     let locked = file.servers.get(&row.server);
-    let hash = locked.and_then(|locked| locked.of_kind(row.drifted.kind).get(name));
+    let hash = locked.and_then(|locked| locked.definitions_of(row.drifted.kind).get(name));
     let Some(hash) = hash.map(|hash| *hash.as_bytes()) else {
         return Ok(ApprovedText::None);
     };
-    let mut known = store.approved(&[hash]).await?;
+    let mut known = store.approved_bodies(&[hash]).await?;
     Ok(known
         .remove(&hash)
         .map_or(ApprovedText::Unknown, ApprovedText::Known))
@@ -232,7 +232,7 @@ pub(super) fn unlocked(file: &LockFile, config: &Config) -> Vec<ServerName> {
 }
 
 pub(super) fn not_locked(server: &ServerName) -> anyhow::Error {
-    advised(
+    with_advice(
         anyhow!("`{server}` is not in the lock file"),
         format!("kitbag lock {server}"),
     )

@@ -24,8 +24,8 @@ use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
 use super::gateway::JoinChoice;
-use super::output::{Output, count, table};
-use super::{Invocation, exit_code};
+use super::output::{Output, pluralize, format_table};
+use super::{Invocation, to_exit_code};
 
 /// Approve what servers offer, and hold back what they change afterwards.
 ///
@@ -41,7 +41,7 @@ pub struct Arguments {
     #[arg(value_name = "SERVER", add = ArgValueCandidates::new(servers))]
     servers: Vec<ServerName>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ enum Verb {
     #[command(after_help = "Examples:\n  kitbag lock status\n  kitbag lock status --json")]
     Status {
         #[command(flatten)]
-        apart: JoinChoice,
+        join: JoinChoice,
     },
     /// Show how definitions differ from what was approved.
     #[command(
@@ -72,7 +72,7 @@ enum Verb {
         #[arg(value_name = "NAME", add = ArgValueCandidates::new(servers))]
         names: Vec<String>,
         #[command(flatten)]
-        apart: JoinChoice,
+        join: JoinChoice,
     },
     /// Approve what is different, and release what was held back.
     #[command(
@@ -88,7 +88,7 @@ enum Verb {
         #[arg(long)]
         all: bool,
         #[command(flatten)]
-        apart: JoinChoice,
+        join: JoinChoice,
     },
     /// Take servers out of the lock file; everything they list passes again.
     #[command(
@@ -104,11 +104,11 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     match arguments.verb {
-        None => lock(&arguments.servers, arguments.apart, &config, invocation).await,
-        Some(Verb::Status { apart }) => status(apart, &config, invocation).await,
-        Some(Verb::Diff { names, apart }) => diff(&names, apart, &config, invocation).await,
-        Some(Verb::Approve { names, apart, .. }) => {
-            approve(&names, apart, &config, invocation).await
+        None => lock(&arguments.servers, arguments.join, &config, invocation).await,
+        Some(Verb::Status { join }) => status(join, &config, invocation).await,
+        Some(Verb::Diff { names, join }) => diff(&names, join, &config, invocation).await,
+        Some(Verb::Approve { names, join, .. }) => {
+            approve(&names, join, &config, invocation).await
         }
         Some(Verb::Remove { servers }) => remove(&servers, &config, invocation).await,
     }
@@ -116,7 +116,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn lock(
     named: &[ServerName],
-    apart: JoinChoice,
+    join: JoinChoice,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
@@ -125,15 +125,15 @@ async fn lock(
         _ => approved(config)?.clone(),
     };
     let servers = asked::lockable(named, config)?;
-    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let asked = AskedServers::ask(servers, join, config, invocation).await?;
     let (mut rows, mut added) = (Vec::new(), Vec::new());
     for (server, listed) in &asked.listed {
         let differ = match file.servers.get(server) {
-            Some(locked) => locked.drift(listed).len(),
+            Some(locked) => locked.detect_drift(listed).len(),
             None => {
                 added.push(server.to_string());
                 warn_of_marks(server, listed, invocation.output);
-                let locked = LockedServer::of(listed);
+                let locked = LockedServer::from_listed(listed);
                 file.servers.insert(server.clone(), locked);
                 0
             }
@@ -152,19 +152,19 @@ async fn lock(
     let drifted = rows.iter().any(|row| row["differ"] != 0);
     invocation.output.show(&rows, |rows| {
         let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
-        table(heads, rows.iter().map(row::locked_cells))
+        format_table(heads, rows.iter().map(row::locked_cells))
     })?;
     invocation.output.note(&format!(
         "Written to {}. See later what has changed: kitbag lock status",
         path.display()
     ));
-    Ok(exit_code(!drifted && asked.is_whole))
+    Ok(to_exit_code(!drifted && asked.is_whole))
 }
 
 /// Names what a person should look at twice in definitions that are approved unseen.
 fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Output) {
     for definition in listed {
-        for mark in marks(&definition.text) {
+        for mark in find_marks(&definition.text) {
             let name = ExposedName::new(server, &definition.name);
             output.warn(&format!("look twice at `{name}`: {mark}"));
         }
@@ -172,13 +172,13 @@ fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Outpu
 }
 
 async fn status(
-    apart: JoinChoice,
+    join: JoinChoice,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let file = approved(config)?;
     let servers = meant_servers(&[], file, config)?;
-    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let asked = AskedServers::ask(servers, join, config, invocation).await?;
     let rows = asked.drift(file, &[])?;
     let unlocked = asked::unlocked(file, config);
     let told = json!({
@@ -188,13 +188,13 @@ async fn status(
         "not_asked": asked.silent,
     });
     if rows.is_empty() {
-        let servers = count(asked.listed.len(), "server");
+        let servers = pluralize(asked.listed.len(), "server");
         let text = format!("{servers} as approved: nothing has changed");
         invocation.output.show(&told, |_| text)?;
     } else {
         invocation.output.show(&told, |_| {
             let heads = ["NAME", "KIND", "DRIFT"];
-            table(heads, rows.iter().map(DriftRow::cells))
+            format_table(heads, rows.iter().map(DriftRow::cells))
         })?;
         let note = "See the differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
         invocation.output.note(note);
@@ -204,18 +204,18 @@ async fn status(
         let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
         invocation.output.note(&note);
     }
-    Ok(exit_code(rows.is_empty() && asked.is_whole))
+    Ok(to_exit_code(rows.is_empty() && asked.is_whole))
 }
 
 async fn diff(
     names: &[String],
-    apart: JoinChoice,
+    join: JoinChoice,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let file = approved(config)?;
     let servers = meant_servers(names, file, config)?;
-    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let asked = AskedServers::ask(servers, join, config, invocation).await?;
     let mut rows = asked.drift(file, names)?;
     asked.explain(&mut rows, file, config).await?;
     if rows.is_empty() {
@@ -224,18 +224,18 @@ async fn diff(
     if !rows.is_empty() || invocation.output.json {
         invocation.output.show(&rows, |rows| row::page(rows))?;
     }
-    Ok(exit_code(asked.is_whole))
+    Ok(to_exit_code(asked.is_whole))
 }
 
 async fn approve(
     names: &[String],
-    apart: JoinChoice,
+    join: JoinChoice,
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let before = approved(config)?;
     let servers = meant_servers(names, before, config)?;
-    let asked = AskedServers::ask(servers, apart, config, invocation).await?;
+    let asked = AskedServers::ask(servers, join, config, invocation).await?;
     let mut rows = asked.drift(before, names)?;
     asked.explain(&mut rows, before, config).await?;
     if rows.is_empty() {
@@ -246,18 +246,18 @@ async fn approve(
     let mut file = before.clone();
     for row in &rows {
         let locked = file.servers.entry(row.server.clone()).or_default();
-        locked.accept(&row.drifted);
+        locked.approve_drift(&row.drifted);
     }
     let subjects = rows.iter().map(|row| row.name.clone()).collect();
     let decision = Decision::new("approved", subjects);
     let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
     if !rows.is_empty() || invocation.output.json {
         invocation.output.show(&rows, |rows| row::page(rows))?;
-        let definitions = count(rows.len(), "definition");
+        let definitions = pluralize(rows.len(), "definition");
         let note = format!("{definitions} approved in {}.", path.display());
         invocation.output.note(&note);
     }
-    Ok(exit_code(asked.is_whole))
+    Ok(to_exit_code(asked.is_whole))
 }
 
 async fn remove(
@@ -277,7 +277,7 @@ async fn remove(
     invocation.output.show(&json!({ "removed": names }), |_| {
         format!("{}: no longer locked", names.join(", "))
     })?;
-    Ok(exit_code(true))
+    Ok(to_exit_code(true))
 }
 
 /// The lock file, which must be there and make sense.

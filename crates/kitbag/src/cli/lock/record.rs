@@ -35,7 +35,7 @@ pub(super) async fn keep(
     let path = invocation.at.lock_file().ok_or(ConfigError::NoHome)?;
     let store = open_store(config, "the approved texts cannot be kept").await?;
     let texts: Vec<_> = approved.into_iter().map(approved_definition).collect();
-    store.put_approved(&texts).await?;
+    store.put_approved_definitions(&texts).await?;
     if !matches!(&config.lock.state, LockState::Read(before) if before == file) {
         kitbag_clients::write(&path, &file.to_text())
             .with_context(|| format!("{} cannot be written", path.display()))?;
@@ -45,13 +45,13 @@ pub(super) async fn keep(
                 decision.what,
                 decision.subjects.join(" ")
             ))),
-            ..trail::change(
-                &trail::typed(),
+            ..trail::change_event(
+                &trail::typed_verb(),
                 Action::LockChanged,
                 &path.display().to_string(),
             )
         };
-        trail::record(&store, event).await?;
+        trail::record_event(&store, event).await?;
     }
     store.close().await;
     Ok(path)

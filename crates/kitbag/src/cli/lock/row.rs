@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use kitbag_domain::{ExposedName, ServerName};
-use kitbag_lockfile::words::one_line;
+use kitbag_lockfile::text_diff::to_one_line;
 use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition, Mark, marks};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ impl DriftRow {
     }
 
     pub(super) fn explain(&mut self, approved: ApprovedText, now: Option<&str>) {
-        self.marks = now.map(marks).unwrap_or_default();
+        self.marks = now.map(find_marks).unwrap_or_default();
         (self.remark, self.difference) = match (&self.drifted.drift, approved, now) {
             (Drift::Renamed { .. }, ..) => (None, None),
             (_, ApprovedText::Known(old), Some(new)) => {
@@ -60,10 +60,10 @@ impl DriftRow {
                 (None, Some(DefinitionDifference::between(&old, "{}")))
             }
             (_, ApprovedText::Unknown, Some(new)) => {
-                (Some(UNKNOWN), Some(DefinitionDifference::whole(new)))
+                (Some(UNKNOWN), Some(DefinitionDifference::whole_definition(new)))
             }
             (_, ApprovedText::Unknown, None) => (Some(UNKNOWN_AND_GONE), None),
-            (_, ApprovedText::None, new) => (None, new.map(DefinitionDifference::whole)),
+            (_, ApprovedText::None, new) => (None, new.map(DefinitionDifference::whole_definition)),
         };
     }
 
@@ -77,7 +77,7 @@ impl DriftRow {
 
     fn in_words(&self) -> String {
         match &self.drifted.drift {
-            Drift::Renamed { from } => format!("renamed, was `{}`", one_line(from)),
+            Drift::Renamed { from } => format!("renamed, was `{}`", to_one_line(from)),
             other => other.as_str().to_owned(),
         }
     }
@@ -87,7 +87,7 @@ impl DriftRow {
         let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
         lines.extend(self.marks.iter().map(marked));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
-        let difference = self.difference.iter().flat_map(DefinitionDifference::lines);
+        let difference = self.difference.iter().flat_map(DefinitionDifference::to_lines);
         lines.extend(difference.map(|line| colored(&line)));
         lines
     }

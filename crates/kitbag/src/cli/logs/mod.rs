@@ -16,7 +16,7 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::{LogLevel, LogLine, LogStream};
 use serde::Serialize;
 
-use super::output::{Output, one_line, printable};
+use super::output::{Output, to_one_line, strip_controls};
 use super::{Invocation, completions, journal, servers};
 use tail::Tail;
 
@@ -98,7 +98,7 @@ fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSour
     };
     let own = LogSource {
         server: None,
-        tail: Tail::new(journal::path(&config.data_dir)),
+        tail: Tail::new(journal::journal_path(&config.data_dir)),
     };
     Ok(names
         .into_iter()
@@ -187,12 +187,12 @@ impl LogView {
         let logger = line
             .logger
             .iter()
-            .map(|logger| format!("{}: ", one_line(&printable(logger))))
+            .map(|logger| format!("{}: ", to_one_line(&strip_controls(logger))))
             .collect::<String>();
         let mark = mark(line);
         format!(
             "{DIM}{time}{name}{DIM:#} {mark}{logger}{}",
-            indented(&printable(&line.message))
+            indented(&strip_controls(&line.message))
         )
     }
 }

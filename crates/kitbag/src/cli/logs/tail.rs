@@ -27,7 +27,7 @@ impl Tail {
 
     /// Returns all lines of the log.
     pub(super) fn all(&mut self) -> io::Result<Vec<LogLine>> {
-        let older = fs::read(LogFile::older(&self.path)).or_else(absent(Vec::new))?;
+        let older = fs::read(LogFile::rotated_path(&self.path)).or_else(absent(Vec::new))?;
         let mut lines = lines(&older);
         lines.extend(self.news()?);
         Ok(lines)
@@ -130,7 +130,7 @@ mod tests {
         };
         assert_eq!(told(tail.all().unwrap()), "");
 
-        append(&LogFile::older(&path), &line("a"));
+        append(&LogFile::rotated_path(&path), &line("a"));
         append(&path, &(line("b") + "torn\n" + &line("c")));
         assert_eq!(told(tail.all().unwrap()), "a b c");
         let next = line("d");
@@ -138,9 +138,9 @@ mod tests {
         assert_eq!(told(tail.news().unwrap()), "");
         append(&path, &next[9..]);
         append(&path, &line("e"));
-        fs::rename(&path, LogFile::older(&path)).unwrap();
+        fs::rename(&path, LogFile::rotated_path(&path)).unwrap();
         assert_eq!(told(tail.news().unwrap()), "d e");
-        append(&LogFile::older(&path), &line("f"));
+        append(&LogFile::rotated_path(&path), &line("f"));
         append(&path, &line("g"));
         assert_eq!(told(tail.news().unwrap()), "f g");
         fs::write(&path, "").unwrap();

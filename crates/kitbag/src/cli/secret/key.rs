@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
 use crate::trail;
-use kitbag_gateway::secrets::vault::{KEY_VARIABLE, given_key, keeper, vault};
+use kitbag_gateway::secrets::vault::{KEY_VARIABLE, key_from_environment, key_keeper, open_vault};
 
 /// Show where the key is that secrets are encrypted under, or move it.
 #[derive(Debug, Args)]
@@ -48,14 +48,14 @@ pub(super) async fn run(
 }
 
 fn show(config: &Config, store: &Store, invocation: &Invocation) -> anyhow::Result<()> {
-    let (place, told, exists) = if given_key()?.is_some() {
+    let (place, told, exists) = if key_from_environment()?.is_some() {
         (
             KeyLocation::Env,
             format!("the variable {KEY_VARIABLE}"),
             true,
         )
     } else {
-        let keeper = keeper(config.secret_key, store);
+        let keeper = key_keeper(config.secret_key, store);
         (config.secret_key, keeper.place(), keeper.read()?.is_some())
     };
     let result = json!({ "place": place.as_str(), "exists": exists });
@@ -73,29 +73,29 @@ async fn move_to(
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let path = invocation.at.editable_file()?;
-    let given = given_key()?.is_some();
+    let given = key_from_environment()?.is_some();
     if config.secret_key == target && !given {
         return Err(anyhow!("the key is kept there already"))
             .advise(|| "see it: kitbag secret key".to_owned());
     }
-    let new = keeper(target, store);
-    let copied = vault(config.secret_key, store)?
+    let new = key_keeper(target, store);
+    let copied = open_vault(config.secret_key, store)?
         .copy_key_to(&*new)
         .await
         .context("the key was not moved")?;
     let text = edit::set_key(&edit::read_file(&path)?, "secrets", "key", target.as_str())?;
     edit::write_file(&path, &text)?;
     if !given && config.secret_key != KeyLocation::Env {
-        keeper(config.secret_key, store)
+        key_keeper(config.secret_key, store)
             .remove()
             .context("the key was copied, but is still in the old place")?;
     }
-    let event = trail::change(
+    let event = trail::change_event(
         "kitbag secret key",
         Action::SecretKeyChanged,
         target.as_str(),
     );
-    trail::record(store, event).await?;
+    trail::record_event(store, event).await?;
     let result = json!({ "place": target.as_str(), "moved": copied });
     invocation.output.show(&result, |_| match copied {
         true => format!("Moved. From now on it is {}", new.place()),

@@ -21,12 +21,12 @@ use serde_json::{Value, json};
 
 use super::completions::{credentials, secrets_and_credentials};
 use super::failure::Advise as _;
-use super::output::{date, table};
-use super::{Invocation, ask, exit_code};
+use super::output::{format_date, format_table};
+use super::{Invocation, ask, to_exit_code};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use credential::{CredentialHolderArguments, CredentialVault, GivenField, LoginOptions};
-use kitbag_gateway::secrets::vault::vault;
+use kitbag_gateway::secrets::vault::open_vault;
 use kitbag_gateway::state::clock::now;
 
 /// Store secrets and API credentials, encrypted.
@@ -137,10 +137,10 @@ FIELD, --tenant or --all-tenants says that the credential is meant.";
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let store = open_store(&config, "cannot open the stored secrets").await?;
-    let vault = vault(config.secret_key, &store)?;
+    let vault = open_vault(config.secret_key, &store)?;
     let is_ok = run_verb(arguments.verb, &vault, &store, &config, invocation).await?;
     store.close().await;
-    Ok(exit_code(is_ok))
+    Ok(to_exit_code(is_ok))
 }
 
 async fn run_verb(
@@ -195,7 +195,7 @@ async fn run_verb(
             fields,
             holder,
         } => {
-            let has_secret = vault.list().await?.iter().any(|it| it.name == name);
+            let has_secret = vault.list_secrets().await?.iter().any(|it| it.name == name);
             if fields.is_empty() && !holder.is_given() && has_secret {
                 remove_secret(vault, &name, store, invocation).await?;
             } else {
@@ -238,10 +238,10 @@ async fn set_secret(
         }))
         .advise(|| format!("pipe it in: printf %s VALUE | kitbag secret set {name}"));
     }
-    vault.put(name, &Secret::new(value), now()).await?;
-    trail::record(
+    vault.put_secret(name, &Secret::new(value), now()).await?;
+    trail::record_event(
         store,
-        trail::change("kitbag secret set", Action::SecretSet, name.as_str()),
+        trail::change_event("kitbag secret set", Action::SecretSet, name.as_str()),
     )
     .await?;
     let name = name.as_str();
@@ -253,7 +253,7 @@ async fn set_secret(
 }
 
 async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> anyhow::Result<()> {
-    let secrets = credentials.vault.list().await?;
+    let secrets = credentials.vault.list_secrets().await?;
     let listed = credentials.list().await?;
     if secrets.is_empty() && listed.is_empty() && !invocation.output.json {
         invocation
@@ -270,20 +270,20 @@ async fn list(credentials: &CredentialVault<'_>, invocation: &Invocation) -> any
         if listed.is_empty() {
             let cells = secrets
                 .iter()
-                .map(|it| [it.name.to_string(), date(it.updated_at)]);
-            return table(["NAME", "CHANGED"], cells);
+                .map(|it| [it.name.to_string(), format_date(it.updated_at)]);
+            return format_table(["NAME", "CHANGED"], cells);
         }
         let cells = secrets.iter().map(|it| {
-            let (name, changed) = (it.name.to_string(), date(it.updated_at));
+            let (name, changed) = (it.name.to_string(), format_date(it.updated_at));
             [name, String::new(), String::new(), changed, String::new()]
         });
         let cells = cells.chain(listed.iter().map(|it| it.to_cells()));
-        table(["NAME", "TENANT", "FIELDS", "CHANGED", "TOOLS"], cells)
+        format_table(["NAME", "TENANT", "FIELDS", "CHANGED", "TOOLS"], cells)
     })
 }
 
 fn secret_to_json(secret: &SecretInfo) -> Value {
-    json!({ "kind": "secret", "name": secret.name.as_str(), "updated_at": date(secret.updated_at) })
+    json!({ "kind": "secret", "name": secret.name.as_str(), "updated_at": format_date(secret.updated_at) })
 }
 
 async fn remove_secret(
@@ -292,10 +292,10 @@ async fn remove_secret(
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    vault.remove(name).await?;
-    trail::record(
+    vault.remove_secret(name).await?;
+    trail::record_event(
         store,
-        trail::change("kitbag secret remove", Action::SecretRemoved, name.as_str()),
+        trail::change_event("kitbag secret remove", Action::SecretRemoved, name.as_str()),
     )
     .await?;
     let name = name.as_str();

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use kitbag_config::{Config, parse_registry_url};
-use kitbag_registry::{EntryName, EntryStatus, Registry, RegistryEntry, RunKind, kinds};
+use kitbag_registry::{EntryName, EntryStatus, Registry, RegistryEntry, RunKind, offered_kinds};
 use serde::Serialize;
 use url::Url;
 
 use crate::cli::Invocation;
-use crate::cli::output::{one_line, table};
+use crate::cli::output::{to_one_line, format_table};
 
 /// Look for servers in the MCP registry.
 ///
@@ -58,10 +58,10 @@ struct EntryRow {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let registry = arguments.place.open(&invocation.config()?);
     let text = arguments.text.join(" ");
-    let asking = registry.find(&text);
+    let asking = registry.find_servers(&text);
     let found = invocation
         .output
-        .during(&format!("Asking {}", registry.place()), asking)
+        .with_progress(&format!("Asking {}", registry.place()), asking)
         .await?;
     let all = found.len();
     let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).map(row).collect();
@@ -74,7 +74,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 impl RegistryChoice {
     pub(super) fn open(&self, config: &Config) -> Registry {
-        Registry::at(
+        Registry::new(
             self.registry_url
                 .as_ref()
                 .unwrap_or(&config.registry)
@@ -100,14 +100,14 @@ fn row(entry: RegistryEntry) -> EntryRow {
         title: server.title,
         version: server.version,
         description: server.description,
-        kinds,
+        offered_kinds,
         deprecated,
         repository: server.repository.map(|it| it.url),
     }
 }
 
 fn for_people(rows: &[EntryRow], all: usize) -> String {
-    let mut text = table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
+    let mut text = format_table(["NAME", "HOW", "DESCRIPTION"], rows.iter().map(cells));
     if rows.len() < all {
         text.push_str(&format!(
             "\n{} of {all}; the others: --limit {all}",
@@ -120,7 +120,7 @@ fn for_people(rows: &[EntryRow], all: usize) -> String {
 
 fn cells(row: &EntryRow) -> [String; 3] {
     let kinds: Vec<_> = row.kinds.iter().map(|kind| kind.name()).collect();
-    let description = one_line(&row.description);
+    let description = to_one_line(&row.description);
     let description = if row.deprecated {
         format!("(given up) {description}")
     } else {

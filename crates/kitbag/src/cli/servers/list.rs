@@ -13,8 +13,8 @@ use url::Url;
 
 use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
-use crate::cli::next_steps::{first_steps, is_bare};
-use crate::cli::output::{offers, table};
+use crate::cli::next_steps::{first_steps, has_no_servers};
+use crate::cli::output::{describe_offers, format_table};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 use kitbag_launch_review::line_of;
 
@@ -76,14 +76,14 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
             .iter()
             .map(|agents| row(&agents.spec, true, &remembered)),
     );
-    if is_bare(&config) {
+    if has_no_servers(&config) {
         invocation.output.note(&first_steps(invocation));
     }
     if rows.is_empty() && !invocation.output.json {
         return Ok(());
     }
     invocation.output.show(&rows, |rows| {
-        table(
+        format_table(
             ["NAME", "TRANSPORT", "TARGET", "OFFERS"],
             rows.iter().map(cells),
         )
@@ -130,7 +130,7 @@ fn address(endpoint: &RemoteEndpoint<Template>) -> String {
 
 fn cells(row: &ServerRow) -> [String; 4] {
     let offer = match &row.offer {
-        Some(offer) => offers(offer.tools, offer.prompts, offer.resources),
+        Some(offer) => describe_offers(offer.tools, offer.prompts, offer.resources),
         None => "not asked yet".to_owned(),
     };
     let ServerStanding { login, missing } = &row.standing;

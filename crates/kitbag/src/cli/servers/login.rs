@@ -17,7 +17,7 @@ use super::person::{AtBrowser, Elsewhere};
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::printable;
+use crate::cli::output::strip_controls;
 use crate::trail;
 use kitbag_gateway::secrets::{login, vault};
 use kitbag_gateway::state::store_address::store_address;
@@ -72,8 +72,8 @@ pub(super) async fn login(
     let grant = credentials.login(person.as_mut(), &scopes).await;
     drop(person);
     let grant = advised(grant).with_context(|| format!("you are not logged in at `{name}`"))?;
-    let event = trail::change("kitbag servers login", Action::LoggedIn, name.as_str());
-    trail::record(&store, event).await?;
+    let event = trail::change_event("kitbag servers login", Action::LoggedIn, name.as_str());
+    trail::record_event(&store, event).await?;
     let row = json!({
         "name": name,
         "issuer": grant.issuer,
@@ -95,8 +95,8 @@ pub(super) async fn logout(
     let store = open(&config).await?;
     let was = advised(credentials(&config, &store, spec).await?.logout().await)?;
     if was {
-        let event = trail::change("kitbag servers logout", Action::LoggedOut, name.as_str());
-        trail::record(&store, event).await?;
+        let event = trail::change_event("kitbag servers logout", Action::LoggedOut, name.as_str());
+        trail::record_event(&store, event).await?;
     }
     store.close().await;
     let text = if was {
@@ -139,8 +139,8 @@ async fn credentials(
         ))
         .advise(|| format!("see whether that works: kitbag servers test {name}"));
     }
-    let lookup = vault::lookup(config, store).await?;
-    let credentials = Credentials::new(spec, &lookup, &login::logins(config, store)?);
+    let lookup = vault::open_lookup(config, store).await?;
+    let credentials = Credentials::new(spec, &lookup, &login::stored_logins(config, store)?);
     credentials
         .ok_or_else(|| anyhow!("`{name}` is sent the `Authorization` of its `headers`"))
         .advise(|| format!("to log in instead, remove that header from [servers.{name}]"))
@@ -162,7 +162,7 @@ fn told(name: &ServerName, grant: &Grant) -> String {
     } else {
         format!("\nPermissions: {}", grant.scopes)
     };
-    printable(&format!(
+    strip_controls(&format!(
         "Logged in at {name} through {}{scopes}\nSee what it offers: kitbag servers test {name}",
         grant.issuer
     ))

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use clap::{Args, Subcommand};
-use kitbag_config::{Config, Project, nearest};
+use kitbag_config::{Config, Project};
 use kitbag_domain::ServerName;
 use kitbag_upstream::ServerSpec;
 
@@ -87,7 +87,7 @@ pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<
 fn near_server(name: &ServerName, config: &Config) -> String {
     let running = config.running_servers().map(|spec| &spec.name);
     let known = running.chain(config.disabled.keys());
-    match nearest(name.as_str(), known.map(ServerName::as_str)) {
+    match kitbag_domain::nearest_name(name.as_str(), known.map(ServerName::as_str)) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None => "see which there are with `kitbag servers list`".to_owned(),
     }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::cli::output::{Output, printable, stderr};
+use crate::cli::output::{Output, strip_controls, stderr};
 use crate::cli::progress::ProgressDisplay;
 
 /// The person's browser comes back to us by itself.
@@ -79,7 +79,7 @@ impl Person for AtBrowser {
         let answered = tokio::time::timeout(PATIENCE, answer(listener, url));
         let answered = self
             .output
-            .during("Waiting for the browser to come back", answered)
+            .with_progress("Waiting for the browser to come back", answered)
             .await;
         answered.unwrap_or(Err(LoginError::TooLate))
     }
@@ -265,7 +265,7 @@ fn show(code: &DeviceCode) {
 
 /// Programs that ask for JSON need to know the text too, so it goes to stderr.
 fn tell(text: &str) {
-    let _unheard = writeln!(stderr(), "{}", printable(text));
+    let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
 const WAITING_FOR_THE_CODE: &str = "Waiting until the code is typed in";

@@ -1,4 +1,4 @@
-//! `kitbag servers restart`: a server of the gateway that runs, ended and started again.
+//! `kitbag servers restart`: restarts a server of the running gateway.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -8,12 +8,14 @@ use kitbag_domain::ServerName;
 use super::find;
 use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::offers;
-use crate::cli::{Invocation, gateway};
+use crate::cli::output::describe_offers;
+use crate::cli::Invocation;
+use crate::cli::gateway::ask_running_gateway;
+use crate::local::requests::RestartServer;
 
-/// Restart a server of the gateway that runs.
+/// Restart a server of the running gateway.
 ///
-/// Calls under way at this server fail; those of other servers go on.
+/// Calls in progress at this server fail. Other servers are not affected.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers restart github")]
 pub(super) struct Arguments {
@@ -24,17 +26,18 @@ pub(super) struct Arguments {
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let name = &find(&config, &arguments.name)?.name;
-    let Some(restarting) = gateway::restart(name, &config, invocation).await else {
-        return Err(anyhow!(
-            "no gateway runs for this configuration, so there is nothing to restart"
-        ))
-        .advise(|| "start one: kitbag serve".to_owned());
-    };
-    let report = restarting?;
+    let server = name.clone();
+    let restarting = ask_running_gateway(RestartServer { server }, &config, invocation);
+    let report = invocation
+        .output
+        .with_progress(&format!("Restarting {name}"), restarting)
+        .await
+        .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
+        .advise(|| "start one: kitbag serve".to_owned())??;
     invocation.output.show(&report, |report| {
         format!(
             "`{name}` was restarted and offers {}.",
-            offers(report.tools, report.prompts, report.resources)
+            describe_offers(report.tools, report.prompts, report.resources)
         )
     })
 }

@@ -14,7 +14,7 @@ use super::find;
 use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::output::{offers, one_line, printable};
+use crate::cli::output::{describe_offers, to_one_line, strip_controls};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.
@@ -156,7 +156,7 @@ fn for_people(shown: &ServerDetails) -> String {
     facts.push(("Log:", path(&shown.log)));
     facts
         .iter()
-        .map(|(label, value)| format!("{label:<14}{}\n", printable(value)))
+        .map(|(label, value)| format!("{label:<14}{}\n", strip_controls(value)))
         .collect()
 }
 
@@ -174,11 +174,11 @@ impl ListedOffer {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("Protocol:", format!("{} ({})", self.version, self.era)),
-            ("Offers:", offers(self.tools, self.prompts, self.resources)),
+            ("Offers:", describe_offers(self.tools, self.prompts, self.resources)),
         ];
         facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
         let said = self.instructions.iter();
-        facts.extend(said.map(|it| ("Says:", ShortText::cut(&one_line(it)).to_string())));
+        facts.extend(said.map(|it| ("Says:", ShortText::cut(&to_one_line(it)).to_string())));
         facts
     }
 }

@@ -37,8 +37,8 @@ pub(super) async fn standings(
 ) -> anyhow::Result<BTreeMap<ServerName, ServerStanding>> {
     let (lookup, logins): (Lookup, _) = match store {
         Some(store) => (
-            vault::lookup(config, store).await?,
-            Some(login::logins(config, store)?),
+            vault::open_lookup(config, store).await?,
+            Some(login::stored_logins(config, store)?),
         ),
         None => (
             Arc::new(|variable: &str| std::env::var(variable).ok()),
@@ -65,7 +65,7 @@ async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -
     }
     let credentials = logins.and_then(|logins| Credentials::new(spec, lookup, logins));
     let grant = match credentials {
-        Some(credentials) => credentials.look().await.ok()?,
+        Some(credentials) => credentials.reload_grant().await.ok()?,
         None => None,
     };
     match grant {

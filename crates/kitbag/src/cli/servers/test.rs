@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::find;
 use crate::cli::completions::servers;
 use crate::cli::failure::CommandFailure;
-use crate::cli::output::{Output, count, duration, offers, printable, table};
-use crate::cli::{Invocation, exit_code};
+use crate::cli::output::{Output, pluralize, format_duration, describe_offers, strip_controls, format_table};
+use crate::cli::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::{App, ServerReport};
 
 /// Start servers, ask what they offer, and stop them again.
@@ -65,7 +65,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     app.close().await;
     invocation.output.show(&rows, |rows| for_people(rows))?;
     let mut outcomes = rows.iter().map(|row| &row.outcome);
-    Ok(exit_code(
+    Ok(to_exit_code(
         outcomes.all(|outcome| matches!(outcome, TestOutcome::Works(_))),
     ))
 }
@@ -82,19 +82,19 @@ async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Test
 }
 
 fn how_far(done: usize, all: usize) -> String {
-    format!("Starting {}: {done} of {all} done", count(all, "server"))
+    format!("Starting {}: {done} of {all} done", pluralize(all, "server"))
 }
 
 /// Starts one server and lists it; its listing is remembered for the next client.
 pub(super) async fn test(app: &App, name: &ServerName) -> TestOutcome {
-    match app.listing(name, true).await {
+    match app.server_report(name, true).await {
         Ok(report) => TestOutcome::Works(report),
-        Err(error) => TestOutcome::Fails(CommandFailure::of(&error.into())),
+        Err(error) => TestOutcome::Fails(CommandFailure::from_error(&error.into())),
     }
 }
 
 fn for_people(rows: &[TestRow]) -> String {
-    let mut text = table(
+    let mut text = format_table(
         ["NAME", "STATE", "PROTOCOL", "OFFERS", "TOOK"],
         rows.iter().map(cells),
     );
@@ -103,7 +103,7 @@ fn for_people(rows: &[TestRow]) -> String {
             TestOutcome::Fails(failure) => text.push_str(&format!("\n{failure}\n")),
             TestOutcome::Works(report) => {
                 for problem in &report.problems {
-                    text.push_str(&format!("\n{}: {}\n", row.name, printable(problem)));
+                    text.push_str(&format!("\n{}: {}\n", row.name, strip_controls(problem)));
                 }
             }
         }
@@ -125,8 +125,8 @@ fn cells(row: &TestRow) -> [String; 5] {
             name,
             "works".to_owned(),
             format!("{} ({})", report.version, report.era),
-            offers(report.tools, report.prompts, report.resources),
-            duration(report.took),
+            describe_offers(report.tools, report.prompts, report.resources),
+            format_duration(report.took),
         ],
     }
 }

@@ -19,11 +19,12 @@ use kitbag_config::{Config, ConfigError};
 use serde::Serialize;
 
 use super::failure::Advise as _;
-use super::output::date;
-use super::program::called_by;
-use super::{Invocation, exit_code};
-use crate::local::joined::{JoinOutcome, find};
-use crate::local::protocol::{LocalAnswer, LocalRequest, Want};
+use super::output::format_date;
+use super::program::invoked_path;
+use super::{Invocation, to_exit_code};
+use crate::local::gateway_connection::{JoinOutcome, join_gateway};
+use crate::local::protocol::Want;
+use crate::local::requests::GetStatus;
 use kitbag_gateway::admin::app::Status;
 use kitbag_gateway::secrets::vault;
 use manager::Manager;
@@ -88,14 +89,14 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
     if let (None, JoinOutcome::Joined(mut joined)) = (
         &former,
-        find(&invocation.at, Some(&config), Want::Ask).await,
+        join_gateway(&invocation.at, Some(&config), Want::Ask).await,
     ) {
-        let status = asked(joined.ask(&LocalRequest::Status, |_| {}).await)?;
+        let status = joined.ask(GetStatus {}, |_| {}).await?;
         return Err(anyhow!("a gateway runs already (pid {})", status.pid))
             .advise(|| format!("end it, then try again: kill {}", status.pid));
     }
-    invocation.refuse_passing_store()?;
-    let lacking = manager.lacking(vault::variables(&config));
+    invocation.reject_store_override()?;
+    let lacking = manager.lacking(vault::referenced_variables(&config));
     if !lacking.is_empty() {
         let names = lacking.join(", ");
         return Err(anyhow!(
@@ -131,7 +132,7 @@ fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
         .map(|_| at.environment.data_dir(&at.overrides))
         .transpose()?;
     Ok(Unit {
-        program: called_by()?,
+        program: invoked_path()?,
         config,
         data_dir,
         path: std::env::var("PATH").unwrap_or_default(),
@@ -143,9 +144,9 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
     let deadline = Instant::now() + PATIENCE;
     let starting = invocation.output.progress("Starting the gateway");
     let reason = loop {
-        let reason = match find(&invocation.at, Some(config), Want::Ask).await {
+        let reason = match join_gateway(&invocation.at, Some(config), Want::Ask).await {
             JoinOutcome::Joined(mut joined) => {
-                return asked(joined.ask(&LocalRequest::Status, |_| {}).await);
+                return joined.ask(GetStatus {}, |_| {}).await;
             }
             JoinOutcome::Refused { reason } => reason,
             JoinOutcome::Nothing => "it did not come up".to_owned(),
@@ -168,15 +169,6 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
 /// A gateway with many servers opens its socket before it has asked any of them.
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-
-fn asked(answer: anyhow::Result<LocalAnswer>) -> anyhow::Result<Status> {
-    match answer? {
-        LocalAnswer::Status(status) => Ok(status),
-        _ => Err(anyhow!(
-            "the gateway answered something else than was asked"
-        )),
-    }
-}
 
 fn told(path: &Path, status: &Status) -> String {
     format!(
@@ -246,9 +238,9 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let unit = read(&path)?.map(|_| path);
     let active = Manager::reach().ok().and_then(|manager| manager.active());
     let config = invocation.config()?;
-    let (gateway, refused) = match find(&invocation.at, Some(&config), Want::Ask).await {
+    let (gateway, refused) = match join_gateway(&invocation.at, Some(&config), Want::Ask).await {
         JoinOutcome::Joined(mut joined) => (
-            Some(asked(joined.ask(&LocalRequest::Status, |_| {}).await)?),
+            Some(joined.ask(GetStatus {}, |_| {}).await?),
             None,
         ),
         JoinOutcome::Refused { reason } => (None, Some(reason)),
@@ -261,7 +253,7 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         refused,
     };
     invocation.output.show(&state, ServiceState::for_people)?;
-    Ok(exit_code(state.gateway.is_some()))
+    Ok(to_exit_code(state.gateway.is_some()))
 }
 
 impl ServiceState {
@@ -275,7 +267,7 @@ impl ServiceState {
             (Some(status), _) => format!(
                 "{}, since {}; commands join it",
                 who(status),
-                date(status.since)
+                format_date(status.since)
             ),
             (None, Some(reason)) => format!("one runs, and is not joined: {reason}"),
             (None, None) => "none runs for this configuration".to_owned(),

@@ -12,8 +12,9 @@ use serde_json::Value;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::gateway::figures;
-use super::output::table;
+use super::gateway::ask_running_gateway;
+use super::output::format_table;
+use crate::local::requests::GetFigures;
 
 /// Show the running gateway's counters, and what tools cost in tokens.
 #[derive(Debug, Args)]
@@ -46,7 +47,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let counted = figures(&config, invocation).await;
+    let counted = ask_running_gateway(GetFigures {}, &config, invocation).await;
     let counted = counted
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
         .advise(|| "start it: kitbag serve".to_owned())??;
@@ -91,7 +92,7 @@ fn shown<const N: usize>(counted: &Value, name: &str, columns: &[&str; N]) -> Op
         .take(MOST_ROWS)
         .map(|row| columns.map(|column| cell(&row[column])));
     let heads = columns.map(str::to_uppercase);
-    Some(table(heads.each_ref().map(String::as_str), cells))
+    Some(format_table(heads.each_ref().map(String::as_str), cells))
 }
 
 fn cell(value: &Value) -> String {

@@ -7,8 +7,9 @@ use std::process::ExitCode;
 use clap::Args;
 
 use crate::cli::Invocation;
-use crate::cli::gateway::{JoinChoice, ReachedGateway};
-use crate::cli::output::{Output, count, table};
+use crate::cli::gateway::{CommandGateway, JoinChoice};
+use crate::cli::output::{Output, pluralize, format_table};
+use crate::local::requests::CountTokens;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 
 /// Count the tokens that a surface costs a model, and those it saves.
@@ -19,7 +20,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SURFACE")]
     surface: Option<Surface>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -31,7 +32,7 @@ Examples:
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let counted = counted(&mut gateway, surface, invocation.output).await;
     gateway.close().await;
     let tokens = counted?;
@@ -43,13 +44,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 async fn counted(
-    gateway: &mut ReachedGateway,
+    gateway: &mut CommandGateway,
     surface: Surface,
     output: Output,
 ) -> anyhow::Result<SurfaceTokens> {
-    gateway.know(None, output).await?;
+    gateway.fetch_listings(None, output).await?;
     output
-        .during("Counting tokens", gateway.tokens(surface))
+        .with_progress("Counting tokens", gateway.ask(CountTokens { surface }))
         .await
 }
 
@@ -67,8 +68,8 @@ fn for_people(tokens: &SurfaceTokens) -> String {
     let share = 100.0 * tokens.saved as f64 / tokens.catalog.max(1) as f64;
     format!(
         "{}\n{} would cost {} tokens. `{}` shows {}: {} saved ({share:.1} %).",
-        table(["SERVER", "TOOLS", "TOKENS"], rows),
-        count(tokens.tools, "tool"),
+        format_table(["SERVER", "TOOLS", "TOKENS"], rows),
+        pluralize(tokens.tools, "tool"),
         tokens.catalog,
         tokens.surface,
         tokens.shown,

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::known::KnownTemplates;
 use crate::cli::Invocation;
-use crate::cli::failure::{Advise as _, advised};
+use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
 use crate::trail;
 
@@ -49,20 +49,20 @@ pub(super) async fn import(
             .advise(|| "change the name in the file".to_owned());
     }
     let imported = LearnedTemplate::imported(template, now());
-    let added = learned_templates::change(store, tenant, imported.id(), now(), |before| {
+    let added = learned_templates::change_template(store, tenant, imported.id(), now(), |before| {
         before.is_none().then(|| imported.clone())
     });
     if added.await?.is_none() {
         return Err(anyhow!("a template with the same program is known already"))
             .advise(|| format!("look at it: kitbag templates show {}", imported.id()));
     }
-    let event = trail::change(
+    let event = trail::change_event(
         "kitbag templates import",
         Action::TemplateImported,
         name.as_str(),
     );
     let of = Some(tenant.clone());
-    trail::record(
+    trail::record_event(
         store,
         Event {
             tenant: of,
@@ -86,7 +86,7 @@ fn read(path: &Path) -> anyhow::Result<IntentTemplate> {
     IntentTemplate::from_toml(path, &text).map_err(|error| {
         let advice = error.remedy();
         match advice {
-            Some(advice) => advised(error, advice),
+            Some(advice) => with_advice(error, advice),
             None => error.into(),
         }
     })

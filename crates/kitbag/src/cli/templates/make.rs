@@ -14,7 +14,7 @@ use super::exchange;
 use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::failure::Advise as _;
-use crate::cli::gateway::{JoinChoice, ReachedGateway, owner};
+use crate::cli::gateway::{CommandGateway, JoinChoice, find_owner};
 use crate::cli::tools::show;
 
 #[derive(Debug, Args)]
@@ -26,13 +26,13 @@ pub(super) struct Arguments {
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let owner = owner(&arguments.tool, &config);
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
+    let owner = find_owner(&arguments.tool, &config);
     let found = show::find(&mut gateway, &arguments.tool, owner, invocation.output).await;
     gateway.close().await;
     let definition = found?;

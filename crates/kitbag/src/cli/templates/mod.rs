@@ -27,7 +27,7 @@ pub(super) use self::make::reads;
 use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
-use super::output::table;
+use super::output::format_table;
 use crate::cli::open_store::open_store;
 use crate::trail;
 
@@ -163,7 +163,7 @@ fn list(
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
     invocation
         .output
-        .show(&rows, |rows| table(headings, rows.iter().map(text::cells)))
+        .show(&rows, |rows| format_table(headings, rows.iter().map(text::cells)))
 }
 
 fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()> {
@@ -188,15 +188,15 @@ async fn decide(
     let row = learned(known.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
     let changed =
-        learned_templates::change(store, tenant, id, now(), |it| verdict.apply(it?)).await?;
+        learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?)).await?;
     if changed.is_none() {
         return Err(anyhow!("`{}` was forgotten meanwhile", named.name))
             .advise(|| "see which there are with `kitbag templates list`".to_owned());
     }
     let name = row.learned.template().name();
-    let event = trail::change(verdict.command(), verdict.action(), name.as_str());
+    let event = trail::change_event(verdict.command(), verdict.action(), name.as_str());
     let tenant = Some(tenant.clone());
-    trail::record(store, Event { tenant, ..event }).await?;
+    trail::record_event(store, Event { tenant, ..event }).await?;
     let told = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
     invocation
         .output

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::known::FoundTemplate;
-use crate::cli::output::date;
+use crate::cli::output::format_date;
 
 #[derive(Debug, Serialize)]
 pub(super) struct TemplateListRow {
@@ -66,8 +66,8 @@ pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
     if let Some(learned) = evidence_of(found) {
         whole["id"] = json!(learned.id());
         whole["parameter_sets"] = json!(learned.evidence().parameter_sets.len());
-        whole["learned_at"] = json!(date(learned.learned_at()));
-        whole["changed_at"] = json!(date(learned.changed_at()));
+        whole["learned_at"] = json!(format_date(learned.learned_at()));
+        whole["changed_at"] = json!(format_date(learned.changed_at()));
     }
     whole
 }
@@ -131,7 +131,7 @@ fn runs(learned: &LearnedTemplate) -> String {
         evidence.successes,
         evidence.failures,
         evidence.parameter_sets.len(),
-        date(learned.learned_at())
+        format_date(learned.learned_at())
     )
 }
 

@@ -9,10 +9,10 @@ use kitbag_domain::ServerName;
 
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::gateway::{JoinChoice, ReachedGateway, only};
-use crate::cli::next_steps::{first_steps, is_bare};
-use crate::cli::output::{count, table};
-use kitbag_domain::text::summary;
+use crate::cli::gateway::{CommandGateway, JoinChoice, server_to_list};
+use crate::cli::next_steps::{first_steps, has_no_servers};
+use crate::cli::output::{pluralize, format_table};
+use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ToolRow;
 
 /// List the tools that a client sees at the endpoint.
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "NAME", add = ArgValueCandidates::new(servers))]
     server: Option<ServerName>,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -37,13 +37,13 @@ Examples:
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     // For the tools of one server no other needs to be started.
-    let only = only(arguments.server.as_ref(), &config)?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let listed = gateway.list(only, invocation.output).await;
+    let server = server_to_list(arguments.server.as_ref(), &config)?;
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
+    let listed = gateway.list_tools(server, invocation.output).await;
     gateway.close().await;
     let mut rows = listed?;
     let known = rows.len();
-    let is_first_run = is_bare(&config) && !rows.iter().any(is_of_file);
+    let is_first_run = has_no_servers(&config) && !rows.iter().any(is_of_file);
     rows.retain(|row| arguments.accept(row));
     if is_first_run {
         invocation.output.note(&first_steps(invocation));
@@ -56,7 +56,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         return Ok(ExitCode::SUCCESS);
     }
     invocation.output.show(&rows, |rows| {
-        table(["NAME", "DESCRIPTION"], rows.iter().map(cells))
+        format_table(["NAME", "DESCRIPTION"], rows.iter().map(cells))
     })?;
     Ok(ExitCode::SUCCESS)
 }
@@ -65,7 +65,7 @@ const NO_TOOLS: &str = "No tools. See which servers answer: kitbag servers test"
 
 impl Arguments {
     fn nothing_fits(&self, known: usize) -> String {
-        let among = format!("none of the {} known", count(known, "tool"));
+        let among = format!("none of the {} known", pluralize(known, "tool"));
         match (&self.server, self.words.join(" ")) {
             (Some(server), words) if words.is_empty() => {
                 format!(
@@ -105,6 +105,6 @@ fn is_of_file(row: &ToolRow) -> bool {
 fn cells(row: &ToolRow) -> [String; 2] {
     [
         row.name.clone(),
-        summary(row.description.as_deref().unwrap_or_default()),
+        first_sentence(row.description.as_deref().unwrap_or_default()),
     ]
 }

@@ -4,16 +4,16 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use kitbag_domain::{ExposedName, ServerName};
+use kitbag_domain::{ExposedName, ServerName, near_names};
 use serde_json::Value;
 
 use crate::cli::Invocation;
 use crate::cli::completions::tools;
-use crate::cli::gateway::{JoinChoice, ReachedGateway, owner};
-use crate::cli::output::{Output, one_line, printable, table};
+use crate::cli::gateway::{CommandGateway, JoinChoice, find_owner};
+use crate::cli::output::{Output, to_one_line, strip_controls, format_table};
 use crate::cli::templates::reads;
 use kitbag_gateway::call::failure::Failure;
-use kitbag_schema::{near, parameter_type};
+use kitbag_schema::parameter_type;
 
 /// Show what a tool does and which parameters it takes.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     #[command(flatten)]
-    apart: JoinChoice,
+    join: JoinChoice,
 }
 
 const EXAMPLES: &str = "\
@@ -35,8 +35,8 @@ With --json it is the definition as clients get it.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let mut gateway = ReachedGateway::reach(arguments.apart, &config, invocation).await?;
-    let owner = owner(&arguments.name, &config);
+    let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
+    let owner = find_owner(&arguments.name, &config);
     let found = find(&mut gateway, &arguments.name, owner, invocation.output).await;
     gateway.close().await;
     invocation.output.show(&found?, |definition| {
@@ -48,19 +48,19 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 /// Returns the definition, or an error with the names that are near. If it is not known, its server
 /// is asked, or all are if the name does not say which.
 pub(in crate::cli) async fn find(
-    gateway: &mut ReachedGateway,
+    gateway: &mut CommandGateway,
     name: &str,
     owner: Option<ServerName>,
     output: Output,
 ) -> anyhow::Result<Value> {
-    if let Some(definition) = gateway.definition(name).await? {
+    if let Some(definition) = gateway.get_definition(name).await? {
         return Ok(definition);
     }
-    let rows = gateway.list(owner.as_ref(), output).await?;
-    if let Some(definition) = gateway.definition(name).await? {
+    let rows = gateway.list_tools(owner.as_ref(), output).await?;
+    if let Some(definition) = gateway.get_definition(name).await? {
         return Ok(definition);
     }
-    let near = near(name, rows.iter().map(|row| row.name.as_str()))
+    let near = near_names(name, rows.iter().map(|row| row.name.as_str()))
         .into_iter()
         .map(str::to_owned)
         .collect();
@@ -80,7 +80,7 @@ fn for_people(name: &str, definition: &Value) -> String {
     let rows = parameters.iter().map(DescribedParameter::cells);
     let takes = match parameters.is_empty() {
         true => "It takes no parameters.\n".to_owned(),
-        false => table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
+        false => format_table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
     };
     let needed: Vec<_> = parameters
         .iter()
@@ -88,7 +88,7 @@ fn for_people(name: &str, definition: &Value) -> String {
         .map(|it| format!(" {}=…", it.name))
         .collect();
     let call = format!("Call it: kitbag call {name}{}", needed.concat());
-    let description = printable(description.trim());
+    let description = strip_controls(description.trim());
     let hints = match hints(definition) {
         said if said.is_empty() && reads_by_name(name, definition) => {
             "Its server does not say what it does; by its name and description it only reads."
@@ -100,7 +100,7 @@ fn for_people(name: &str, definition: &Value) -> String {
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect();
-    format!("{}\n\n{takes}\n{}", head.join("\n\n"), printable(&call))
+    format!("{}\n\n{takes}\n{}", head.join("\n\n"), strip_controls(&call))
 }
 
 fn reads_by_name(name: &str, definition: &Value) -> bool {
@@ -173,7 +173,7 @@ fn meaning(schema: &Value) -> String {
     let description = schema
         .get("description")
         .and_then(Value::as_str)
-        .map(one_line);
+        .map(to_one_line);
     let default = schema
         .get("default")
         .map(|default| format!("default {default}"));

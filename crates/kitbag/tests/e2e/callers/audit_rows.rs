@@ -58,7 +58,7 @@ async fn every_call_leaves_a_row_that_says_who_what_and_how_it_ended() {
         ..AuditQuery::newest(100)
     };
     let rows = until("the rows are written", async || {
-        let rows = store.audit(&query).await.unwrap();
+        let rows = store.read_audit(&query).await.unwrap();
         (rows.len() >= RECORDED.len()).then_some(rows)
     })
     .await;

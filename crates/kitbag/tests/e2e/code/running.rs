@@ -134,7 +134,7 @@ async fn the_whole_surface_is_two_tools_in_ninety_tokens_and_the_names_of_the_se
     let shop = Shop::open("").await;
     let told = shop
         .home()
-        .kitbag(&["tokens", "--surface", "code", "--json"])
+        .kitbag(&["stats", "tokens", "--surface", "code", "--json"])
         .await;
     let report: Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 90 + 30, "{report}");

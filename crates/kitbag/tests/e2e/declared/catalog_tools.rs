@@ -101,7 +101,7 @@ async fn calls_become_the_requests_that_the_providers_describe() {
         ("microsoft-ads", [&LOGIN[..], &bing].concat()),
         ("microsoft-calendar", LOGIN.to_vec()),
     ] {
-        let words = [&["credentials", "set", credential], &fields[..]].concat();
+        let words = [&["secret", "set", credential], &fields[..]].concat();
         let told = home.kitbag(&words).await;
         assert_eq!(told.code, Some(0), "{told:?}");
     }

@@ -1,4 +1,4 @@
-//! Tool files that `kitbag check` refuses, and an API whose files share one entry of the configuration.
+//! Tool files that `kitbag tools check` refuses, and an API whose files share one entry of the configuration.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ async fn check(mistake: &str, told: &str) {
         (log.contains("a tool file is left out") && log.contains(told)).then_some(())
     })
     .await;
-    let checked = desk.home.kitbag(&["check", "mine"]).await;
+    let checked = desk.home.kitbag(&["tools", "check", "mine"]).await;
     assert!(checked.stdout.contains(told), "{}", checked.stdout);
     let doctor = desk.home.kitbag(&["doctor", "--offline", "--json"]).await;
     assert_eq!(doctor.code, Some(1));
@@ -96,7 +96,7 @@ async fn a_file_that_cannot_be_read_is_one_finding_and_not_also_a_row_without_a_
     let desk = Desk::new().await;
     desk.drop_file("TOOLS.md", MANIFEST);
     desk.drop_file("desk.toml", "name = ");
-    let checked = desk.home.kitbag(&["check", "mine"]).await;
+    let checked = desk.home.kitbag(&["tools", "check", "mine"]).await;
     assert_eq!(checked.code, Some(1));
     assert!(
         checked.stdout.contains("desk.toml") && !checked.stdout.contains("no file"),
@@ -122,7 +122,7 @@ async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its
     let home = Home::new("[catalog]\ndirectories = ['tools']\n");
     fs::write(home.path("spec.json"), spec.to_string()).unwrap();
     let import = [
-        "openapi",
+        "tools",
         "import",
         "spec.json",
         "--server",

@@ -94,7 +94,7 @@ impl Desk {
     /// Sets the token with which a tenant calls the desk.
     async fn give(&self, tenant: &str, token: &str) {
         let field = format!("token={token}");
-        let words = ["credentials", "set", "desk", &field, "--tenant", tenant];
+        let words = ["secret", "set", "desk", &field, "--tenant", tenant];
         let told = self.home.kitbag(&words).await;
         assert_eq!(told.code, Some(0), "{told:?}");
     }
@@ -181,7 +181,7 @@ async fn each_tenant_calls_with_its_own_credential_and_one_without_is_told_what_
     let client = desk.client("/mcp/all", Some(&key)).await;
     let told = text(&client, "desk", &search).await;
     assert!(told.starts_with("CONFIG_MISSING"), "{told}");
-    assert!(told.contains("kitbag credentials set desk token"), "{told}");
+    assert!(told.contains("kitbag secret set desk token"), "{told}");
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ impl ModelWorld {
         let home = Home::new(&format!("{catalog}{}", house.endpoints()));
         fs::write(home.path("own.toml"), OWN_DATA).unwrap();
         for (tenant, name, fields) in credentials {
-            let words = ["credentials", "set", name, "--tenant", tenant];
+            let words = ["secret", "set", name, "--tenant", tenant];
             let told = home.kitbag(&[&words, *fields].concat()).await;
             assert_eq!(told.code, Some(0), "{told:?}");
         }
@@ -223,7 +223,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
         ),
         (
             json!({ "prompt": "Hi", "tier": "frontier", "provider": "deepseek", "model": "newest" }),
-            "CONFIG_MISSING: `deepseek` is not set up: the credential `deepseek` has no `token`\nrun `kitbag credentials set \
+            "CONFIG_MISSING: `deepseek` is not set up: the credential `deepseek` has no `token`\nrun `kitbag secret set \
              deepseek token`",
         ),
     ] {
@@ -232,7 +232,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     }
     assert!(world.house.take_seen().is_empty());
 
-    let told = world.home.kitbag(&["credentials", "test", "groq"]).await;
+    let told = world.home.kitbag(&["secret", "test", "groq"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     assert_eq!(world.house.take_seen()[0].line, "GET /groq/models");
 }
@@ -266,7 +266,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     let (text, _) = asked(&third, "ai_invoke", prompt.clone()).await;
     assert!(text.starts_with("CONFIG_MISSING: `anthropic`"), "{text}");
     assert!(
-        text.contains("kitbag credentials set anthropic key"),
+        text.contains("kitbag secret set anthropic key"),
         "{text}"
     );
 
@@ -359,10 +359,10 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
         );
     }
 
-    let told = world.home.kitbag(&["priors", "run"]).await;
+    let told = world.home.kitbag(&["learned", "priors", "run"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     for name in ["ai_invoke", "catalog__ai_invoke"] {
-        let told = world.home.kitbag(&["priors", "show", name, "--json"]).await;
+        let told = world.home.kitbag(&["learned", "priors", "show", name, "--json"]).await;
         let shown: Value =
             serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         let row = &shown["tools"][0];

@@ -249,7 +249,7 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
         .await
         .unwrap();
     let rows = store
-        .audit(&kitbag_store::AuditQuery::newest(1000))
+        .read_audit(&kitbag_store::AuditQuery::newest(1000))
         .await
         .unwrap();
     let measured = |row: &kitbag_store::AuditRow| {
@@ -263,7 +263,7 @@ async fn what_models_call_in_an_exam_does_not_count_as_use() {
     };
     assert!(!rows.is_empty() && rows.iter().all(measured), "{rows:?}");
     let since = kitbag_domain::Timestamp(0);
-    let span = kitbag_store::AuditSpan::since(since);
+    let span = kitbag_store::AuditSpan::starting_at(since);
     assert!(store.tool_statistics(&span).await.unwrap().is_empty());
     let all = kitbag_store::LessonFilter::default();
     assert_eq!(store.count_lessons(&all).await.unwrap(), 0);

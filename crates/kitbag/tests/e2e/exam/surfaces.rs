@@ -325,10 +325,10 @@ async fn searching_in_an_exam_is_no_use_and_leaves_the_index_of_other_runs_alone
         .await
         .unwrap();
     let since = kitbag_domain::Timestamp(0);
-    let span = kitbag_store::AuditSpan::since(since);
+    let span = kitbag_store::AuditSpan::starting_at(since);
     assert!(store.tool_statistics(&span).await.unwrap().is_empty());
     let everything = kitbag_store::AuditQuery::newest(1000);
-    let rows = store.audit(&everything).await.unwrap();
+    let rows = store.read_audit(&everything).await.unwrap();
     let searches = rows.iter().filter_map(|row| match &row.content {
         kitbag_store::AuditRowContent::Inquiry { purpose, .. } => Some(*purpose),
         _ => None,

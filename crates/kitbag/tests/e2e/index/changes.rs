@@ -126,7 +126,7 @@ const LONG_AGO: i64 = 1_000;
 async fn age(home: &Home) {
     let store = Store::open(home.store_address()).await.unwrap();
     let entries: Vec<_> = store
-        .mirrored("capability_index")
+        .mirror_entries("capability_index")
         .await
         .unwrap()
         .into_iter()
@@ -137,7 +137,7 @@ async fn age(home: &Home) {
         })
         .collect();
     store
-        .put_mirror("capability_index", &entries)
+        .replace_mirror("capability_index", &entries)
         .await
         .unwrap();
     store.close().await;

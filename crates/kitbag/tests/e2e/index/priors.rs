@@ -135,16 +135,16 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
         let told = home.kitbag(&[words, &["--json"]].concat()).await;
         serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
     };
-    let unseen = home.kitbag(&["priors", "show", "bed__slow"]).await;
+    let unseen = home.kitbag(&["learned", "priors", "show", "bed__slow"]).await;
     assert_eq!(unseen.code, Some(1), "{unseen:?}");
     until("both calls are counted", async || {
-        shown(&["priors", "run"]).await;
-        let tools = shown(&["priors", "show"]).await["tools"].clone();
+        shown(&["learned", "priors", "run"]).await;
+        let tools = shown(&["learned", "priors", "show"]).await["tools"].clone();
         (tools.as_array().unwrap().len() == 2).then_some(())
     })
     .await;
 
-    let one = shown(&["priors", "show", "bed__slow"]).await;
+    let one = shown(&["learned", "priors", "show", "bed__slow"]).await;
     let slow = &one["tools"][0];
     assert!(slow["p95_latency_ms"].as_f64() >= Some(60.0), "{one:#}");
     assert_eq!(
@@ -194,8 +194,8 @@ async fn a_tool_that_fails_loses_its_rank_with_the_next_run_and_gets_it_back_whe
             ..call_of("shop", before[0].trim_start_matches("shop__"))
         };
         let calls = vec![AuditRecord::Call(call); times];
-        store.record(&calls).await.unwrap();
-        let told = home.kitbag(&["priors", "run"]).await;
+        store.record_all(&calls).await.unwrap();
+        let told = home.kitbag(&["learned", "priors", "run"]).await;
         assert_eq!(told.code, Some(0), "{told:?}");
         ranked().await
     };
@@ -246,7 +246,7 @@ async fn priors_that_are_too_old_are_told_of_and_a_missed_run_is_made_up_at_the_
     let doctor = home.kitbag(&["doctor", "--offline"]).await;
     assert!(
         doctor.stdout.contains("last computed 30 hours ago")
-            && doctor.stdout.contains("kitbag priors run"),
+            && doctor.stdout.contains("kitbag learned priors run"),
         "{doctor:?}"
     );
     drop(elsewhere);
@@ -269,10 +269,10 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
         .chain([seen(yesterday)])
         .map(AuditRecord::Call)
         .collect();
-    store.record(&rows).await.unwrap();
+    store.record_all(&rows).await.unwrap();
     let gateway = home.serve().await;
     until("old rows are gone", async || {
-        let rows = store.audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        let rows = store.read_audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
         (rows.len() == 1 && rows[0].at.0 == yesterday).then_some(())
     })
     .await;

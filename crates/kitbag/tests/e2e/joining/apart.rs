@@ -129,7 +129,7 @@ async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        told.stderr.contains("other users can reach into"),
+        told.stderr.contains("other users have access to"),
         "{}",
         told.stderr
     );
@@ -137,7 +137,7 @@ async fn no_program_joins_or_serves_through_a_folder_that_others_can_reach() {
     assert!(gateway.stop().await.success());
 
     let gateway = desk.home.serve().await;
-    let told = "local clients cannot join: other users can reach into";
+    let told = "local clients cannot join: other users have access to";
     until("it says why", async || {
         gateway.log().contains(told).then_some(())
     })
@@ -165,7 +165,7 @@ async fn no_program_joins_through_a_folder_of_another_user() {
         .ok(&["call", "shared__echo", "--log", "kitbag=debug"])
         .await;
     assert!(
-        told.stderr.contains("belongs to user 54321"),
+        told.stderr.contains("belongs to uid 54321"),
         "{}",
         told.stderr
     );

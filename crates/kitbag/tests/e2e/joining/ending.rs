@@ -20,7 +20,7 @@ async fn when_the_gateway_ends_its_clients_are_told_and_the_next_one_is_joined()
         assert_eq!(client.pipe().close().unwrap().code(), Some(1));
         until("it says so", async || {
             let told = client.pipe().log();
-            told.contains("error: the gateway that this client had joined has ended")
+            told.contains("error: the gateway that this client joined has ended")
                 .then_some(())
         })
         .await;

@@ -119,7 +119,7 @@ async fn rules_hold_for_resources_and_prompts_from_the_command_line_and_all_is_o
         ..AuditQuery::newest(100)
     };
     let mut rows = until("all four are written down", async || {
-        let rows = store.audit(&query).await.unwrap();
+        let rows = store.read_audit(&query).await.unwrap();
         (rows.len() == 4).then_some(rows)
     })
     .await;

@@ -43,7 +43,7 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
         "{}",
         found[0]
     );
-    let tokens = desk.ok(&["tokens", "--surface", "all", "--json"]).await;
+    let tokens = desk.ok(&["stats", "tokens", "--surface", "all", "--json"]).await;
     let tokens: Value = serde_json::from_str(&tokens.stdout).unwrap();
     assert_eq!(
         (&tokens["surface"], &tokens["tools"]),
@@ -77,8 +77,8 @@ async fn joined_or_alone_a_command_answers_the_same() {
         &["prompts", "get", "shared__missing"],
         &["search", "make a picture", "--explain"],
         &["search", "make a picture", "--json", "-n", "3"],
-        &["tokens"],
-        &["tokens", "--json"],
+        &["stats", "tokens"],
+        &["stats", "tokens", "--json"],
     ] {
         let joined = desk.home.kitbag(words).await;
         let alone = desk.home.kitbag(&[words, &["--own"]].concat()).await;
@@ -184,7 +184,7 @@ async fn a_gateway_that_wants_keys_from_others_lets_its_own_user_join_and_writes
         ..AuditQuery::newest(100)
     };
     let rows = until("both calls are written down", async || {
-        let rows = store.audit(&query).await.unwrap();
+        let rows = store.read_audit(&query).await.unwrap();
         (rows.len() == 2).then_some(rows)
     })
     .await;
@@ -280,7 +280,7 @@ async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_
         &["tools"],
         &["prompts"],
         &["resources"],
-        &["tokens"],
+        &["stats", "tokens"],
         &["run", program.to_str().unwrap()],
     ] {
         let told = home.kitbag(words).await;
@@ -291,7 +291,7 @@ async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_
     }
     for words in [
         &["call", "good__echo"][..],
-        &["describe", "good__echo"],
+        &["tools", "show", "good__echo"],
         &["tools", "--server", "good"],
     ] {
         let told = home.kitbag(words).await;

@@ -118,7 +118,7 @@ const WAYS: &[Way] = &[
         &["search", "read", "a", "note", "of", "the", "person"],
         "good__note_read",
     ),
-    Way::Verb(&["describe", "good__note_read"], "Reads a note"),
+    Way::Verb(&["tools", "show", "good__note_read"], "Reads a note"),
     Way::Verb(&["call", "good__note_read", "id=n7"], "n7"),
     Way::Verb(&["prompts", "get", "good__greet_person"], "says this"),
     Way::Retrieve,
@@ -226,7 +226,7 @@ impl House {
             let told = self.ask(*way).await;
             match way {
                 Way::Answers(..) => assert!(told.contains(HELD), "{way:?}: {told}"),
-                Way::Verb(["describe" | "call" | "prompts", ..], _) => {
+                Way::Verb(["call" | "prompts", ..] | ["tools", "show", ..], _) => {
                     assert!(told.contains(HELD), "{way:?}: {told}");
                 }
                 _ => {}

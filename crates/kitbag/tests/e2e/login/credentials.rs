@@ -43,25 +43,25 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
     fs::create_dir(home.path("mine")).unwrap();
     fs::write(home.path("mine/desk.toml"), DESK).unwrap();
 
-    let told = saying_yes(&home, &["credentials", "login", "desk"]).await;
-    let wanted = "set it first: kitbag credentials set desk client_id --tenant local";
+    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
+    let wanted = "set it first: kitbag secret set desk client_id --tenant local";
     assert!(told.stderr.contains(wanted), "{}", told.stderr);
-    let set = |field: &'static str| ["credentials", "set", "desk", field];
+    let set = |field: &'static str| ["secret", "set", "desk", field];
     let told = home.kitbag(&set("client_idd=me")).await;
     let warned =
         "no tool that uses `desk` knows the field `client_idd`\n  try: did you mean `client_id`?";
     assert!(told.stderr.contains(warned), "{}", told.stderr);
     let told = home.kitbag(&set("client_id=me")).await;
-    let next = "Its tools also want client_secret: kitbag credentials set desk client_secret";
+    let next = "Its tools also want client_secret: kitbag secret set desk client_secret";
     assert!(told.stdout.contains(next), "{}", told.stdout);
     let told = home.kitbag(&set("client_secret=h1dden")).await;
-    let next = "Now log in: kitbag credentials login desk";
+    let next = "Now log in: kitbag secret login desk";
     assert!(told.stdout.contains(next), "{}", told.stdout);
 
-    let told = saying_yes(&home, &["credentials", "login", "desk"]).await;
+    let told = saying_yes(&home, &["secret", "login", "desk"]).await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert_eq!(guarded.count("authorize me for tickets"), 1);
-    let tested = home.kitbag(&["credentials", "test", "desk"]).await;
+    let tested = home.kitbag(&["secret", "test", "desk"]).await;
     let works = "desk of local: desk answered `search` with HTTP 200";
     assert!(tested.stdout.starts_with(works), "{tested:?}");
     assert_eq!(tested.stdout.lines().count(), 1, "{tested:?}");
@@ -72,7 +72,7 @@ async fn a_person_logs_in_for_a_credential_and_sees_that_it_works_and_no_value_i
         .unwrap()
         .to_owned();
     assert!(token.starts_with("Bearer s3cret-access-"), "{token}");
-    let listed = home.kitbag(&["credentials", "list", "--json"]).await;
+    let listed = home.kitbag(&["secret", "list", "--json"]).await;
     for told in [&told, &tested, &listed] {
         let all = format!("{}{}", told.stdout, told.stderr);
         assert!(!all.contains("s3cret") && !all.contains("h1dden"), "{all}");
@@ -97,17 +97,17 @@ async fn a_credential_that_the_api_refuses_or_that_no_tool_uses_is_told() {
         .replace("test =", "auth = { scheme = \"bearer\" }\ntest =");
     fs::write(home.path("mine/desk.toml"), bearer).unwrap();
     for (words, expected) in [
-        (["credentials", "test", "desk"].as_slice(), "CONFIG_MISSING"),
+        (["secret", "test", "desk"].as_slice(), "CONFIG_MISSING"),
         (
-            &["credentials", "set", "desk", "token=t0ken"],
+            &["secret", "set", "desk", "token=t0ken"],
             "Kept desk of local",
         ),
         (
-            &["credentials", "test", "desk"],
+            &["secret", "test", "desk"],
             "desk refused `search` with HTTP 404",
         ),
-        (&["credentials", "test", "dask"], "did you mean `desk`?"),
-        (&["credentials", "login", "desk"], "lets a person log in"),
+        (&["secret", "test", "dask"], "did you mean `desk`?"),
+        (&["secret", "login", "desk"], "lets a person log in"),
     ] {
         let told = home.kitbag(words).await;
         let all = format!("{}{}", told.stdout, told.stderr);

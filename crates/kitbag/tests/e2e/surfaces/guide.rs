@@ -43,7 +43,7 @@ async fn the_search_says_what_stands_behind_it_in_the_same_bytes_until_that_chan
         narrowed.contains("shop: ") && !narrowed.contains("good"),
         "{narrowed}"
     );
-    let told = home.kitbag(&["tokens", "--json"]).await;
+    let told = home.kitbag(&["stats", "tokens", "--json"]).await;
     let report: Value = serde_json::from_str(&told.stdout).unwrap();
     assert!(report["shown"].as_u64().unwrap() <= 500, "{report}");
 

@@ -145,7 +145,7 @@ async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() 
         ..AuditQuery::newest(1000)
     };
     let rows = until("every attempt is written down", async || {
-        let rows = store.audit(&query).await.unwrap();
+        let rows = store.read_audit(&query).await.unwrap();
         (rows.len() >= count).then_some(rows)
     })
     .await;

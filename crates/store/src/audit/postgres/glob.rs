@@ -1,14 +1,14 @@
 //! Patterns with `*`, `?` and `[…]`, as regular expressions of PostgreSQL, which has no `GLOB`.
 
 /// Returns an expression that matches the same texts as the pattern does in SQLite.
-pub(super) fn expression(glob: &str) -> String {
+pub(super) fn to_regex(glob: &str) -> String {
     let mut expression = String::from("^");
     let mut rest = glob.chars();
     while let Some(letter) = rest.next() {
         match letter {
             '*' => expression.push_str(".*"),
             '?' => expression.push('.'),
-            '[' => match class(rest.as_str()) {
+            '[' => match parse_class(rest.as_str()) {
                 Some((class, after)) => {
                     expression.push_str(&class);
                     rest = after.chars();
@@ -25,13 +25,13 @@ pub(super) fn expression(glob: &str) -> String {
 const NOTHING: &str = "(?!)";
 
 /// Reads a class up to its `]`, and returns it with the text after it; nothing if it does not end.
-fn class(text: &str) -> Option<(String, &str)> {
+fn parse_class(text: &str) -> Option<(String, &str)> {
     let negated = text.starts_with('^');
     let body = if negated { &text[1..] } else { text };
     // A `]` that comes first stands for itself.
     let skipped = usize::from(body.starts_with(']'));
     let end = body[skipped..].find(']')? + skipped;
-    let members = members(&body[..end]);
+    let members = translate_members(&body[..end]);
     let class = match (members.is_empty(), negated) {
         (true, false) => NOTHING.to_owned(),
         (true, true) => ".".to_owned(),
@@ -43,7 +43,7 @@ fn class(text: &str) -> Option<(String, &str)> {
 
 /// The letters and ranges of a class. In SQLite a range from a later to an
 /// earlier letter has the first as its only member.
-fn members(body: &str) -> String {
+fn translate_members(body: &str) -> String {
     let letters: Vec<char> = body.chars().collect();
     let mut members = String::new();
     let mut at = 0;

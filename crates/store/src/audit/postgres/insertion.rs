@@ -1,16 +1,16 @@
 //! Inserts any number of rows into the audit by one statement, with one array for each column.
 
 use super::RECORD;
-use crate::audit::RowId;
-use crate::audit::columns::{Columns, micros};
-use crate::engine::postgres::{PostgresTransaction, storable};
-use crate::{Error, failed};
+use crate::audit::AuditRowId;
+use crate::audit::columns::{AuditColumns, to_micros};
+use crate::engine::postgres::{PostgresTransaction, replace_zero_bytes};
+use crate::{Error, store_error};
 
 /// Inserts the rows in their order, and returns their ids.
-pub(super) async fn insert(
+pub(super) async fn insert_rows(
     transaction: &mut PostgresTransaction,
-    rows: Vec<Columns<'_>>,
-) -> Result<Vec<RowId>, Error> {
+    rows: Vec<AuditColumns<'_>>,
+) -> Result<Vec<AuditRowId>, Error> {
     if rows.is_empty() {
         return Ok(Vec::new());
     }
@@ -30,32 +30,32 @@ pub(super) async fn insert(
              price_nano_usd, arguments, number)
          ORDER BY number RETURNING id",
     )
-    .bind(column(&rows, |row| row.at.0))
-    .bind(column(&rows, |row| row.event))
-    .bind(column(&rows, |row| row.tenant))
-    .bind(column(&rows, |row| row.key.map(storable)))
-    .bind(column(&rows, |row| row.actor))
-    .bind(column(&rows, |row| row.client))
-    .bind(column(&rows, |row| row.server))
-    .bind(column(&rows, |row| row.kind))
-    .bind(column(&rows, |row| storable(row.name)))
-    .bind(column(&rows, |row| row.outcome.as_str()))
-    .bind(column(&rows, |row| micros(row.latency)))
-    .bind(column(&rows, |row| row.purpose))
-    .bind(column(&rows, Columns::request))
-    .bind(column(&rows, Columns::run))
-    .bind(column(&rows, Columns::address))
-    .bind(column(&rows, Columns::trace))
-    .bind(column(&rows, |row| row.detail))
-    .bind(column(&rows, Columns::tokens))
-    .bind(column(&rows, Columns::price))
-    .bind(column(&rows, |row| row.arguments))
+    .bind(collect_column(&rows, |row| row.at.0))
+    .bind(collect_column(&rows, |row| row.event))
+    .bind(collect_column(&rows, |row| row.tenant))
+    .bind(collect_column(&rows, |row| row.key.map(replace_zero_bytes)))
+    .bind(collect_column(&rows, |row| row.actor))
+    .bind(collect_column(&rows, |row| row.client))
+    .bind(collect_column(&rows, |row| row.server))
+    .bind(collect_column(&rows, |row| row.kind))
+    .bind(collect_column(&rows, |row| replace_zero_bytes(row.name)))
+    .bind(collect_column(&rows, |row| row.outcome.as_str()))
+    .bind(collect_column(&rows, |row| to_micros(row.latency)))
+    .bind(collect_column(&rows, |row| row.purpose))
+    .bind(collect_column(&rows, AuditColumns::request_id))
+    .bind(collect_column(&rows, AuditColumns::run))
+    .bind(collect_column(&rows, AuditColumns::address))
+    .bind(collect_column(&rows, AuditColumns::trace_id))
+    .bind(collect_column(&rows, |row| row.detail))
+    .bind(collect_column(&rows, AuditColumns::token_count))
+    .bind(collect_column(&rows, AuditColumns::price))
+    .bind(collect_column(&rows, |row| row.arguments))
     .fetch_all(&mut **transaction)
     .await
-    .map_err(failed(RECORD))?;
-    Ok(ids.into_iter().map(RowId).collect())
+    .map_err(store_error(RECORD))?;
+    Ok(ids.into_iter().map(AuditRowId).collect())
 }
 
-fn column<'a, T>(rows: &[Columns<'a>], value: impl Fn(&Columns<'a>) -> T) -> Vec<T> {
+fn collect_column<'a, T>(rows: &[AuditColumns<'a>], value: impl Fn(&AuditColumns<'a>) -> T) -> Vec<T> {
     rows.iter().map(value).collect()
 }

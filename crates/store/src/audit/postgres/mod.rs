@@ -11,53 +11,53 @@ mod writers;
 
 use kitbag_domain::Timestamp;
 
-use super::columns::{Columns, micros, price, tokens};
+use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
 use super::tool_statistics::{AuditSpan, ToolCallRow};
-use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, RowId};
-use crate::engine::answered;
+use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, AuditRowId};
+use crate::engine::with_timeout;
 use crate::engine::postgres::{Postgres, PostgresTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 const RECORD: &str = "record what happened";
 
 /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-pub(super) async fn write(
+pub(super) async fn write_batch(
     postgres: &Postgres,
     batch: &AuditBatch<'_>,
     mark: Option<&BatchMark>,
-) -> Result<Vec<RowId>, AuditWriteError> {
-    let filling = fill(postgres, batch, mark);
-    let (transaction, begun) = answered(postgres.patience(), filling).await?;
+) -> Result<Vec<AuditRowId>, AuditWriteError> {
+    let filling = write_uncommitted(postgres, batch, mark);
+    let (transaction, begun) = with_timeout(postgres.timeout(), filling).await?;
     let committing = transaction.commit(RECORD);
-    match answered(postgres.patience(), committing).await {
+    match with_timeout(postgres.timeout(), committing).await {
         Ok(()) => Ok(begun),
         Err(error) => Err(AuditWriteError::Doubtful { begun, error }),
     }
 }
 
 /// Does everything but the commit.
-async fn fill(
+async fn write_uncommitted(
     postgres: &Postgres,
     batch: &AuditBatch<'_>,
     mark: Option<&BatchMark>,
-) -> Result<(PostgresTransaction, Vec<RowId>), Error> {
-    let mut transaction = begin(postgres).await?;
-    let records = batch.records.iter().map(|record| Columns::of(record));
-    insertion::insert(&mut transaction, records.collect()).await?;
-    finish(&mut transaction, &batch.ended).await?;
-    let begun = batch.begun.iter().map(|call| Columns::of_call(call));
-    let begun = insertion::insert(&mut transaction, begun.collect()).await?;
+) -> Result<(PostgresTransaction, Vec<AuditRowId>), Error> {
+    let mut transaction = begin_serialized(postgres).await?;
+    let records = batch.records.iter().map(|record| AuditColumns::new(record));
+    insertion::insert_rows(&mut transaction, records.collect()).await?;
+    update_ended_calls(&mut transaction, &batch.ended).await?;
+    let begun = batch.begun.iter().map(|call| AuditColumns::from_call(call));
+    let begun = insertion::insert_rows(&mut transaction, begun.collect()).await?;
     if let Some(mark) = mark {
-        writers::note(&mut transaction, mark).await?;
+        writers::record_batch(&mut transaction, mark).await?;
     }
     Ok((transaction, begun))
 }
 
 /// Batches of all gateways come one after another. Otherwise a row could become visible after one
 /// with a larger id, and a reader that goes on from the last row it knows would miss it.
-async fn begin(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
+async fn begin_serialized(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
     const ACTION: &str = "begin to record";
     let mut transaction = postgres.begin(ACTION).await?;
     transaction.lock("audit", ACTION).await?;
@@ -66,11 +66,11 @@ async fn begin(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
 
 /// Waits until a batch that may still be under way has ended, and returns true if it was written.
 pub(super) async fn is_written(postgres: &Postgres, mark: &BatchMark) -> Result<bool, Error> {
-    let mut transaction = begin(postgres).await?;
+    let mut transaction = begin_serialized(postgres).await?;
     writers::has_written(&mut transaction, mark).await
 }
 
-async fn finish(
+async fn update_ended_calls(
     transaction: &mut PostgresTransaction,
     endings: &[&CallEnding],
 ) -> Result<(), Error> {
@@ -86,13 +86,13 @@ async fn finish(
     )
     .bind(column(endings, |it| it.row.0))
     .bind(column(endings, |it| it.outcome.as_str()))
-    .bind(column(endings, |it| micros(it.latency)))
-    .bind(column(endings, |it| tokens(it.cost)))
-    .bind(column(endings, |it| price(it.cost)))
+    .bind(column(endings, |it| to_micros(it.latency)))
+    .bind(column(endings, |it| to_token_count(it.cost)))
+    .bind(column(endings, |it| to_nano_usd(it.cost)))
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(failed("record how a call ended"))
+    .map_err(store_error("record how a call ended"))
 }
 
 fn column<T>(endings: &[&CallEnding], value: impl Fn(&CallEnding) -> T) -> Vec<T> {
@@ -103,22 +103,22 @@ pub(super) async fn select(
     postgres: &Postgres,
     query: &AuditQuery,
 ) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::by_query(query)
+    selection::select_by_query(query)
         .build_query_as()
         .fetch_all(&postgres.pool)
         .await
-        .map_err(failed("recall what happened"))
+        .map_err(store_error("recall what happened"))
 }
 
 pub(super) async fn select_by_id(
     postgres: &Postgres,
     ids: &[i64],
 ) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::by_id(ids)
+    selection::select_by_id(ids)
         .build_query_as()
         .fetch_all(&postgres.pool)
         .await
-        .map_err(failed("recall what happened"))
+        .map_err(store_error("recall what happened"))
 }
 
 /// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
@@ -136,7 +136,7 @@ pub(super) async fn delete(
     .bind(i64::from(at_most))
     .execute(&postgres.pool)
     .await
-    .map_err(failed("forget what happened long ago"))?;
+    .map_err(store_error("forget what happened long ago"))?;
     Ok(removed.rows_affected())
 }
 
@@ -146,7 +146,7 @@ pub(super) async fn first_id(postgres: &Postgres, since: Timestamp) -> Result<Op
         .bind(since.0)
         .fetch_one(&postgres.pool)
         .await
-        .map_err(failed("find the first row of a span of the audit"))
+        .map_err(store_error("find the first row of a span of the audit"))
 }
 
 /// Returns the id of the last row that was written, if there is any row.
@@ -154,7 +154,7 @@ pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error>
     sqlx::query_scalar("SELECT max(id) FROM audit")
         .fetch_one(&postgres.pool)
         .await
-        .map_err(failed("find the last row of the audit"))
+        .map_err(store_error("find the last row of the audit"))
 }
 
 /// Returns the first calls of tools in a span, in the order of writing, without measurements.
@@ -175,5 +175,5 @@ pub(super) async fn tool_calls(
     .bind(i64::from(at_most))
     .fetch_all(&postgres.pool)
     .await
-    .map_err(failed("count how tools have done"))
+    .map_err(store_error("count how tools have done"))
 }

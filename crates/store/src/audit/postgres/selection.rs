@@ -2,12 +2,12 @@
 
 use sqlx::{Postgres, QueryBuilder};
 
-use super::glob::expression;
-use crate::audit::narrowing::{SELECT, push_owner, push_page, push_time};
+use super::glob::to_regex;
+use crate::audit::conditions::{SELECT, push_owner, push_page, push_time};
 use crate::audit::query::AuditQuery;
 
 /// Selects these rows, in the order of their ids.
-pub(super) fn by_id(ids: &[i64]) -> QueryBuilder<Postgres> {
+pub(super) fn select_by_id(ids: &[i64]) -> QueryBuilder<Postgres> {
     let mut select = QueryBuilder::new(SELECT);
     select.push(" AND id = ANY(").push_bind(ids.to_vec());
     select.push(") ORDER BY id");
@@ -15,7 +15,7 @@ pub(super) fn by_id(ids: &[i64]) -> QueryBuilder<Postgres> {
 }
 
 /// Selects one page of the rows that a query asks for.
-pub(super) fn by_query(query: &AuditQuery) -> QueryBuilder<Postgres> {
+pub(super) fn select_by_query(query: &AuditQuery) -> QueryBuilder<Postgres> {
     let mut select = QueryBuilder::new(SELECT);
     push_owner(&mut select, query);
     push_name(&mut select, query);
@@ -31,7 +31,7 @@ pub(super) fn by_query(query: &AuditQuery) -> QueryBuilder<Postgres> {
 
 fn push_name(select: &mut QueryBuilder<Postgres>, query: &AuditQuery) {
     let Some(glob) = &query.name else { return };
-    let pattern = expression(glob);
+    let pattern = to_regex(glob);
     select.push(" AND (name ~ ").push_bind(pattern.clone());
     for separator in ["/", "__"] {
         select

@@ -4,10 +4,10 @@
 
 use crate::audit::BatchMark;
 use crate::engine::postgres::PostgresTransaction;
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// Notes the batch as a part of its transaction. A new writer clears away those that ended long ago.
-pub(super) async fn note(
+pub(super) async fn record_batch(
     transaction: &mut PostgresTransaction,
     mark: &BatchMark,
 ) -> Result<(), Error> {
@@ -19,19 +19,19 @@ pub(super) async fn note(
     .bind(mark.number)
     .execute(&mut **transaction)
     .await
-    .map_err(failed("note a batch of the audit"))?;
+    .map_err(store_error("note a batch of the audit"))?;
     if mark.number == 1 {
-        forget_old(transaction).await?;
+        delete_old_writers(transaction).await?;
     }
     Ok(())
 }
 
-async fn forget_old(transaction: &mut PostgresTransaction) -> Result<(), Error> {
+async fn delete_old_writers(transaction: &mut PostgresTransaction) -> Result<(), Error> {
     sqlx::query("DELETE FROM audit_writers WHERE used_at < now() - interval '30 days'")
         .execute(&mut **transaction)
         .await
         .map(drop)
-        .map_err(failed("forget writers of the audit"))
+        .map_err(store_error("forget writers of the audit"))
 }
 
 pub(super) async fn has_written(
@@ -45,5 +45,5 @@ pub(super) async fn has_written(
     .bind(mark.number)
     .fetch_one(&mut **transaction)
     .await
-    .map_err(failed("find out whether a batch of the audit is written"))
+    .map_err(store_error("find out whether a batch of the audit is written"))
 }

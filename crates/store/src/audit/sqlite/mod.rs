@@ -8,20 +8,20 @@ use kitbag_domain::{Observation, Timestamp};
 use sqlx::query_builder::Separated;
 use sqlx::{QueryBuilder, Row as _};
 
-use super::columns::{Columns, micros, price, tokens};
+use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
 use super::tool_statistics::{AuditSpan, ToolCallRow};
-use super::{AuditBatch, AuditRecord, CallEnding, RowId};
+use super::{AuditBatch, AuditRecord, CallEnding, AuditRowId};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
-use crate::{Error, failed};
+use crate::{Error, store_error};
 
 /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-pub(super) async fn write(sqlite: &Sqlite, batch: &AuditBatch<'_>) -> Result<Vec<RowId>, Error> {
+pub(super) async fn write_batch(sqlite: &Sqlite, batch: &AuditBatch<'_>) -> Result<Vec<AuditRowId>, Error> {
     let mut transaction = sqlite.begin("begin to record").await?;
-    insert(&mut transaction, &batch.records).await?;
+    insert_records(&mut transaction, &batch.records).await?;
     for ending in &batch.ended {
-        finish(&mut transaction, ending).await?;
+        update_ended_call(&mut transaction, ending).await?;
     }
     let mut begun = Vec::with_capacity(batch.begun.len());
     for call in &batch.begun {
@@ -35,43 +35,43 @@ pub(super) async fn select(
     sqlite: &Sqlite,
     query: &AuditQuery,
 ) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::by_query(query)
+    selection::select_by_query(query)
         .build_query_as()
         .fetch_all(&sqlite.reader)
         .await
-        .map_err(failed("recall what happened"))
+        .map_err(store_error("recall what happened"))
 }
 
 pub(super) async fn select_by_id(
     sqlite: &Sqlite,
     ids: &[i64],
 ) -> Result<Vec<StoredAuditRow>, Error> {
-    selection::by_id(ids)
+    selection::select_by_id(ids)
         .build_query_as()
         // Its text has as many parameters as there are ids, so that it is seldom used again.
         .persistent(false)
         .fetch_all(&sqlite.reader)
         .await
-        .map_err(failed("recall what happened"))
+        .map_err(store_error("recall what happened"))
 }
 
 /// As many rows as still leave a statement small. The rest of a batch is written row by row, so
 /// that there are two statements in all, which SQLite parses only once.
 const ROWS_PER_STATEMENT: usize = 32;
 
-async fn insert(
+async fn insert_records(
     transaction: &mut SqliteTransaction,
     records: &[&AuditRecord],
 ) -> Result<(), Error> {
     let full = records.chunks_exact(ROWS_PER_STATEMENT);
     let rest = full.remainder().chunks(1);
     for some in full.chain(rest) {
-        let rows = some.iter().map(|record| Columns::of(record));
-        insertion(rows)
+        let rows = some.iter().map(|record| AuditColumns::new(record));
+        insert_query(rows)
             .build()
             .execute(&mut **transaction)
             .await
-            .map_err(failed("record what happened"))?;
+            .map_err(store_error("record what happened"))?;
     }
     Ok(())
 }
@@ -80,28 +80,28 @@ async fn insert(
 async fn insert_begun(
     transaction: &mut SqliteTransaction,
     call: &Observation,
-) -> Result<RowId, Error> {
+) -> Result<AuditRowId, Error> {
     const ACTION: &str = "record what happened";
-    let mut insert = insertion([Columns::of_call(call)].into_iter());
+    let mut insert = insert_query([AuditColumns::from_call(call)].into_iter());
     insert.push(" RETURNING id");
     let row = insert.build().fetch_one(&mut **transaction).await;
-    let row = row.map_err(failed(ACTION))?;
-    row.try_get("id").map(RowId).map_err(failed(ACTION))
+    let row = row.map_err(store_error(ACTION))?;
+    row.try_get("id").map(AuditRowId).map_err(store_error(ACTION))
 }
 
-async fn finish(transaction: &mut SqliteTransaction, ending: &CallEnding) -> Result<(), Error> {
+async fn update_ended_call(transaction: &mut SqliteTransaction, ending: &CallEnding) -> Result<(), Error> {
     sqlx::query(
         "UPDATE audit SET outcome = ?, latency_us = ?, tokens = ?, price_nano_usd = ? WHERE id = ?",
     )
     .bind(ending.outcome.as_str())
-    .bind(micros(ending.latency))
-    .bind(tokens(ending.cost))
-    .bind(price(ending.cost))
+    .bind(to_micros(ending.latency))
+    .bind(to_token_count(ending.cost))
+    .bind(to_nano_usd(ending.cost))
     .bind(ending.row.0)
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(failed("record how a call ended"))
+    .map_err(store_error("record how a call ended"))
 }
 
 /// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
@@ -113,7 +113,7 @@ pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> 
     .bind(at_most)
     .execute(&sqlite.writer)
     .await
-    .map_err(failed("forget what happened long ago"))?;
+    .map_err(store_error("forget what happened long ago"))?;
     Ok(removed.rows_affected())
 }
 
@@ -123,7 +123,7 @@ pub(super) async fn first_id(sqlite: &Sqlite, since: Timestamp) -> Result<Option
         .bind(since.0)
         .fetch_one(&sqlite.reader)
         .await
-        .map_err(failed("find the first row of a span of the audit"))
+        .map_err(store_error("find the first row of a span of the audit"))
 }
 
 /// Returns the id of the last row that was written, if there is any row.
@@ -131,7 +131,7 @@ pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT max(id) FROM audit")
         .fetch_one(&sqlite.reader)
         .await
-        .map_err(failed("find the last row of the audit"))
+        .map_err(store_error("find the last row of the audit"))
 }
 
 /// Returns the first calls of tools in a span, in the order of writing, without measurements.
@@ -152,10 +152,10 @@ pub(super) async fn tool_calls(
     .bind(at_most)
     .fetch_all(&sqlite.reader)
     .await
-    .map_err(failed("count how tools have done"))
+    .map_err(store_error("count how tools have done"))
 }
 
-fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
+fn insert_query<'a>(rows: impl Iterator<Item = AuditColumns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
     let mut insert = QueryBuilder::new(
         "INSERT INTO audit (at, event, tenant, key_id, actor, client, server, kind, name, outcome, latency_us, \
          purpose, request_id, run, address, trace_id, detail, tokens, price_nano_usd, arguments) ",
@@ -165,7 +165,7 @@ fn insertion<'a>(rows: impl Iterator<Item = Columns<'a>>) -> QueryBuilder<sqlx::
 }
 
 /// Binds the columns in the order in which [`insertion`] names them.
-fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: Columns<'_>) {
+fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: AuditColumns<'_>) {
     values
         .push_bind(row.at.0)
         .push_bind(row.event)
@@ -177,14 +177,14 @@ fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: Colu
         .push_bind(row.kind)
         .push_bind(row.name.to_owned())
         .push_bind(row.outcome.as_str())
-        .push_bind(micros(row.latency))
+        .push_bind(to_micros(row.latency))
         .push_bind(row.purpose)
-        .push_bind(row.request().map(ToOwned::to_owned))
+        .push_bind(row.request_id().map(ToOwned::to_owned))
         .push_bind(row.run().map(ToOwned::to_owned))
         .push_bind(row.address())
-        .push_bind(row.trace())
+        .push_bind(row.trace_id())
         .push_bind(row.detail.map(ToOwned::to_owned))
-        .push_bind(row.tokens())
+        .push_bind(row.token_count())
         .push_bind(row.price())
         .push_bind(row.arguments.map(ToOwned::to_owned));
 }

@@ -2,11 +2,11 @@
 
 use sqlx::{QueryBuilder, Sqlite};
 
-use crate::audit::narrowing::{SELECT, push_owner, push_page, push_time};
+use crate::audit::conditions::{SELECT, push_owner, push_page, push_time};
 use crate::audit::query::AuditQuery;
 
 /// Selects these rows, in the order of their ids.
-pub(super) fn by_id(ids: &[i64]) -> QueryBuilder<Sqlite> {
+pub(super) fn select_by_id(ids: &[i64]) -> QueryBuilder<Sqlite> {
     let mut select = QueryBuilder::new(SELECT);
     push_list(&mut select, "id", ids.iter().copied());
     select.push(" ORDER BY id");
@@ -14,7 +14,7 @@ pub(super) fn by_id(ids: &[i64]) -> QueryBuilder<Sqlite> {
 }
 
 /// Selects one page of the rows that a query asks for.
-pub(super) fn by_query(query: &AuditQuery) -> QueryBuilder<Sqlite> {
+pub(super) fn select_by_query(query: &AuditQuery) -> QueryBuilder<Sqlite> {
     let mut select = QueryBuilder::new(SELECT);
     push_owner(&mut select, query);
     push_name(&mut select, query);

@@ -3,7 +3,7 @@
 //! It stays in our process group, so that it is taken for nothing else than a program of the
 //! gateway's own. If we die without a word, the pipe closes and it ends by itself.
 
-mod family;
+mod process_family;
 
 use std::io;
 use std::path::Path;
@@ -23,11 +23,11 @@ use super::program;
 #[derive(Debug)]
 pub(super) struct ChromiumProcess {
     /// None after the end.
-    running: Option<Running>,
+    running: Option<RunningChromium>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct RunningChromium {
     child: Child,
     /// Home, profile and temporary files.
     folder: TempDir,
@@ -35,9 +35,9 @@ struct Running {
     _place: OwnedSemaphorePermit,
 }
 
-pub(super) fn folder() -> Result<TempDir, BrowserError> {
+pub(super) fn create_folder() -> Result<TempDir, BrowserError> {
     let made = tempfile::Builder::new().prefix("kitbag-browser-").tempdir();
-    made.map_err(|error| not_started(&error))
+    made.map_err(|error| start_error(&error))
 }
 
 pub(super) fn launch(
@@ -45,21 +45,21 @@ pub(super) fn launch(
     folder: TempDir,
     place: OwnedSemaphorePermit,
 ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
-    let mut command = command(program, folder.path()).map_err(|error| not_started(&error))?;
-    let mut child = command.spawn().map_err(|error| not_started(&error))?;
-    let devtools = talk(&mut child);
+    let mut command = build_command(program, folder.path()).map_err(|error| start_error(&error))?;
+    let mut child = command.spawn().map_err(|error| start_error(&error))?;
+    let devtools = connect_devtools(&mut child);
     let process = ChromiumProcess {
-        running: Some(Running {
+        running: Some(RunningChromium {
             child,
             folder,
             _place: place,
         }),
     };
-    let devtools = devtools.map_err(|error| not_started(&error))?;
+    let devtools = devtools.map_err(|error| start_error(&error))?;
     Ok((process, devtools))
 }
 
-fn talk(child: &mut Child) -> io::Result<Devtools> {
+fn connect_devtools(child: &mut Child) -> io::Result<Devtools> {
     let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         unreachable!("both streams were asked for as pipes")
     };
@@ -84,10 +84,10 @@ const INHERITED: [&str; 6] = [
     "FONTCONFIG_FILE",
 ];
 
-fn command(program: &Path, folder: &Path) -> io::Result<Command> {
+fn build_command(program: &Path, folder: &Path) -> io::Result<Command> {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", WITH_PIPE]).arg(program);
-    command.args(program::flags(&folder.join("profile")));
+    command.args(program::chromium_flags(&folder.join("profile")));
     command.env_clear().current_dir(folder);
     for name in INHERITED {
         if let Some(value) = std::env::var_os(name) {
@@ -104,10 +104,10 @@ fn command(program: &Path, folder: &Path) -> io::Result<Command> {
 
 impl ChromiumProcess {
     /// Ends Chromium, and returns when nothing of it is left.
-    pub(super) async fn end(mut self) {
+    pub(super) async fn terminate(mut self) {
         if let Some(running) = self.running.take() {
-            let family = running.kill();
-            let _ = tokio::task::spawn_blocking(move || running.bury(&family)).await;
+            let family = running.kill_family();
+            let _ = tokio::task::spawn_blocking(move || running.wait_and_clean(&family)).await;
         }
     }
 
@@ -132,36 +132,36 @@ impl Drop for ChromiumProcess {
         let Some(running) = self.running.take() else {
             return;
         };
-        let family = running.kill();
+        let family = running.kill_family();
         // The kernel takes a moment to end them, for which nothing waits here.
         let buried = thread::Builder::new().name("browser-end".to_owned());
-        let _ = buried.spawn(move || running.bury(&family));
+        let _ = buried.spawn(move || running.wait_and_clean(&family));
     }
 }
 
-impl Running {
+impl RunningChromium {
     /// Kills Chromium and the processes that it started, and returns those.
-    fn kill(&self) -> Vec<Pid> {
+    fn kill_family(&self) -> Vec<Pid> {
         let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
             return Vec::new();
         };
         // While it stands still it starts no others.
         let _ = rustix::process::kill_process(pid, Signal::STOP);
-        let family = family::of(pid, self.folder.path());
+        let family = process_family::find_family(pid, self.folder.path());
         for member in family.iter().chain([&pid]) {
             let _ = rustix::process::kill_process(*member, Signal::KILL);
         }
         family
     }
 
-    fn bury(mut self, family: &[Pid]) {
+    fn wait_and_clean(mut self, family: &[Pid]) {
         let _ = self.child.wait();
-        family::wait_for_end(family);
+        process_family::wait_for_end(family);
         let _ = self.folder.close();
     }
 }
 
-fn not_started(error: &io::Error) -> BrowserError {
+fn start_error(error: &io::Error) -> BrowserError {
     BrowserError::NotStarted {
         reason: error.to_string(),
     }

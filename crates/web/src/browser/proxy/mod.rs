@@ -46,7 +46,7 @@ pub(super) struct Refusal {
 }
 
 /// One page's share of the network.
-struct Passage {
+struct ProxyContext {
     guard: AddressGuard,
     log: Arc<RefusalLog>,
     bytes_left: AtomicU64,
@@ -55,18 +55,18 @@ struct Passage {
 impl GuardProxy {
     pub(super) async fn start(guard: AddressGuard) -> Result<Self, BrowserError> {
         let log = Arc::<RefusalLog>::default();
-        let passage = Arc::new(Passage {
+        let passage = Arc::new(ProxyContext {
             guard,
             log: Arc::clone(&log),
             bytes_left: AtomicU64::new(MAX_BYTES),
         });
-        let (listener, address) = listen().await.map_err(|error| BrowserError::NotStarted {
+        let (listener, address) = bind_local().await.map_err(|error| BrowserError::NotStarted {
             reason: format!("its proxy cannot listen: {error}"),
         })?;
         Ok(Self {
             address,
             log,
-            serving: tokio::spawn(serve(listener, passage)),
+            serving: tokio::spawn(accept_tunnels(listener, passage)),
         })
     }
 
@@ -86,17 +86,17 @@ impl Drop for GuardProxy {
     }
 }
 
-async fn listen() -> io::Result<(TcpListener, SocketAddr)> {
+async fn bind_local() -> io::Result<(TcpListener, SocketAddr)> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
     Ok((listener, address))
 }
 
-async fn serve(listener: TcpListener, passage: Arc<Passage>) {
+async fn accept_tunnels(listener: TcpListener, passage: Arc<ProxyContext>) {
     let mut tunnels = JoinSet::new();
     loop {
         if let Ok((client, _)) = listener.accept().await {
-            tunnels.spawn(tunnel::run(client, Arc::clone(&passage)));
+            tunnels.spawn(tunnel::run_tunnel(client, Arc::clone(&passage)));
         }
         while tunnels.try_join_next().is_some() {}
         if tunnels.len() >= MAX_TUNNELS {

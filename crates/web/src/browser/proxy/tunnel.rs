@@ -10,7 +10,7 @@ use kitbag_fetch::guard::{self, ResolveError};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Passage, Refusal};
+use super::{ProxyContext, Refusal};
 
 /// Chromium's requests have a few hundred bytes.
 const MAX_HEAD: usize = 8 * 1024;
@@ -23,10 +23,10 @@ const CONNECTED: &[u8] = b"HTTP/1.1 200 Connected\r\n\r\n";
 const FORBIDDEN: &[u8] =
     b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
 
-pub(super) async fn run(mut client: TcpStream, passage: Arc<Passage>) {
-    match open(&mut client, &passage).await {
+pub(super) async fn run_tunnel(mut client: TcpStream, passage: Arc<ProxyContext>) {
+    match connect_to_site(&mut client, &passage).await {
         Ok(site) => {
-            let _ = pass(client, site, &passage).await;
+            let _ = forward_tls(client, site, &passage).await;
         }
         Err(refusal) => {
             passage.log.add(refusal);
@@ -36,14 +36,14 @@ pub(super) async fn run(mut client: TcpStream, passage: Arc<Passage>) {
 }
 
 /// Reads which site is wanted, and connects to it.
-async fn open(client: &mut TcpStream, passage: &Passage) -> Result<(TcpStream, String), Refusal> {
-    let head = head(client).await.unwrap_or_default();
-    let (host, port) = wanted(&head)?;
+async fn connect_to_site(client: &mut TcpStream, passage: &ProxyContext) -> Result<(TcpStream, String), Refusal> {
+    let head = read_head(client).await.unwrap_or_default();
+    let (host, port) = parse_connect(&head)?;
     let addresses = match guard::resolve(&host, port, &passage.guard).await {
         Ok(addresses) => addresses,
         Err(error) => return Err(not_resolved(host, &error)),
     };
-    match connect(&addresses).await {
+    match connect_to_any(&addresses).await {
         Ok(site) => Ok((site, host)),
         Err(error) => Err(Refusal {
             host,
@@ -62,7 +62,7 @@ fn not_resolved(host: String, error: &ResolveError) -> Refusal {
 }
 
 /// Returns the host and port of a `CONNECT`; everything else would not be encrypted.
-fn wanted(head: &str) -> Result<(String, u16), Refusal> {
+fn parse_connect(head: &str) -> Result<(String, u16), Refusal> {
     let mut words = head.split_whitespace();
     let (method, target) = (words.next(), words.next().unwrap_or_default());
     let authority = target
@@ -71,11 +71,11 @@ fn wanted(head: &str) -> Result<(String, u16), Refusal> {
     let parsed = authority.and_then(|(host, port)| Some((host, port.parse().ok()?)));
     match parsed {
         Some((host, port)) => Ok((host.trim_matches(['[', ']']).to_owned(), port)),
-        None => Err(unencrypted(host_of(target))),
+        None => Err(unencrypted_refusal(host_of(target))),
     }
 }
 
-fn unencrypted(host: String) -> Refusal {
+fn unencrypted_refusal(host: String) -> Refusal {
     Refusal {
         host,
         reason: "the request is not encrypted, and only https is".to_owned(),
@@ -89,7 +89,7 @@ fn host_of(target: &str) -> String {
     host.unwrap_or("something unknown").to_owned()
 }
 
-async fn head(client: &mut TcpStream) -> io::Result<String> {
+async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD {
         // A client sends nothing behind the head before it is answered.
@@ -100,38 +100,38 @@ async fn head(client: &mut TcpStream) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&head).into_owned())
 }
 
-async fn connect(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+async fn connect_to_any(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let connecting = TcpStream::connect(addresses);
     let connected = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
     connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
-async fn pass(
+async fn forward_tls(
     mut client: TcpStream,
     (mut site, host): (TcpStream, String),
-    passage: &Passage,
+    passage: &ProxyContext,
 ) -> io::Result<()> {
     client.write_all(CONNECTED).await?;
     let mut first = [0];
     client.peek(&mut first).await?;
     if first != [HANDSHAKE] {
-        passage.log.add(unencrypted(host));
+        passage.log.add(unencrypted_refusal(host));
         return Ok(());
     }
     let (from_client, to_client) = client.split();
     let (from_site, to_site) = site.split();
     tokio::try_join!(
-        copy(from_client, to_site, passage),
-        copy(from_site, to_client, passage)
+        copy_counted(from_client, to_site, passage),
+        copy_counted(from_site, to_client, passage)
     )?;
     Ok(())
 }
 
 /// Copies until the end, or until the page has had its share.
-async fn copy(
+async fn copy_counted(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    passage: &Passage,
+    passage: &ProxyContext,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 16 * 1024];
     loop {
@@ -139,13 +139,13 @@ async fn copy(
         if read == 0 {
             return to.shutdown().await;
         }
-        passage.spend(read as u64)?;
+        passage.count_bytes(read as u64)?;
         to.write_all(&buffer[..read]).await?;
     }
 }
 
-impl Passage {
-    fn spend(&self, bytes: u64) -> io::Result<()> {
+impl ProxyContext {
+    fn count_bytes(&self, bytes: u64) -> io::Result<()> {
         let spent = self
             .bytes_left
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
@@ -174,7 +174,7 @@ mod tests {
             ("CONNECT a:99999 HTTP/1.1\r\n\r\n", "the request"),
             ("", "unknown: the request"),
         ] {
-            let found = match wanted(head) {
+            let found = match parse_connect(head) {
                 Ok((host, port)) => format!("{host} {port}"),
                 Err(refusal) => format!("{}: {}", refusal.host, refusal.reason),
             };

@@ -30,7 +30,7 @@ pub(super) struct BoundedHtml {
 const STEP: usize = 16 * 1024;
 
 /// Returns nothing if the time is up before the end: one tag with a million attributes takes hours.
-pub(super) fn bounded(html: &str, url: &Url, until: Instant) -> Option<BoundedHtml> {
+pub(super) fn rewrite_html(html: &str, url: &Url, until: Instant) -> Option<BoundedHtml> {
     let sink = TagSink(RefCell::new(TagWriter::new(url.clone())));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     let queue = BufferQueue::default();
@@ -57,10 +57,10 @@ impl TokenSink for TagSink {
     fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
         let mut writer = self.0.borrow_mut();
         match token {
-            Token::CharacterTokens(text) => writer.text(&text),
-            Token::TagToken(tag) if tag.kind == TagKind::EndTag => writer.end(&tag.name),
+            Token::CharacterTokens(text) => writer.add_text(&text),
+            Token::TagToken(tag) if tag.kind == TagKind::EndTag => writer.end_tag(&tag.name),
             Token::TagToken(tag) => {
-                writer.start(&tag);
+                writer.start_tag(&tag);
                 return content_of(&tag);
             }
             _ => {}
@@ -95,7 +95,7 @@ mod tests {
 
     #[track_caller]
     fn check(html: &str, expected: &str) {
-        let found = bounded(html, &url(), Instant::now() + Duration::from_secs(5)).unwrap();
+        let found = rewrite_html(html, &url(), Instant::now() + Duration::from_secs(5)).unwrap();
         assert_eq!(found.html, expected, "{html}");
     }
 
@@ -152,7 +152,7 @@ mod tests {
             ("one word", format!("<p>core{}</p>", "x".repeat(500_000))),
         ] {
             let started = Instant::now();
-            let page = markdown::readable(&html, &url()).unwrap();
+            let page = markdown::html_to_markdown(&html, &url()).unwrap();
             assert!(page.markdown.contains("core"), "{name}");
             // A hundred times what it takes; what these pages do to a parser alone takes minutes.
             assert!(started.elapsed() < Duration::from_secs(120), "{name}");
@@ -162,7 +162,7 @@ mod tests {
     #[test]
     fn a_page_has_no_more_elements_than_the_parsers_bear_and_keeps_the_text_behind_them() {
         let html = "<i>x</i>".repeat(100_100) + "the end";
-        let found = bounded(&html, &url(), Instant::now() + Duration::from_secs(20)).unwrap();
+        let found = rewrite_html(&html, &url(), Instant::now() + Duration::from_secs(20)).unwrap();
         assert_eq!(found.html.matches("<i>").count(), 100_000);
         assert!(found.html.ends_with("xthe end"));
     }
@@ -171,7 +171,7 @@ mod tests {
     fn a_page_that_takes_too_long_is_given_up() {
         let attributes: String = (0..200_000).map(|n| format!(" a{n}")).collect();
         let until = Instant::now() + Duration::from_millis(200);
-        assert!(bounded(&format!("<p{attributes}>"), &url(), until).is_none());
+        assert!(rewrite_html(&format!("<p{attributes}>"), &url(), until).is_none());
     }
 
     /// Pieces that are tangled in every order.
@@ -216,10 +216,10 @@ mod tests {
         #[test]
         fn whatever_the_page_it_is_read_and_its_tags_are_in_order(html in pieces()) {
             let until = Instant::now() + Duration::from_secs(60);
-            let once = bounded(&html, &url(), until).unwrap().html;
-            let twice = bounded(&once, &url(), until).unwrap().html;
+            let once = rewrite_html(&html, &url(), until).unwrap().html;
+            let twice = rewrite_html(&once, &url(), until).unwrap().html;
             prop_assert_eq!(&once, &twice);
-            prop_assert!(markdown::readable(&html, &url()).is_ok());
+            prop_assert!(markdown::html_to_markdown(&html, &url()).is_ok());
         }
     }
 }

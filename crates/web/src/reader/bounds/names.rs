@@ -102,7 +102,7 @@ pub(super) fn is_boundary(name: &str) -> bool {
     matches!(name, "table" | "td" | "th" | "caption")
 }
 
-pub(super) fn is_of_table(name: &str) -> bool {
+pub(super) fn is_table_part(name: &str) -> bool {
     matches!(name, "thead" | "tbody" | "tfoot" | "tr") || is_boundary(name)
 }
 

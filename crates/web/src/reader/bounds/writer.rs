@@ -7,7 +7,7 @@ use url::Url;
 use super::BoundedHtml;
 use super::names::{
     implied_ends, is_block, is_boundary, is_formatting, is_indenting, is_kept_attribute,
-    is_left_out, is_of_table, is_unwrapped, is_void,
+    is_left_out, is_table_part, is_unwrapped, is_void,
 };
 
 /// Pages of frameworks reach 60. The parsers behind use about 5 kB of stack for each level.
@@ -57,34 +57,34 @@ impl TagWriter {
         }
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    pub(super) fn add_text(&mut self, text: &str) {
         match &self.left_out {
-            None => escape(text, &mut self.html),
-            Some((name, _)) if &**name == "title" => self.title_text(text),
+            None => escape_html(text, &mut self.html),
+            Some((name, _)) if &**name == "title" => self.add_title(text),
             Some(_) => {}
         }
     }
 
-    fn title_text(&mut self, text: &str) {
+    fn add_title(&mut self, text: &str) {
         if !self.has_title && self.title.len() < MAX_TITLE {
             self.title.extend(text.chars().take(MAX_TITLE));
         }
     }
 
-    pub(super) fn start(&mut self, tag: &Tag) {
+    pub(super) fn start_tag(&mut self, tag: &Tag) {
         if let Some((name, count)) = &mut self.left_out {
             *count += usize::from(*name == tag.name && !tag.self_closing);
             return;
         }
         match &*tag.name {
-            "base" => self.rebase(tag),
-            name if is_left_out(name) => self.leave_out(tag),
+            "base" => self.set_base(tag),
+            name if is_left_out(name) => self.skip_element(tag),
             name if is_unwrapped(name) => {}
-            _ => self.element(tag),
+            _ => self.add_element(tag),
         }
     }
 
-    pub(super) fn end(&mut self, name: &LocalName) {
+    pub(super) fn end_tag(&mut self, name: &LocalName) {
         match &mut self.left_out {
             Some((left_out, count)) if left_out == name => {
                 *count -= 1;
@@ -94,11 +94,11 @@ impl TagWriter {
                 }
             }
             Some(_) => {}
-            None => self.close(name),
+            None => self.close_element(name),
         }
     }
 
-    fn rebase(&mut self, tag: &Tag) {
+    fn set_base(&mut self, tag: &Tag) {
         let href = tag
             .attrs
             .iter()
@@ -109,14 +109,14 @@ impl TagWriter {
     }
 
     /// `<svg/>` has no content; of HTML's own elements the slash is ignored.
-    fn leave_out(&mut self, tag: &Tag) {
+    fn skip_element(&mut self, tag: &Tag) {
         let is_foreign = matches!(&*tag.name, "svg" | "math");
         if !(is_foreign && tag.self_closing) {
             self.left_out = Some((tag.name.clone(), 1));
         }
     }
 
-    fn element(&mut self, tag: &Tag) {
+    fn add_element(&mut self, tag: &Tag) {
         self.end_implied(&tag.name);
         if self.elements >= MAX_ELEMENTS || !self.has_room_for(&tag.name) {
             return;
@@ -131,36 +131,36 @@ impl TagWriter {
     fn has_room_for(&self, name: &str) -> bool {
         is_void(name)
             || (self.open.len() < MAX_DEPTH
-                && self.has_fewer(MAX_FORMATTING, name, is_formatting)
-                && self.has_fewer(MAX_INDENTING, name, is_indenting))
+                && self.is_below_limit(MAX_FORMATTING, name, is_formatting)
+                && self.is_below_limit(MAX_INDENTING, name, is_indenting))
     }
 
     /// True if fewer elements of such a kind are open than there may be, or this is not of the kind.
-    fn has_fewer(&self, most: usize, name: &str, is_kind: fn(&str) -> bool) -> bool {
+    fn is_below_limit(&self, most: usize, name: &str, is_kind: fn(&str) -> bool) -> bool {
         !is_kind(name) || self.open.iter().filter(|open| is_kind(open)).count() < most
     }
 
     fn end_implied(&mut self, name: &str) {
         if let Some((ended, up_to)) = implied_ends(name) {
-            let index = self.find(
+            let index = self.find_open(
                 |open| ended.contains(&open),
                 |open| up_to.contains(&open) || open == "table",
             );
             self.close_found(index);
         } else if is_block(name) {
-            let index = self.find(|open| open == "p", |open| !is_formatting(open));
+            let index = self.find_open(|open| open == "p", |open| !is_formatting(open));
             self.close_found(index);
         }
     }
 
-    fn close(&mut self, name: &LocalName) {
-        let stops = !is_of_table(name);
-        let index = self.find(|open| open == &**name, |open| stops && is_boundary(open));
+    fn close_element(&mut self, name: &LocalName) {
+        let stops = !is_table_part(name);
+        let index = self.find_open(|open| open == &**name, |open| stops && is_boundary(open));
         self.close_found(index);
     }
 
     /// Returns the innermost element that is looked for, if none that stops the search is inside.
-    fn find(&self, wanted: impl Fn(&str) -> bool, stops: impl Fn(&str) -> bool) -> Option<usize> {
+    fn find_open(&self, wanted: impl Fn(&str) -> bool, stops: impl Fn(&str) -> bool) -> Option<usize> {
         for (index, open) in self.open.iter().enumerate().rev() {
             if wanted(open) {
                 return Some(index);
@@ -190,7 +190,7 @@ impl TagWriter {
             let name = self.attribute_name(tag, &attribute.name.local);
             if let Some(value) = self.attribute_value(name, &attribute.value) {
                 self.html.extend([" ", name, "=\""]);
-                escape(&value, &mut self.html);
+                escape_html(&value, &mut self.html);
                 self.html.push('"');
             }
         }
@@ -209,20 +209,20 @@ impl TagWriter {
             return None;
         }
         match name {
-            "href" | "src" => self.absolute(value),
+            "href" | "src" => self.absolute_url(value),
             _ => Some(value.to_owned()),
         }
     }
 
     /// Leaves out what is no address, such as a script or a picture as data.
-    fn absolute(&self, value: &str) -> Option<String> {
+    fn absolute_url(&self, value: &str) -> Option<String> {
         let url = self.base.join(value.trim()).ok()?;
         let is_address = matches!(url.scheme(), "https" | "http" | "mailto" | "tel");
         is_address.then(|| url.to_string())
     }
 }
 
-fn escape(text: &str, into: &mut String) {
+fn escape_html(text: &str, into: &mut String) {
     for character in text.chars() {
         match character {
             '&' => into.push_str("&amp;"),

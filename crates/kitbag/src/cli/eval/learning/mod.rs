@@ -11,18 +11,18 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kitbag_domain::Timestamp;
-use kitbag_relevance::{Experience, Index, Intent, Options, Votes, retrieve};
+use kitbag_relevance::{Experience, Index, Query, Options, Votes, retrieve};
 
 use super::sets::{
     QueryLine, capability_index, embed_request, index_tools, read_lines, read_tools,
 };
 use crate::cli::Invocation;
-use crate::cli::output::count;
+use crate::cli::output::pluralize;
 use crate::cli::progress::ProgressDisplay;
 use curve::{CurvePoint, SetCurves};
 use dice::Dice;
 use kitbag_gateway::index::CapabilityIndex;
-use kitbag_gateway::index::intent::EmbeddedIntent;
+use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use report::LearningReport;
 use stream::{ClientHabits, StreamLessons, StreamSplit};
 
@@ -98,7 +98,7 @@ struct ReplayedSet {
 }
 
 struct ReplayedRequest {
-    intent: EmbeddedIntent,
+    intent: EmbeddedQuery,
     relevant: Vec<String>,
     /// The tools as they are ranked without lessons.
     ranked: Vec<String>,
@@ -120,7 +120,7 @@ impl ReplayedSet {
             requests: Vec::new(),
         };
         let queries: Vec<QueryLine> = read_lines(&dataset.join("queries.jsonl"))?;
-        let all = count(queries.len(), "request");
+        let all = pluralize(queries.len(), "request");
         for (number, query) in queries.into_iter().enumerate() {
             going_on.update(&format!("Searching: {number} of {all}"));
             let intent = embed_request(index, &query.query).await?;
@@ -130,7 +130,7 @@ impl ReplayedSet {
     }
 
     /// A request that no tool of the set answers has nothing to teach and is left out.
-    fn add_request(&mut self, intent: EmbeddedIntent, mut relevant: Vec<String>) {
+    fn add_request(&mut self, intent: EmbeddedQuery, mut relevant: Vec<String>) {
         relevant.retain(|tool| self.index.get(tool).is_some());
         if !relevant.is_empty() {
             let ranked = rank_tools(&self.index, intent.as_intent());
@@ -172,7 +172,7 @@ impl ReplayedSet {
     ) {
         for point in curve {
             let taught = StreamLessons::from_stream(self, split, point.uses, habits, dice);
-            let experience = Experience::of(taught.lessons, NOW);
+            let experience = Experience::from_lessons(taught.lessons, NOW);
             for number in &split.held_out {
                 let request = &self.requests[*number];
                 let ranked = self.ranked_with(request, &experience);
@@ -183,8 +183,8 @@ impl ReplayedSet {
 
     fn ranked_with(&self, request: &ReplayedRequest, experience: &Experience) -> Vec<String> {
         let intent = request.intent.as_intent();
-        let votes: Votes = experience.votes_on_intent(&intent, NOW);
-        let with_votes = Intent {
+        let votes: Votes = experience.votes_for_query(&intent, NOW);
+        let with_votes = Query {
             votes: Some(&votes),
             ..intent
         };
@@ -195,7 +195,7 @@ impl ReplayedSet {
 /// All lessons of a replay are of the same moment, so that time has no part in the figures.
 const NOW: Timestamp = Timestamp(0);
 
-fn rank_tools(index: &Index, intent: Intent<'_>) -> Vec<String> {
+fn rank_tools(index: &Index, intent: Query<'_>) -> Vec<String> {
     let found = retrieve(index, intent, &Options::default(), |_| true);
     let candidates = found.candidates.iter();
     candidates.map(|it| it.entry.tool_name.clone()).collect()

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use super::curve::{CurveFigures, CurvePoint, SetCurves};
-use crate::cli::output::{count, table};
+use crate::cli::output::{pluralize, format_table};
 
 pub(super) struct LearningReport {
     seed: u64,
@@ -51,7 +51,7 @@ impl LearningReport {
         if self.sets.len() > 1 {
             let right = self.mean_curve(|set| &set.right);
             let wrong = self.mean_curve(|set| &set.wrong);
-            let heading = format!("Mean of {}\n", count(self.sets.len(), "set"));
+            let heading = format!("Mean of {}\n", pluralize(self.sets.len(), "set"));
             parts.push(heading + &self.point_table(point_pairs(right, wrong)));
         }
         parts.push(EXPLANATION.to_owned());
@@ -62,10 +62,10 @@ impl LearningReport {
         let heading = format!(
             "{}: {}, {}, of which {} held out in each of {}\n",
             set.name,
-            count(set.tools, "tool"),
-            count(set.requests, "request"),
+            pluralize(set.tools, "tool"),
+            pluralize(set.requests, "request"),
             set.held_out / self.splits.max(1) as usize,
-            count(self.splits as usize, "split"),
+            pluralize(self.splits as usize, "split"),
         );
         heading
             + &self.point_table(point_pairs(
@@ -86,7 +86,7 @@ impl LearningReport {
             "R@5",
             "RECOVERED",
         ];
-        table(headings, pairs.map(|pair| pair.to_cells()))
+        format_table(headings, pairs.map(|pair| pair.to_cells()))
     }
 
     /// The means over the sets; a set without misses has no part in the share of them.

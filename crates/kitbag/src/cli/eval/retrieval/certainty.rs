@@ -2,7 +2,7 @@
 //! requests that it recognises.
 
 use kitbag_relevance::Confidence;
-use kitbag_relevance::calibration::{Forecast, calibration_error, recognised};
+use kitbag_relevance::calibration::{Forecast, calibration_error, detection_rate};
 use serde::Serialize;
 
 use super::request::RequestResult;
@@ -81,7 +81,7 @@ fn doubted_share(answers: &[Confidence]) -> Option<f64> {
 
 fn recognised_share(possible: &[Confidence], impossible: &[Confidence]) -> Option<f64> {
     let [possible, impossible] = [possible, impossible].map(any_confidences);
-    recognised(&possible, &impossible, FALSE_ALARMS)
+    detection_rate(&possible, &impossible, FALSE_ALARMS)
 }
 
 fn any_confidences(answers: &[Confidence]) -> Vec<f32> {
@@ -93,23 +93,23 @@ fn any_confidences(answers: &[Confidence]) -> Vec<f32> {
 fn weighted_calibration_error(
     possible: &[&RequestResult],
     impossible: [&[Confidence]; 2],
-    said: fn(&Confidence) -> f32,
-    is_so: fn(&RequestResult) -> bool,
+    probability: fn(&Confidence) -> f32,
+    came_true: fn(&RequestResult) -> bool,
 ) -> Option<f64> {
     let sorts = impossible.iter().filter(|it| !it.is_empty()).count();
     let mut forecasts: Vec<Forecast> = possible
         .iter()
-        .filter_map(|it| Some((said(&it.confidence?), is_so(it))))
-        .map(|(said, is_so)| Forecast {
-            said,
-            is_so,
+        .filter_map(|it| Some((said(&it.confidence?), came_true(it))))
+        .map(|(probability, came_true)| Forecast {
+            probability,
+            came_true,
             weight: 1.0 / possible.len() as f64,
         })
         .collect();
     for sort in impossible {
         forecasts.extend(sort.iter().map(|it| Forecast {
-            said: said(it),
-            is_so: false,
+            probability: said(it),
+            came_true: false,
             weight: 1.0 / (sorts * sort.len()) as f64,
         }));
     }

@@ -14,7 +14,7 @@ use kitbag_relevance::Weights;
 
 use super::sets::{capability_index, index_tools, read_lines, read_tools};
 use crate::cli::Invocation;
-use crate::cli::output::count;
+use crate::cli::output::pluralize;
 use report::RetrievalReport;
 use request::{RequestResult, RequestRunner};
 
@@ -123,7 +123,7 @@ async fn measure_retrieval(
         built: &built,
     };
     let mut asked: Vec<RequestResult> = Vec::with_capacity(queries.len());
-    let all = count(queries.len(), "request");
+    let all = pluralize(queries.len(), "request");
     for (number, query) in queries.into_iter().enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
         asked.push(asker.run_request(query).await?);

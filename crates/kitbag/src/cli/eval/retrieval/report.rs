@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use kitbag_relevance::eval::{Judged, Metrics};
+use kitbag_relevance::metrics::{JudgedQuery, Metrics};
 use serde_json::{Map, Value, json};
 
 use super::certainty::Certainty;
 use super::request::RequestResult;
-use crate::cli::output::{duration, table};
+use crate::cli::output::{format_duration, format_table};
 
 pub(super) struct RetrievalReport {
     tools: usize,
@@ -41,7 +41,7 @@ pub(super) fn list_misses(asked: &[RequestResult]) -> Vec<Value> {
 }
 
 pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
-    let mut kinds: BTreeMap<&str, Vec<Judged<'_>>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, Vec<JudgedQuery<'_>>> = BTreeMap::new();
     for request in asked {
         let kind = request.query.kind.as_deref().unwrap_or("no kind");
         kinds.entry(kind).or_default().push(request.to_judged());
@@ -49,7 +49,7 @@ pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
     let figures = kinds.into_iter().map(|(kind, judged)| KindFigures {
         kind: kind.to_owned(),
         requests: judged.len(),
-        metrics: Metrics::over(&judged),
+        metrics: Metrics::from_queries(&judged),
     });
     figures.collect()
 }
@@ -63,7 +63,7 @@ impl RetrievalReport {
             tools,
             requests: asked.len(),
             has_right_tools: judged.iter().any(|it| !it.relevant.is_empty()),
-            metrics: Metrics::over(&judged),
+            metrics: Metrics::from_queries(&judged),
             certainty: Certainty::new(asked),
             latencies,
             build,
@@ -101,13 +101,13 @@ impl RetrievalReport {
             vec![
                 figure_row("latency p50", format!("{:.2} ms", self.latency_ms(0.5))),
                 figure_row("latency p99", format!("{:.2} ms", self.latency_ms(0.99))),
-                figure_row("built in", duration(self.build)),
+                figure_row("built in", format_duration(self.build)),
             ],
         ];
         let kinds = self.by_kind.as_deref().map(kinds_table);
         let misses = self.misses.iter().flatten().map(ToString::to_string);
         let misses: Vec<String> = misses.collect();
-        let figures = table(["FIGURE", "VALUE"], rows.concat());
+        let figures = format_table(["FIGURE", "VALUE"], rows.concat());
         format!(
             "{figures}{}{}",
             kinds.unwrap_or_default(),
@@ -183,7 +183,7 @@ fn metrics_json(metrics: &Metrics) -> Map<String, Value> {
 
 fn kinds_table(kinds: &[KindFigures]) -> String {
     let header = ["KIND", "REQUESTS", "R@1", "R@5", "R@20", "NDCG@10"];
-    table(header, kinds.iter().map(kind_row))
+    format_table(header, kinds.iter().map(kind_row))
 }
 
 fn kind_row(it: &KindFigures) -> [String; 6] {

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use kitbag_gateway::index::CapabilityIndex;
-use kitbag_gateway::index::intent::EmbeddedIntent;
-use kitbag_relevance::eval::Judged;
-use kitbag_relevance::{Candidate, Confidence, Index, Options, Retrieved, equals, retrieve};
+use kitbag_gateway::index::embedded_query::EmbeddedQuery;
+use kitbag_relevance::metrics::JudgedQuery;
+use kitbag_relevance::{Candidate, Confidence, Index, Options, Retrieved, find_equivalents, retrieve};
 use serde_json::{Value, json};
 
 use super::super::sets::{QueryLine, embed_request};
@@ -39,10 +39,10 @@ impl RequestRunner<'_> {
     pub(super) async fn run_request(&self, query: QueryLine) -> anyhow::Result<RequestResult> {
         let asked = Instant::now();
         let intent = if self.ranker.has_vectors() {
-            let corrected = self.index.corrected(self.built, &query.query).await;
+            let corrected = self.index.correct_spelling(self.built, &query.query).await;
             embed_request(self.index, corrected.as_deref().unwrap_or(&query.query)).await?
         } else {
-            EmbeddedIntent::of_words(query.query.clone())
+            EmbeddedQuery::without_vectors(query.query.clone())
         };
         let found = self.retrieve_without(&intent, &HashSet::new());
         let took = asked.elapsed();
@@ -57,7 +57,7 @@ impl RequestRunner<'_> {
         })
     }
 
-    fn retrieve_without(&self, intent: &EmbeddedIntent, taken_out: &HashSet<usize>) -> Retrieved {
+    fn retrieve_without(&self, intent: &EmbeddedQuery, taken_out: &HashSet<usize>) -> Retrieved {
         let options = Options {
             weights: self.ranker.weights(),
             ..Options::default()
@@ -70,7 +70,7 @@ impl RequestRunner<'_> {
     /// Returns nothing where there is nothing to take out.
     fn confidence_without(
         &self,
-        intent: &EmbeddedIntent,
+        intent: &EmbeddedQuery,
         taken_out: &HashSet<usize>,
     ) -> Option<Confidence> {
         let found = (!taken_out.is_empty()).then(|| self.retrieve_without(intent, taken_out));
@@ -81,14 +81,14 @@ impl RequestRunner<'_> {
     /// their servers, or nothing if the servers are not known.
     fn right_positions(&self, query: &QueryLine) -> (HashSet<usize>, HashSet<usize>) {
         let right = query.relevant.iter();
-        let tools: HashSet<usize> = right.flat_map(|it| equals(self.built, it)).collect();
+        let tools: HashSet<usize> = right.flat_map(|it| find_equivalents(self.built, it)).collect();
         let right = query.relevant.iter().filter_map(|it| self.built.get(it));
-        let servers: HashSet<&str> = right.map(|it| it.entry.provider.as_str()).collect();
+        let servers: HashSet<&str> = right.map(|it| it.entry.server.as_str()).collect();
         if servers.contains("") {
             return (tools, HashSet::new());
         }
         let documents = self.built.documents().iter().enumerate();
-        let of_servers = documents.filter(|(_, it)| servers.contains(it.entry.provider.as_str()));
+        let of_servers = documents.filter(|(_, it)| servers.contains(it.entry.server.as_str()));
         let all = of_servers.map(|(at, _)| at).chain(tools.iter().copied());
         (tools.clone(), all.collect())
     }
@@ -125,9 +125,9 @@ impl RequestResult {
             .then(|| json!({ "query": query.query, "relevant": query.relevant, "found": first }))
     }
 
-    pub(super) fn to_judged(&self) -> Judged<'_> {
+    pub(super) fn to_judged(&self) -> JudgedQuery<'_> {
         let places = self.slots.iter();
-        Judged {
+        JudgedQuery {
             ranked: places
                 .map(|place| place.iter().map(String::as_str).collect())
                 .collect(),

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Outcome, Timestamp};
-use kitbag_relevance::learned::event::{CallArguments, ClientKey, UseEvent, UseKind};
-use kitbag_relevance::learned::linker::{DraftContext, LessonDraft, UseLinker};
+use kitbag_relevance::learning::event::{CallArguments, ClientKey, UseEvent, UseKind};
+use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, UseLinker};
 use kitbag_relevance::{Experience, Lesson, Signal};
 
 use super::work::{TaskCall, Work};

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::observed::LinkFigures;
 use super::work::Work;
-use crate::cli::output::{count, table};
+use crate::cli::output::{pluralize, format_table};
 
 #[derive(Debug, Default)]
 pub(super) struct WeekFigures {
@@ -95,9 +95,9 @@ impl WeekFigures {
     pub(super) fn for_people(&self) -> String {
         let heading = format!(
             "{} of {} with {}\n",
-            count(self.tasks, "task"),
-            count(self.servers, "server"),
-            count(self.tools, "tool"),
+            pluralize(self.tasks, "task"),
+            pluralize(self.servers, "server"),
+            pluralize(self.tools, "tool"),
         );
         let figure = |what: &str, figure: usize| [what.to_owned(), figure.to_string()];
         let mut rows = vec![
@@ -117,7 +117,7 @@ impl WeekFigures {
         rows.extend(self.neighbours.rows());
         rows.push(figure("searches for the tasks", self.asked.requests));
         rows.extend(self.asked.rows());
-        heading + &table(["FIGURE", ""], rows)
+        heading + &format_table(["FIGURE", ""], rows)
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use anyhow::bail;
 use kitbag_gateway::index::CapabilityIndex;
-use kitbag_gateway::index::intent::EmbeddedIntent;
+use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use kitbag_gateway::learning::arguments;
-use kitbag_relevance::learned::event::CallArguments;
-use kitbag_relevance::{Experience, Index, Intent, Options, retrieve};
+use kitbag_relevance::learning::event::CallArguments;
+use kitbag_relevance::{Experience, Index, Query, Options, retrieve};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub(super) struct Work {
     pub(super) unrelated: Vec<String>,
     /// Searches for other tools of the servers, with the tool that is right.
     pub(super) neighbours: Vec<QueryLine>,
-    intents: HashMap<String, EmbeddedIntent>,
+    intents: HashMap<String, EmbeddedQuery>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -63,7 +63,7 @@ impl Work {
         let calls = || tasks.iter().flat_map(|task| &task.calls);
         let servers: HashSet<&str> = calls().filter_map(|call| server_of(&call.tool)).collect();
         let mut tools = read_tools(dataset, &[])?;
-        tools.retain(|tool| servers.contains(tool.provider.as_str()));
+        tools.retain(|tool| servers.contains(tool.server.as_str()));
         let known: HashSet<&str> = tools.iter().map(|tool| tool.exposed.as_str()).collect();
         if let Some(call) = calls().find(|call| !known.contains(call.tool.as_str())) {
             bail!("{} has no tool `{}`", dataset.display(), call.tool);
@@ -98,8 +98,8 @@ impl Work {
     /// Returns the first five tools for a request, with what was learned.
     pub(super) fn first_five(&self, request: &str, learned: &Experience) -> Vec<String> {
         let intent = self.intents[request].as_intent();
-        let votes = learned.votes_on_intent(&intent, NOW);
-        let intent = Intent {
+        let votes = learned.votes_for_query(&intent, NOW);
+        let intent = Query {
             votes: Some(&votes),
             ..intent
         };
@@ -123,7 +123,7 @@ impl Task {
 impl TaskCall {
     /// Returns the arguments as the gateway learns from them.
     pub(super) fn read(&self) -> CallArguments {
-        arguments::read(&self.arguments.to_string())
+        arguments::to_call_arguments(&self.arguments.to_string())
     }
 }
 

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::date;
+use crate::cli::output::format_date;
 use crate::trail;
 use login::TenantCredential;
 use needed_fields::{KnownTools, NeededFields};
@@ -102,7 +102,7 @@ impl CredentialVault<'_> {
         invocation: &Invocation,
     ) -> anyhow::Result<()> {
         let tools = KnownTools::load(self.config);
-        let found = self.vault.credential(&tenant, &name).await?;
+        let found = self.vault.find_credential(&tenant, &name).await?;
         let fields = found.map(|(_, fields)| fields);
         let credential = TenantCredential {
             name: &name,
@@ -141,7 +141,7 @@ impl CredentialVault<'_> {
     }
 
     pub(super) async fn list(&self) -> anyhow::Result<Vec<ListedCredential>> {
-        let credentials = self.vault.credentials().await?;
+        let credentials = self.vault.list_credentials().await?;
         let tools = KnownTools::load(self.config);
         let listed = credentials.into_iter().map(|info| ListedCredential {
             tools: tools.names_using(&info.key.name),
@@ -156,7 +156,7 @@ impl CredentialVault<'_> {
         fields: Vec<String>,
         invocation: &Invocation,
     ) -> anyhow::Result<()> {
-        let known = self.vault.credentials().await?;
+        let known = self.vault.list_credentials().await?;
         let known = known.into_iter().find(|it| it.key == key);
         let known = known
             .with_context(|| match &key.holder {
@@ -187,8 +187,8 @@ impl CredentialVault<'_> {
     }
 
     async fn record(&self, verb: &str, action: Action, key: &CredentialKey) -> anyhow::Result<()> {
-        let change = trail::change(verb, action, &key.to_string());
-        trail::record(self.store, change).await
+        let change = trail::change_event(verb, action, &key.to_string());
+        trail::record_event(self.store, change).await
     }
 }
 
@@ -196,7 +196,7 @@ impl ListedCredential {
     pub(super) fn to_json(&self) -> Value {
         let mut row = credential_to_json(&self.info.key, &self.info.fields);
         row["tools"] = json!(self.tools);
-        row["updated_at"] = date(self.info.updated_at).into();
+        row["updated_at"] = format_date(self.info.updated_at).into();
         row
     }
 
@@ -206,7 +206,7 @@ impl ListedCredential {
             name.to_string(),
             holder.to_string(),
             self.info.fields.join(", "),
-            date(self.info.updated_at),
+            format_date(self.info.updated_at),
             join_first_few(&self.tools),
         ]
     }
@@ -266,7 +266,7 @@ fn warn_about_unknown(
     }
     let unknown = given.iter().map(GivenField::name);
     for field in unknown.filter(|field| !needed.is_known(field)) {
-        let near = kitbag_schema::near(field, needed.names());
+        let near = kitbag_domain::near_names(field, needed.names());
         let advice = match near.first() {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!(

@@ -19,7 +19,7 @@ impl KnownTools {
         let read = CatalogDirectories::read(config.catalog.directories.clone());
         Self {
             tools: read.current().tools().to_vec(),
-            providers: kitbag_tool_files::providers(),
+            providers: kitbag_tool_files::model_providers(),
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::anyhow;
 use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_config::Config;
 use kitbag_domain::{Remedy as _, Tenant};
-use kitbag_gateway::secrets::credential_trial::{CredentialTrial, try_out};
+use kitbag_gateway::secrets::credential_trial::{CredentialTrial, try_credential};
 use kitbag_store::Vault;
 use kitbag_tool_files::ToolFile;
 use kitbag_tool_spec::CredentialName;
@@ -16,7 +16,7 @@ use serde_json::json;
 use super::needed_fields::KnownTools;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{duration, one_line, printable};
+use crate::cli::output::{format_duration, to_one_line, strip_controls};
 
 /// Tests the credential, and returns true if the API accepted it.
 pub(super) async fn test_credential(
@@ -29,10 +29,10 @@ pub(super) async fn test_credential(
     let tools = KnownTools::load(config);
     let tool = choose_tool(&tools, name)?;
     let began = Instant::now();
-    let trial = try_out(tool, &config.catalog, vault, tenant);
+    let trial = try_credential(tool, &config.catalog, vault, tenant);
     let trial = invocation
         .output
-        .during("Testing the credential", trial)
+        .with_progress("Testing the credential", trial)
         .await?;
     let (works, outcome) = describe_trial(&trial, tool, name)?;
     let row = json!({
@@ -44,9 +44,9 @@ pub(super) async fn test_credential(
         "took_ms": began.elapsed().as_millis(),
     });
     invocation.output.show(&row, |_| {
-        let took = duration(began.elapsed());
+        let took = format_duration(began.elapsed());
         let text = format!("{name} of {tenant}: {} {outcome} ({took})", tool.name);
-        one_line(&printable(&text))
+        to_one_line(&strip_controls(&text))
     })?;
     Ok(works)
 }
@@ -68,7 +68,7 @@ fn choose_tool<'t>(
 /// Returns advice that names the credential with the most similar name.
 pub(super) fn suggest_credential(name: &str, tools: &KnownTools) -> String {
     let known = tools.credential_names();
-    match kitbag_schema::near(name, known.iter().copied()).first() {
+    match kitbag_domain::near_names(name, known.iter().copied()).first() {
         Some(near) => format!("did you mean `{near}`?"),
         None => "a tool file names its credential under [api]".to_owned(),
     }

@@ -4,20 +4,20 @@
 use std::io::Write as _;
 
 use anyhow::{Context as _, anyhow};
-use kitbag_config::{Environment, nearest};
+use kitbag_config::Environment;
 use kitbag_domain::ServerName;
 use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
 
 use crate::cli::ask;
-use crate::cli::failure::{Advise as _, advised};
-use crate::cli::output::{Output, count, one_line, printable, stderr};
-use crate::import::keeping::Keeping;
+use crate::cli::failure::{Advise as _, with_advice};
+use crate::cli::output::{Output, pluralize, to_one_line, strip_controls, stderr};
+use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::visible;
 
 /// The server that the answers are for, and the place for secrets among them.
 pub(super) struct Answering<'a> {
     pub(super) server: &'a ServerName,
-    pub(super) keeping: &'a mut Keeping,
+    pub(super) keeping: &'a mut StagedSecrets,
     pub(super) around: &'a Environment,
 }
 
@@ -32,9 +32,9 @@ pub(super) fn gather(
     let mut answers = PlanAnswers::default();
     for (key, value) in given {
         let input = called(plan, key)?;
-        answers.give(input, answering.spell(input, value)?)?;
+        answers.add(input, answering.spell(input, value)?)?;
     }
-    if !output.json && ask::is_person_there() {
+    if !output.json && ask::is_interactive() {
         let asked: Vec<_> = plan
             .inputs
             .iter()
@@ -70,8 +70,8 @@ pub(super) fn missing(
         command.push_str(&format!(" --set {}=…", input.name));
     }
     let told = anyhow!(lines.join("\n"));
-    let values = count(missing.len(), "value");
-    advised(
+    let values = pluralize(missing.len(), "value");
+    with_advice(
         told.context(format!("`{name}` needs {values} from you")),
         command,
     )
@@ -105,7 +105,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
     } else {
         format!("({})", facts.join(", "))
     };
-    one_line(&format!(
+    to_one_line(&format!(
         "{} {facts}",
         input.description.as_deref().unwrap_or_default()
     ))
@@ -127,7 +127,7 @@ fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
 
 fn near_input(name: &str, inputs: &[PlanInput]) -> String {
     let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
-    match nearest(name, names.iter().copied()) {
+    match kitbag_domain::nearest_name(name, names.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
         None if names.is_empty() => "leave it out: it asks for nothing".to_owned(),
         None => format!("it asks for {}", names.join(", ")),
@@ -167,7 +167,7 @@ fn put(
             typed => typed.to_owned(),
         };
         match answering.spell(input, &value) {
-            Ok(answer) => answers.give(input, answer)?,
+            Ok(answer) => answers.add(input, answer)?,
             Err(error) => {
                 tell(&format!("{error:#}"));
                 continue;
@@ -197,7 +197,7 @@ fn has_variable(value: &str) -> bool {
 
 fn tell(text: &str) {
     // Nothing is left to do if not even stderr can be written.
-    let _unheard = writeln!(stderr(), "{}", printable(text));
+    let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
 impl Answering<'_> {
@@ -209,7 +209,7 @@ impl Answering<'_> {
         }
         input.check(value)?;
         if input.secret {
-            return Ok(self.keeping.keep(self.server, &input.name, value));
+            return Ok(self.keeping.stage(self.server, &input.name, value));
         }
         Ok(if input.format == InputFormat::Path {
             self.path(value)

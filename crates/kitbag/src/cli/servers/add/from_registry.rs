@@ -19,9 +19,9 @@ use super::{ServerToAdd, Wanted, pair, vacant};
 use crate::cli::Invocation;
 use crate::cli::confirm::{Confirmation, confirm};
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{Output, one_line};
+use crate::cli::output::{Output, to_one_line};
 use crate::cli::servers::find::RegistryChoice;
-use crate::import::keeping::Keeping;
+use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::quoted;
 use kitbag_launch_review::{Review, ReviewSource};
 
@@ -81,14 +81,14 @@ pub(super) async fn fetch(
     let name = arguments
         .local
         .clone()
-        .unwrap_or_else(|| server.name.local());
+        .unwrap_or_else(|| server.name.server_name());
     vacant(&config, &name, wish.force)?;
     let plan = choose(server, arguments.package, |program| {
-        programs::on_path(program).is_some()
+        programs::find_on_path(program).is_some()
     })
     .with_context(|| format!("`{}` cannot be run from here", server.name))?;
     invocation.output.note(&about(&entry, &plan, &registry));
-    let mut keeping = Keeping::of(&config).await?;
+    let mut keeping = StagedSecrets::load(&config).await?;
     let answering = Answering {
         server: &name,
         keeping: &mut keeping,
@@ -179,7 +179,7 @@ async fn find(
     let asking = ask(wanted, arguments.version.as_deref(), registry);
     let entry = invocation
         .output
-        .during(&format!("Asking {}", registry.place()), asking)
+        .with_progress(&format!("Asking {}", registry.place()), asking)
         .await?;
     let reason = entry
         .message
@@ -210,11 +210,11 @@ async fn ask(
     registry: &Registry,
 ) -> Result<RegistryEntry, RegistryError> {
     match (wanted, version) {
-        (Wanted::Registered(name), version) => registry.entry(name, version).await,
-        (Wanted::Ours(short), None) => registry.named(short.as_str()).await,
+        (Wanted::Registered(name), version) => registry.fetch_entry(name, version).await,
+        (Wanted::Ours(short), None) => registry.find_by_short_name(short.as_str()).await,
         (Wanted::Ours(short), version) => {
-            let latest = registry.named(short.as_str()).await?;
-            registry.entry(&latest.server.name, version).await
+            let latest = registry.find_by_short_name(short.as_str()).await?;
+            registry.fetch_entry(&latest.server.name, version).await
         }
     }
 }
@@ -226,7 +226,7 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     let mut lines = vec![format!(
         "{} {}, from {}",
         server.name,
-        one_line(&server.version),
+        to_one_line(&server.version),
         registry.place()
     )];
     let repository = server.repository.as_ref().map(|it| it.url.clone());
@@ -249,7 +249,7 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         .filter(|input| !input.required && input.default.is_none())
         .map(|input| ("Optional:", Some(setting(input))));
     for (label, text) in facts.into_iter().chain(optional) {
-        let text = one_line(&text.unwrap_or_default());
+        let text = to_one_line(&text.unwrap_or_default());
         if !text.is_empty() {
             lines.push(format!("  {label:<12} {text}"));
         }

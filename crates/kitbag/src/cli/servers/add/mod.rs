@@ -24,9 +24,9 @@ use serde::Serialize;
 use super::test::{TestOutcome, test};
 use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, CommandFailure};
-use crate::cli::output::offers;
-use crate::cli::{Invocation, exit_code};
-use crate::import::keeping::Keeping;
+use crate::cli::output::describe_offers;
+use crate::cli::{Invocation, to_exit_code};
+use crate::import::staged_secrets::StagedSecrets;
 use from_registry::{AddWish, FromRegistry, RegistryOrigin};
 use kitbag_gateway::admin::app::App;
 
@@ -97,7 +97,7 @@ struct ServerToAdd {
     name: ServerName,
     reach: Reach,
     /// The secrets that the server refers to.
-    keeping: Keeping,
+    keeping: StagedSecrets,
     origin: Option<RegistryOrigin>,
 }
 
@@ -118,7 +118,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
     // A secret must be in the store before anything refers to it.
     keeping
-        .put_down(&store_address(&draft.config)?, draft.config.secret_key)
+        .save(&store_address(&draft.config)?, draft.config.secret_key)
         .await?;
     let readable = draft
         .config
@@ -142,7 +142,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     if readable {
         invocation.output.note(READABLE);
     }
-    Ok(exit_code(works))
+    Ok(to_exit_code(works))
 }
 
 /// Returns the server as the command line describes it, or as the registry does.
@@ -248,7 +248,7 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
             app.close().await;
             outcome
         }
-        Err(error) => TestOutcome::Fails(CommandFailure::of(&error)),
+        Err(error) => TestOutcome::Fails(CommandFailure::from_error(&error)),
     }
 }
 
@@ -270,7 +270,7 @@ fn for_people(added: &Added) -> String {
         }
         Some(TestOutcome::Works(report)) => format!(
             "Added `{name}` to {path}\nIt works and offers {}.\nServe it: kitbag serve (one that is running takes it over)",
-            offers(report.tools, report.prompts, report.resources)
+            describe_offers(report.tools, report.prompts, report.resources)
         ),
         Some(TestOutcome::Fails(failure)) => format!(
             "Added `{name}` to {path}, but it does not work yet.\n\n{failure}\n\nAfter that: kitbag servers test \
@@ -347,7 +347,7 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToA
     Ok(ServerToAdd {
         name,
         reach,
-        keeping: Keeping::default(),
+        keeping: StagedSecrets::default(),
         origin: None,
     })
 }

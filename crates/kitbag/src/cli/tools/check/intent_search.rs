@@ -14,8 +14,8 @@ use kitbag_tool_files::{CheckFinding, CheckId, ToolFile};
 use super::sources::CheckSources;
 use crate::cli::Invocation;
 use crate::cli::eval::read_tools;
-use crate::cli::index::embedded;
-use crate::cli::output::count;
+use crate::cli::index::format_progress;
+use crate::cli::output::pluralize;
 
 /// A tool must be among this many.
 const MOST_RANK: usize = 3;
@@ -44,15 +44,15 @@ pub(super) async fn search(
     if search.intents == 0 {
         return Ok(search);
     }
-    let index = DetachedIndex::of(searched, |done, total| {
-        going_on.update(&embedded(done, total));
+    let index = DetachedIndex::build(searched, |done, total| {
+        going_on.update(&format_progress(done, total));
     });
     let index = index.await?;
     let options = Options {
         top_k: MOST_RANK,
         ..Options::default()
     };
-    let all = count(search.intents, "intent");
+    let all = pluralize(search.intents, "intent");
     let intents = tools
         .iter()
         .flat_map(|tool| tool.intents.iter().map(move |intent| (tool, intent)));
@@ -73,7 +73,7 @@ fn index_sources(
 ) -> anyhow::Result<Vec<IndexSource>> {
     let checked = sources.sources.iter().flat_map(|it| &it.tools);
     let files = checked.chain(&sources.others);
-    let mut tools: Vec<ToolSource> = files.map(|it| ToolSource::of_file(it)).collect();
+    let mut tools: Vec<ToolSource> = files.map(|it| ToolSource::from_tool_file(it)).collect();
     for folder in distractors {
         tools.extend(read_tools(folder, &[])?);
     }

@@ -18,7 +18,7 @@ use jiff::civil::Date;
 use kitbag_gateway::catalog::tool_files::looks_secret;
 use kitbag_tool_files::{CheckFinding, CheckId, CheckInput, check};
 
-use crate::cli::{Invocation, exit_code};
+use crate::cli::{Invocation, to_exit_code};
 use sources::CheckSource;
 
 pub(super) use report::CheckReport;
@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     };
     let report = checked(&sources, &arguments.wanted, invocation).await?;
     report.show(invocation)?;
-    Ok(exit_code(report.is_well()))
+    Ok(to_exit_code(report.is_well()))
 }
 
 /// Runs the checks that are wanted.
@@ -125,7 +125,7 @@ fn check_source(source: &CheckSource, day: Date) -> Vec<CheckFinding> {
         fits: &kitbag_schema::fits,
         schema_fault: &kitbag_schema::schema_fault,
         looks_secret: &looks_secret,
-        speaks_of_secret: &kitbag_fetch::secrets::speaks_of_a_secret,
+        speaks_of_secret: &kitbag_fetch::secrets::is_secret_name,
     };
     let providers = check(&CheckInput {
         tools: &source.providers,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::sources::CheckSources;
 use crate::cli::Invocation;
-use crate::cli::output::{count, one_line, printable};
+use crate::cli::output::{pluralize, to_one_line, strip_controls};
 
 pub(in crate::cli::tools) struct CheckReport {
     findings: Vec<CheckFinding>,
@@ -94,20 +94,20 @@ impl CheckReport {
     fn summary(&self) -> String {
         let sources = self.sources.iter();
         let mut parts: Vec<String> = sources
-            .map(|(name, tools)| format!("{} of {name}", count(*tools, "tool")))
+            .map(|(name, tools)| format!("{} of {name}", pluralize(*tools, "tool")))
             .collect();
         if self.providers > 0 {
-            parts.push(format!("{} of models", count(self.providers, "provider")));
+            parts.push(format!("{} of models", pluralize(self.providers, "provider")));
         }
         if self.own_tools > 0 {
             parts.push(format!(
                 "{} that Kitbag serves itself",
-                count(self.own_tools, "tool")
+                pluralize(self.own_tools, "tool")
             ));
         }
         if let Some((intents, among)) = self.searched {
-            let among = count(among, "tool");
-            parts.push(format!("{} among {among}", count(intents, "intent")));
+            let among = pluralize(among, "tool");
+            parts.push(format!("{} among {among}", pluralize(intents, "intent")));
         }
         let verdict = match self.findings.len() {
             0 => "nothing is wrong".to_owned(),
@@ -129,7 +129,7 @@ fn line(finding: &CheckFinding) -> String {
         Some(advice) => format!("{finding} => {advice}"),
         None => finding.to_string(),
     };
-    one_line(&printable(&text))
+    to_one_line(&strip_controls(&text))
 }
 
 fn finding(finding: &CheckFinding) -> Value {

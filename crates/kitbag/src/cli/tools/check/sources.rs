@@ -61,7 +61,7 @@ impl CheckSources {
             name: BUILT_IN.to_owned(),
             manifest: Some(Manifest::built_in()),
             dated: Some(dated),
-            providers: kitbag_tool_files::providers().to_vec(),
+            providers: kitbag_tool_files::model_providers().to_vec(),
             ..CheckSource::default()
         };
         let mut built_in = built_in
@@ -136,10 +136,10 @@ impl CheckSource {
                 name,
                 ..Self::default()
             };
-            return Ok(source.taking(&ToolCatalog::alone(path), path));
+            return Ok(source.taking(&ToolCatalog::from_directory_only(path), path));
         }
         let tools = root.join(TOOLS);
-        let providers = ToolCatalog::alone(&root.join("providers"));
+        let providers = ToolCatalog::from_directory_only(&root.join("providers"));
         let (dated, mistakes) = read_data(&root.join("data"))?;
         let mut source = Self {
             name,
@@ -147,7 +147,7 @@ impl CheckSource {
             dated: Some(dated),
             ..Self::default()
         }
-        .taking(&ToolCatalog::alone(&tools), &tools);
+        .taking(&ToolCatalog::from_directory_only(&tools), &tools);
         source.problems.extend(mistakes);
         if root.join("providers").is_dir() {
             source.problems.extend_from_slice(providers.problems());

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow, bail};
-use kitbag_fetch::{AddressGuard, cause, guard, guarded_client, redirect};
+use kitbag_fetch::{AddressGuard, describe_error, guard, guarded_client, redirect};
 use kitbag_gateway::state::address_guard::address_guard;
 use kitbag_policy::AddressRules;
 use reqwest::{Client, Response};
@@ -24,7 +24,7 @@ pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
     if spec.contains("://") {
         let url = Url::parse(spec).with_context(|| format!("`{spec}` is no address"))?;
         return fetched(url).await.advise(|| {
-            "fetch the document in your own way, and name the file: kitbag openapi import FILE"
+            "fetch the document in your own way, and name the file: kitbag tools import FILE"
                 .to_owned()
         });
     }
@@ -40,7 +40,7 @@ async fn fetched(mut url: Url) -> anyhow::Result<String> {
     let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
     for _ in 0..=MOST_REDIRECTS {
         let answer = asked(&client, &url, &guard).await?;
-        match redirect::location(&answer)? {
+        match redirect::redirect_location(&answer)? {
             Some(location) => {
                 let next = url.join(&location);
                 url = next.with_context(|| format!("{url} leads to no address"))?;
@@ -59,9 +59,9 @@ async fn asked(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Resu
     guard::check_literal(url, guard)?;
     match client.get(url.clone()).send().await {
         Ok(answer) => Ok(answer),
-        Err(error) => match guard::refusal(&error) {
+        Err(error) => match guard::find_refusal(&error) {
             Some(refused) => Err(refused.clone().into()),
-            None => Err(anyhow!("{url} cannot be read: {}", cause(error))),
+            None => Err(anyhow!("{url} cannot be read: {}", describe_error(error))),
         },
     }
 }
@@ -70,7 +70,7 @@ async fn text(answer: Response, url: &Url) -> anyhow::Result<String> {
     if !answer.status().is_success() {
         bail!("{url} answered with {}", answer.status());
     }
-    let body = kitbag_fetch::body(answer, LARGEST).await;
+    let body = kitbag_fetch::read_body(answer, LARGEST).await;
     let body = body.with_context(|| format!("{url} cannot be read"))?;
     String::from_utf8(body).with_context(|| format!("{url} is no text"))
 }

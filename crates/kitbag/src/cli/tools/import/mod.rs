@@ -23,9 +23,9 @@ use kitbag_tool_spec::CredentialName;
 use serde_json::{Value, json};
 
 use crate::cli::Invocation;
-use crate::cli::failure::{Advise as _, advised};
+use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
-use crate::cli::output::{count, one_line, printable};
+use crate::cli::output::{pluralize, to_one_line, strip_controls};
 use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, checked};
 
 /// Make a tool file for each operation of an OpenAPI document, 3.0 or 3.1.
@@ -112,7 +112,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     invocation
         .output
         .show(&made.json(), |_| made.for_people())?;
-    Ok(crate::cli::exit_code(
+    Ok(crate::cli::to_exit_code(
         made.check.as_ref().is_none_or(CheckReport::is_well),
     ))
 }
@@ -136,7 +136,7 @@ fn unusable(error: ImportError, spec: &str) -> anyhow::Error {
     let remedy = error.remedy();
     let error = anyhow::Error::new(error).context(format!("{spec} cannot be imported"));
     match remedy {
-        Some(remedy) => advised(error, remedy),
+        Some(remedy) => with_advice(error, remedy),
         None => error,
     }
 }
@@ -191,7 +191,7 @@ impl MadeFiles {
         let mut steps: Vec<String> = self
             .credentials()
             .into_iter()
-            .map(|(name, fields)| format!("kitbag credentials set {name} {}", fields.join(" ")))
+            .map(|(name, fields)| format!("kitbag secret set {name} {}", fields.join(" ")))
             .collect();
         if steps.is_empty() {
             steps.push(
@@ -261,7 +261,7 @@ impl MadeFiles {
             .map(|it| self.path(it).display().to_string())
             .collect();
         let skipped_lines = skipped.iter().map(|it| {
-            one_line(&printable(&format!(
+            to_one_line(&strip_controls(&format!(
                 "skipped {}: {}",
                 it.operation, it.reason
             )))
@@ -273,9 +273,9 @@ impl MadeFiles {
         };
         lines.push(format!(
             "{made} {} in {}; skipped {}.",
-            count(files.len(), "file"),
+            pluralize(files.len(), "file"),
             self.out.display(),
-            count(skipped.len(), "operation")
+            pluralize(skipped.len(), "operation")
         ));
         lines.extend(self.check.as_ref().map(CheckReport::for_people));
         lines.extend(self.next.iter().map(|step| format!("Next: {step}")));

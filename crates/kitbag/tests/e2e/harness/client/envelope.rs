@@ -70,7 +70,7 @@ impl Client {
             ours.put(meta::LOG_LEVEL, level);
         }
         let mut params: RawObject = serde_json::from_str(params).expect("params are an object");
-        for (key, value) in params.object("_meta").unwrap_or_default() {
+        for (key, value) in params.get_object("_meta").unwrap_or_default() {
             ours.set(&key, value);
         }
         params.put("_meta", &ours);

@@ -1,0 +1,20 @@
+//! The places of the requests that one API has at once.
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+/// Others wait until their time is up.
+const MAX_REQUESTS: usize = 64;
+
+pub(crate) struct RequestPermits(Semaphore);
+
+impl RequestPermits {
+    pub(crate) fn new() -> Self {
+        Self(Semaphore::new(MAX_REQUESTS))
+    }
+
+    /// Waits for a place; it is free again when the permit is dropped.
+    pub(crate) async fn acquire(&self) -> SemaphorePermit<'_> {
+        let place = self.0.acquire().await;
+        place.expect("the semaphore is never closed")
+    }
+}

@@ -1,0 +1,93 @@
+//! Asks servers what they offer, for verbs that need to know, and reports the servers that do not say.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use kitbag_domain::ServerName;
+use kitbag_upstream::{CallError, Server, StartError};
+use serde::{Deserialize, Serialize};
+
+use super::App;
+use crate::catalog::list_servers::{ListingPermits, refresh_listing};
+use crate::front::announce::ListChanges;
+
+/// A verb waits so long, from the first request on, for a server that others are asking already.
+const FIRST_ANSWER: Duration = Duration::from_secs(10);
+
+/// A server whose tools are not known, and the reason in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnlistedServer {
+    pub server: ServerName,
+    pub reason: String,
+}
+
+impl App {
+    /// Asks every server that was never listed, or only this one. A gateway that has asked a server
+    /// in vain asks it again in the background, so that no verb waits for a server that fails;
+    /// only a verb about this one server does.
+    pub async fn list_unlisted(&self, only: Option<&ServerName>) -> Vec<UnlistedServer> {
+        let places = ListingPermits::default();
+        let (gateway, places) = (self.host.gateway(), &places);
+        let unknown = gateway.upstreams.iter().filter(|server| {
+            server.listing().is_none() && only.is_none_or(|only| only == server.name())
+        });
+        let asked = unknown.map(async |server| match only {
+            Some(_) => self.list_server(server, places).await,
+            None => self.list_unless_failing(server, places).await,
+        });
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    /// Asks all servers what they offer, whatever is known of them.
+    pub(super) async fn relist_all(&self) -> Vec<UnlistedServer> {
+        let places = ListingPermits::default();
+        let gateway = self.host.gateway();
+        let asked = gateway.upstreams.iter();
+        let asked = asked.map(|server| self.list_server(server, &places));
+        join_all(asked).await.into_iter().flatten().collect()
+    }
+
+    async fn list_server(&self, server: &Arc<Server>, places: &ListingPermits) -> Option<UnlistedServer> {
+        let listed = places.list_server(&self.host, server).await;
+        listed.err().map(|error| UnlistedServer::from_error(&error))
+    }
+
+    async fn list_unless_failing(
+        &self,
+        server: &Arc<Server>,
+        places: &ListingPermits,
+    ) -> Option<UnlistedServer> {
+        if let Some(failure) = server.list_failure() {
+            if !server.is_reading_lists() {
+                let (host, server) = (self.host.clone(), server.clone());
+                tokio::spawn(async move { refresh_listing(&host, &server, ListChanges::default()).await });
+            }
+            return Some(UnlistedServer::from_error(&failure));
+        }
+        let Some(since) = server.first_listed_at() else {
+            return self.list_server(server, places).await;
+        };
+        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, places)).await {
+            Ok(silent) => silent,
+            Err(_) => Some(UnlistedServer {
+                server: server.name().clone(),
+                reason: format!("`{}` is still being asked what it offers", server.name()),
+            }),
+        }
+    }
+}
+
+impl UnlistedServer {
+    /// Tells the cause rather than how often it occurred.
+    fn from_error(error: &CallError) -> Self {
+        let reason = match error {
+            CallError::Start(StartError::BackingOff { last, .. }) => last.to_string(),
+            other => other.to_string(),
+        };
+        Self {
+            server: error.server().clone(),
+            reason: reason.lines().next().unwrap_or_default().to_owned(),
+        }
+    }
+}

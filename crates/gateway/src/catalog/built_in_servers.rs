@@ -1,0 +1,68 @@
+//! The servers that run in this process: opened when first called, like any other.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::FutureExt as _;
+use kitbag_agents::{AgentAnswers, DataError, Embed, EmbedSide, Library, serve};
+use kitbag_config::Config;
+use kitbag_domain::Remedy as _;
+use kitbag_upstream::{BuiltInError, BuiltInOpener};
+use tokio::io::{duplex, split};
+
+use kitbag_embedding::TextEmbedder;
+
+/// The most bytes that may be on their way before the other end has read them.
+const PIPE: usize = 64 * 1024;
+
+/// Opens what the configuration has built in. The data is read at each start, so that an edit
+/// takes effect without a new process.
+pub(crate) fn built_in_opener(config: &Config, embedder: Arc<TextEmbedder>) -> BuiltInOpener {
+    let directory = config
+        .agents
+        .as_ref()
+        .and_then(|agents| agents.directory.clone());
+    BuiltInOpener::new(move |_| {
+        let answers = agent_answers(directory.as_deref(), Some(embedder.clone()));
+        let answers = answers.map_err(|error| BuiltInError {
+            reason: error.to_string(),
+            remedy: error.remedy(),
+        })?;
+        let (ours, theirs) = duplex(PIPE);
+        let (input, output) = split(theirs);
+        tokio::spawn(serve(Arc::new(answers), input, output));
+        Ok(ours)
+    })
+}
+
+/// Returns the part that answers questions about agents.
+pub fn agent_answers(
+    directory: Option<&Path>,
+    embedder: Option<Arc<TextEmbedder>>,
+) -> Result<AgentAnswers, DataError> {
+    Ok(AgentAnswers::new(open_library(directory)?, embedder.map(embed_function)))
+}
+
+/// Returns the library in a directory, or else the one in the binary.
+pub fn open_library(directory: Option<&Path>) -> Result<Library, DataError> {
+    match directory {
+        Some(directory) => Library::open(directory),
+        None => Ok(Library::built_in()),
+    }
+}
+
+fn embed_function(embedder: Arc<TextEmbedder>) -> Embed {
+    Arc::new(move |side, texts| {
+        let embedder = embedder.clone();
+        let vectors = async move {
+            let vectors = match side {
+                EmbedSide::Query => embedder.queries(texts).await,
+                EmbedSide::Document => embedder.documents(texts).await,
+            };
+            vectors
+                .inspect_err(|error| tracing::debug!(%error, "answered without vectors"))
+                .ok()
+        };
+        vectors.boxed()
+    })
+}

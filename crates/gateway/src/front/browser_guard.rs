@@ -1,0 +1,273 @@
+//! Keeps web pages away from a gateway on this machine.
+//!
+//! A page can make a browser send requests to localhost, and with a rebound DNS name even
+//! read the answers. Such requests carry the page's `Origin`, or the rebound name as `Host`.
+
+use std::net::IpAddr;
+
+use http::header::{CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN};
+use http::{HeaderMap, Uri};
+use kitbag_config::Serve;
+use url::{Host, Url};
+
+/// The header in which a browser says where a request comes from; a web page cannot change it.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// Returns the reason why a request is refused, if it is.
+pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<String> {
+    for name in [HOST, ORIGIN] {
+        if headers.get_all(&name).iter().count() > 1 {
+            // Nothing says which of them counts, and a proxy may choose another one than the
+            // gateway.
+            return Some(format!("a request has one `{name}` header"));
+        }
+    }
+    let host = headers.get(HOST).map(header_text);
+    if let Some(host) = host
+        && !host_allowed(serve, host)
+    {
+        return Some(format!(
+            "the Host `{host}` is not this gateway; add it to `allowed_hosts` in [serve] if it should be"
+        ));
+    }
+    let origin = headers.get(ORIGIN).map(header_text);
+    if let Some(origin) = origin
+        && !origin_allowed(serve, origin)
+    {
+        return Some(format!(
+            "pages from `{origin}` may not use this gateway; add it to `allowed_origins` in [serve] if they should"
+        ));
+    }
+    let invited = origin.is_some_and(|origin| is_invited(serve, origin));
+    if headers
+        .get_all(SEC_FETCH_SITE)
+        .iter()
+        .any(|site| site == "cross-site")
+        && !invited
+    {
+        return Some(
+            "pages of another site may not use this gateway; add the page's origin to `allowed_origins` in \
+             [serve] if they should"
+                .to_owned(),
+        );
+    }
+    None
+}
+
+/// True unless a request that names its target in full, as requests to proxies do, names another
+/// host in its `Host` header.
+pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
+    let Some(authority) = target.authority() else {
+        return true;
+    };
+    headers
+        .get(HOST)
+        .is_some_and(|host| header_text(host).eq_ignore_ascii_case(authority.as_str()))
+}
+
+/// Returns the declared type of a body, if that is not JSON. A web page can send a body that it
+/// declares as plain text or as a form to any address without asking first, but not one that it
+/// declares as JSON.
+pub(super) fn non_json_type(headers: &HeaderMap) -> Option<&str> {
+    headers
+        .get_all(CONTENT_TYPE)
+        .iter()
+        .map(header_text)
+        .find(|kind| !is_json(kind))
+}
+
+/// True if a browser sent the request, as far as the headers tell.
+pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
+    headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
+}
+
+fn is_json(kind: &str) -> bool {
+    let name = kind
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
+    name == "application/json" || (name.starts_with("application/") && name.ends_with("+json"))
+}
+
+fn header_text(value: &HeaderValue) -> &str {
+    value.to_str().unwrap_or("?")
+}
+
+fn host_allowed(serve: &Serve, host: &str) -> bool {
+    let name = without_port(host);
+    is_loopback(name)
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address == serve.bind.ip())
+        || (!serve.bind.ip().is_loopback() && serve.allowed_hosts.is_empty())
+        || serve
+            .allowed_hosts
+            .iter()
+            .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
+}
+
+fn origin_allowed(serve: &Serve, origin: &str) -> bool {
+    if is_invited(serve, origin) {
+        return true;
+    }
+    let Ok(url) = Url::parse(origin) else {
+        return false;
+    };
+    // Extensions and apps make up schemes, and names within them.
+    if !["http", "https"].contains(&url.scheme()) {
+        return false;
+    }
+    match url.host() {
+        Some(Host::Domain(name)) => is_loopback(name),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
+
+fn is_invited(serve: &Serve, origin: &str) -> bool {
+    serve
+        .allowed_origins
+        .iter()
+        .any(|allowed| allowed.eq_ignore_ascii_case(origin))
+}
+
+fn is_loopback(name: &str) -> bool {
+    let name = name.trim_start_matches('[').trim_end_matches(']');
+    name.eq_ignore_ascii_case("localhost")
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.chars().all(|c| c.is_ascii_digit()) && !name.is_empty() => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(host: &str, origin: Option<&str>, allowed: bool) {
+        let serve = Serve {
+            allowed_hosts: vec!["kitbag.lan".to_owned()],
+            ..Serve::default()
+        };
+        let mut headers = HeaderMap::new();
+        headers.insert(HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(ORIGIN, origin.parse().unwrap());
+        }
+        assert_eq!(
+            rejection_reason(&serve, &headers).is_none(),
+            allowed,
+            "{host} {origin:?}"
+        );
+    }
+
+    #[test]
+    fn only_this_machine_and_what_was_allowed_may_come_in() {
+        check("127.0.0.1:7420", None, true);
+        check("localhost:7420", Some("http://localhost:3000"), true);
+        check("[::1]:7420", Some("http://[::1]:1"), true);
+        check("kitbag.lan", None, true);
+        check("evil.example:7420", None, false);
+        check("localhost.evil.example", None, false);
+        check("127.0.0.1:7420", Some("http://evil.example"), false);
+        check(
+            "127.0.0.1:7420",
+            Some("http://localhost.evil.example"),
+            false,
+        );
+        check("127.0.0.1:7420", Some("null"), false);
+        check(
+            "127.0.0.1:7420",
+            Some("chrome-extension://localhost"),
+            false,
+        );
+        check("127.0.0.1:7420", Some("app://localhost"), false);
+        check("127.0.0.1:7420", Some("file://localhost"), false);
+    }
+
+    #[track_caller]
+    fn check_headers(headers: &[(HeaderName, &str)], allowed: bool) {
+        let serve = Serve {
+            allowed_origins: vec!["https://app.example".to_owned()],
+            ..Serve::default()
+        };
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(name, value.parse().unwrap());
+        }
+        assert_eq!(rejection_reason(&serve, &map).is_none(), allowed, "{headers:?}");
+    }
+
+    #[test]
+    fn what_a_browser_says_about_a_page_counts_and_twice_is_too_often() {
+        let (here, there) = ((HOST, "127.0.0.1:7420"), (HOST, "evil.example"));
+        check_headers(&[here.clone(), there], false);
+        check_headers(&[here.clone(), here.clone()], false);
+        check_headers(
+            &[
+                (ORIGIN, "http://localhost"),
+                (ORIGIN, "http://evil.example"),
+            ],
+            false,
+        );
+        check_headers(&[here.clone(), (SEC_FETCH_SITE, "cross-site")], false);
+        check_headers(
+            &[
+                (SEC_FETCH_SITE, "cross-site"),
+                (ORIGIN, "http://localhost:3000"),
+            ],
+            false,
+        );
+        check_headers(
+            &[
+                (SEC_FETCH_SITE, "cross-site"),
+                (ORIGIN, "https://app.example"),
+            ],
+            true,
+        );
+        check_headers(&[here.clone(), (SEC_FETCH_SITE, "same-origin")], true);
+        check_headers(&[here, (SEC_FETCH_SITE, "none")], true);
+    }
+
+    #[test]
+    fn a_target_in_full_names_the_host_it_is_sent_to() {
+        let check = |target: &str, host: &str, fits: bool| {
+            let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
+            assert_eq!(
+                has_one_host(&target.parse().unwrap(), &headers),
+                fits,
+                "{target} {host}"
+            );
+        };
+        check("/mcp", "localhost:7420", true);
+        check("http://localhost:7420/mcp", "LOCALHOST:7420", true);
+        check("http://evil.example/mcp", "localhost:7420", false);
+        check("http://localhost/mcp", "localhost:7420", false);
+    }
+
+    #[test]
+    fn a_body_is_json_or_does_not_say_what_it_is() {
+        let check = |kind: &str, fits: bool| {
+            let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
+            assert_eq!(non_json_type(&headers).is_none(), fits, "{kind}");
+        };
+        check("application/json", true);
+        check("Application/JSON; charset=utf-8", true);
+        check("application/vnd.mcp+json", true);
+        check("text/plain", false);
+        check("text/plain;application/json", false);
+        check("application/x-www-form-urlencoded", false);
+        check("multipart/form-data; boundary=x", false);
+        assert_eq!(non_json_type(&HeaderMap::new()), None);
+    }
+}

@@ -1,0 +1,411 @@
+//! Counts what is on its way from and to each caller's clients: the open requests, the bytes of
+//! them that are held, and the bytes of answers that have not been read yet.
+//!
+//! An answer is in memory until its client has read it. A client decides how fast it reads, so
+//! what may pile up is limited for each caller; the next large answer is refused.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use kitbag_domain::Caller;
+use kitbag_wire::{Message, Response};
+use tokio::sync::Notify;
+
+use kitbag_domain::sync::lock;
+
+/// The most that may be on its way, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct LoadLimits {
+    each: usize,
+    /// The limit of all callers together; a caller that has nothing on its way may still have one
+    /// answer.
+    all: usize,
+    /// An answer up to this length is always delivered, or a caller could not even be told why
+    /// others are not.
+    small: usize,
+    /// The time for which an answer waits until it fits within the limits.
+    timeout: Duration,
+}
+
+impl LoadLimits {
+    /// Each caller may have four of the largest answers a server may give with the usual settings.
+    const USUAL: Self = Self {
+        each: 64 << 20,
+        all: 512 << 20,
+        small: 64 << 10,
+        timeout: Duration::from_secs(5),
+    };
+
+    /// True if an answer can go to a caller that has this load, beside all others.
+    fn can_send(self, bytes: usize, load: Load, all: usize) -> bool {
+        bytes <= self.small
+            || load.bytes == 0
+            || (load.bytes + bytes <= self.each && all + bytes <= self.all)
+    }
+
+    /// True if an answer that does not fit yet may wait until it does.
+    fn can_wait(self, bytes: usize, load: Load, all: usize) -> bool {
+        load.bytes + bytes <= 2 * self.each && all + bytes <= self.all
+    }
+}
+
+impl Default for LoadLimits {
+    fn default() -> Self {
+        Self::USUAL
+    }
+}
+
+/// Open requests and streams of one caller over HTTP: each is a connection, too.
+const MAX_REQUESTS_PER_CALLER: usize = 2_000;
+
+#[derive(Default)]
+pub(crate) struct InFlightLoad {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    limits: LoadLimits,
+    book: Mutex<Book>,
+    landed: Notify,
+}
+
+#[derive(Default)]
+struct Book {
+    bytes: usize,
+    callers: HashMap<Caller, Load>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Load {
+    bytes: usize,
+    requests: usize,
+}
+
+/// Something that counts for a caller until it is dropped.
+pub(crate) struct Reservation {
+    shared: Arc<Shared>,
+    caller: Caller,
+    load: Load,
+}
+
+/// A message to a client, counted until it is out.
+pub(crate) struct OutgoingMessage {
+    pub(crate) message: Message,
+    pub(crate) held: Option<Reservation>,
+}
+
+impl From<Message> for OutgoingMessage {
+    fn from(message: Message) -> Self {
+        Self {
+            message,
+            held: None,
+        }
+    }
+}
+
+impl OutgoingMessage {
+    /// Returns the memory that the message takes; only the parts that can be long are counted.
+    pub(crate) fn message_length(&self) -> usize {
+        message_length(&self.message)
+    }
+}
+
+impl InFlightLoad {
+    /// Counts an open request, if the caller may have one more.
+    pub(crate) fn reserve_request(&self, caller: &Caller) -> Option<Reservation> {
+        let one = Load {
+            bytes: 0,
+            requests: 1,
+        };
+        self.reserve(caller, one, |load, _| load.requests < MAX_REQUESTS_PER_CALLER)
+    }
+
+    /// Counts a message to a client, if it fits within the limits.
+    pub(crate) fn reserve_message(
+        &self,
+        caller: &Caller,
+        message: Message,
+    ) -> Result<OutgoingMessage, TooMuchUnread> {
+        let (bytes, limits) = (message_length(&message), self.shared.limits);
+        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+            limits.can_send(bytes, load, all)
+        });
+        match held {
+            Some(held) => Ok(OutgoingMessage {
+                message,
+                held: Some(held),
+            }),
+            None => Err(self.too_much_unread(caller, message)),
+        }
+    }
+
+    /// Counts an answer as soon as it fits within the limits. A client that reads gets it after a
+    /// moment. For a client that does not read, answers wait only up to as much again as the client
+    /// may have, and not for long.
+    pub(crate) async fn reserve_when_free(
+        &self,
+        caller: &Caller,
+        message: Message,
+    ) -> Result<OutgoingMessage, TooMuchUnread> {
+        let message = match self.reserve_message(caller, message) {
+            Ok(sent) => return Ok(sent),
+            Err(unsent) => unsent.message,
+        };
+        let (bytes, limits) = (message_length(&message), self.shared.limits);
+        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+            limits.can_wait(bytes, load, all)
+        });
+        let Some(held) = held else {
+            return Err(self.too_much_unread(caller, message));
+        };
+        match tokio::time::timeout(limits.timeout, self.wait_for_room(caller)).await {
+            Ok(()) => Ok(OutgoingMessage {
+                message,
+                held: Some(held),
+            }),
+            Err(_) => Err(self.too_much_unread(caller, message)),
+        }
+    }
+
+    fn too_much_unread(&self, caller: &Caller, message: Message) -> TooMuchUnread {
+        TooMuchUnread {
+            bytes: self.load_of(caller).bytes,
+            message,
+        }
+    }
+
+    /// Counts what is said to a client, whatever there is already: for what is short.
+    pub(crate) fn reserve_unconditionally(&self, caller: &Caller, message: Message) -> OutgoingMessage {
+        let bytes = message_length(&message);
+        let held = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
+        OutgoingMessage { message, held }
+    }
+
+    /// Counts what a client sends, piece by piece.
+    pub(crate) fn track_upload(&self, caller: &Caller) -> Option<Reservation> {
+        self.reserve(caller, Load::default(), |_, _| true)
+    }
+
+    /// Waits until the caller's clients have read enough to be sent more.
+    pub(crate) async fn wait_for_room(&self, caller: &Caller) {
+        loop {
+            let mut landed = std::pin::pin!(self.shared.landed.notified());
+            landed.as_mut().enable();
+            if self.load_of(caller).bytes <= self.shared.limits.each {
+                return;
+            }
+            landed.await;
+        }
+    }
+
+    fn reserve(
+        &self,
+        caller: &Caller,
+        load: Load,
+        fits: impl FnOnce(Load, usize) -> bool,
+    ) -> Option<Reservation> {
+        let mut book = lock(&self.shared.book);
+        let now = book.callers.get(caller).copied().unwrap_or_default();
+        if !fits(now, book.bytes) {
+            return None;
+        }
+        let sum = Load {
+            bytes: now.bytes + load.bytes,
+            requests: now.requests + load.requests,
+        };
+        book.callers.insert(caller.clone(), sum);
+        book.bytes += load.bytes;
+        Some(Reservation {
+            shared: self.shared.clone(),
+            caller: caller.clone(),
+            load,
+        })
+    }
+
+    fn load_of(&self, caller: &Caller) -> Load {
+        lock(&self.shared.book)
+            .callers
+            .get(caller)
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+impl Reservation {
+    /// Counts some more bytes, if they fit within the limits.
+    pub(crate) fn grow(&mut self, bytes: usize) -> bool {
+        let limits = self.shared.limits;
+        let mut book = lock(&self.shared.book);
+        let all = book.bytes;
+        let load = book.callers.entry(self.caller.clone()).or_default();
+        let small = self.load.bytes + bytes <= limits.small;
+        if !small && (load.bytes + bytes > limits.each || all + bytes > limits.all) {
+            return false;
+        }
+        load.bytes += bytes;
+        self.load.bytes += bytes;
+        book.bytes += bytes;
+        true
+    }
+}
+
+/// A caller's clients have to read before they get more.
+#[derive(Debug)]
+pub(crate) struct TooMuchUnread {
+    pub(crate) bytes: usize,
+    message: Message,
+}
+
+/// The part of a message that can be long.
+fn message_length(message: &Message) -> usize {
+    let raw = match message {
+        Message::Request(request) => request.params.as_ref(),
+        Message::Notification(notification) => notification.params.as_ref(),
+        Message::Response(Response {
+            outcome: Ok(result),
+            ..
+        }) => Some(result),
+        Message::Response(Response {
+            outcome: Err(error),
+            ..
+        }) => {
+            return error.message.len() + error.data.as_ref().map_or(0, |data| data.get().len());
+        }
+    };
+    raw.map_or(0, |raw| raw.get().len())
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        let mut book = lock(&self.shared.book);
+        book.bytes -= self.load.bytes;
+        if let Some(load) = book.callers.get_mut(&self.caller) {
+            load.bytes -= self.load.bytes;
+            load.requests -= self.load.requests;
+            if load.bytes == 0 && load.requests == 0 {
+                book.callers.remove(&self.caller);
+            }
+        }
+        drop(book);
+        self.shared.landed.notify_waiters();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::{RequestId, raw};
+
+    use super::*;
+
+    /// The usual limits, a thousand times smaller.
+    fn in_flight() -> InFlightLoad {
+        let timeout = Duration::from_millis(300);
+        let limits = LoadLimits {
+            each: 64 << 10,
+            all: 512 << 10,
+            small: 64,
+            timeout,
+        };
+        InFlightLoad {
+            shared: Arc::new(Shared {
+                limits,
+                ..Shared::default()
+            }),
+        }
+    }
+
+    fn caller(tenant: &str) -> Caller {
+        Caller {
+            tenant: tenant.parse().unwrap(),
+            ..Caller::local()
+        }
+    }
+
+    fn answer(bytes: usize) -> Message {
+        Response::from_result(RequestId::Number(1), raw(&"x".repeat(bytes))).into()
+    }
+
+    #[test]
+    fn who_does_not_read_gets_no_more_and_others_do() {
+        let in_flight = in_flight();
+        let send = |tenant: &str, bytes: usize| in_flight.reserve_message(&caller(tenant), answer(bytes));
+        let unread: Vec<_> = (0..10).filter_map(|_| send("low", 13 << 10).ok()).collect();
+        assert_eq!(unread.len(), 4);
+        assert!(send("low", 50).is_ok(), "what is small always passes");
+        assert!(send("high", 13 << 10).is_ok());
+        drop(unread);
+        assert!(send("low", 13 << 10).is_ok());
+        assert!(lock(&in_flight.shared.book).callers.is_empty());
+    }
+
+    #[test]
+    fn all_callers_together_have_a_limit_that_leaves_everyone_one_answer() {
+        let in_flight = in_flight();
+        let send = |number: usize| in_flight.reserve_message(&caller(&format!("t{number}")), answer(30 << 10));
+        let unread: Vec<_> = (0..40)
+            .filter_map(|number| send(number % 20).ok())
+            .collect();
+        assert_eq!(unread.len(), 20);
+    }
+
+    #[test]
+    fn what_a_caller_sends_at_once_has_a_limit_too() {
+        let in_flight = in_flight();
+        let (mut body, mut other) = (
+            in_flight.track_upload(&caller("low")).unwrap(),
+            in_flight.track_upload(&caller("high")).unwrap(),
+        );
+        let pieces = (0..100).take_while(|_| body.grow(1 << 10)).count();
+        assert_eq!(pieces, 64);
+        assert!(other.grow(1 << 10));
+        drop((body, other));
+        assert_eq!(lock(&in_flight.shared.book).bytes, 0);
+        assert!(lock(&in_flight.shared.book).callers.is_empty());
+    }
+
+    #[test]
+    fn open_requests_of_one_caller_have_a_limit() {
+        let in_flight = in_flight();
+        let open: Vec<_> = (0..MAX_REQUESTS_PER_CALLER + 5)
+            .filter_map(|_| in_flight.reserve_request(&caller("low")))
+            .collect();
+        assert_eq!(open.len(), MAX_REQUESTS_PER_CALLER);
+        assert!(in_flight.reserve_request(&caller("high")).is_some());
+    }
+
+    #[tokio::test]
+    async fn an_answer_waits_for_clients_that_read_and_not_for_ever() {
+        let in_flight = in_flight();
+        let low = caller("low");
+        let unread: Vec<_> = (0..4)
+            .map(|_| in_flight.reserve_message(&low, answer(15 << 10)).unwrap())
+            .collect();
+        assert!(
+            in_flight.reserve_when_free(&low, answer(15 << 10)).await.is_err(),
+            "nobody reads"
+        );
+        let mut waiting = Box::pin(in_flight.reserve_when_free(&low, answer(15 << 10)));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        assert!(
+            in_flight.reserve_when_free(&low, answer(60 << 10)).await.is_err(),
+            "too much would wait"
+        );
+        drop(unread);
+        assert!(waiting.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_client_on_a_pipe_is_heard_again_when_it_has_read() {
+        let in_flight = in_flight();
+        let low = caller("low");
+        let unread: Vec<_> = (0..5)
+            .map(|_| in_flight.reserve_unconditionally(&low, answer(20 << 10)))
+            .collect();
+        let mut room = Box::pin(in_flight.wait_for_room(&low));
+        assert!(futures::poll!(&mut room).is_pending());
+        drop(unread);
+        room.await;
+    }
+}

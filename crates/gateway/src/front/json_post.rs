@@ -1,0 +1,72 @@
+//! A request that posts JSON beside MCP: its caller is admitted, and its body read within bounds.
+
+use std::net::SocketAddr;
+
+use axum::extract::Request as HttpRequest;
+use axum::response::Response as HttpResponse;
+use http::StatusCode;
+use kitbag_domain::Caller;
+use serde::Serialize;
+use serde_json::json;
+
+use super::auth;
+use super::body::read_body;
+use super::browser_guard;
+use super::response::{json_response, reject_caller};
+use crate::call::failure::Failure;
+use crate::call::reply::rejection_status;
+use crate::front::in_flight::Reservation;
+use crate::state::gateway::Gateway;
+use crate::telemetry::rejections::Rejection;
+
+/// A body that counts for its caller as long as it lives.
+pub(super) struct JsonPost {
+    pub(super) caller: Caller,
+    pub(super) bytes: Vec<u8>,
+    _held: Option<Reservation>,
+}
+
+/// Reads a body, or returns the refusal that the client gets instead.
+pub(super) async fn read_json_post(
+    gateway: &Gateway,
+    peer: SocketAddr,
+    request: HttpRequest,
+) -> Result<JsonPost, HttpResponse> {
+    let caller = match auth::admit_user(gateway, peer, request.headers()).await {
+        Ok(caller) => caller,
+        Err(Rejection::Foreign { reason }) => return Err(error_response(StatusCode::FORBIDDEN, &reason)),
+        Err(refused) => return Err(reject_caller(&refused)),
+    };
+    if let Some(reason) = gateway.policy.unknown_tenant_reason(&caller) {
+        return Err(error_response(StatusCode::FORBIDDEN, &reason));
+    }
+    // The person at the terminal need not name the type of the body. A web page must declare it as
+    // JSON, because a browser lets a page send JSON only after the browser has asked the gateway.
+    if let Some(kind) = browser_guard::non_json_type(request.headers())
+        && browser_guard::is_from_browser(request.headers())
+    {
+        let kind = kind.to_owned();
+        return Err(rejected(&Failure::ForeignBody { kind }));
+    }
+    let incoming = gateway.services.in_flight.track_upload(&caller);
+    let body = request.into_body();
+    let read = read_body(body, gateway.serve.max_body_bytes, incoming).await;
+    let (bytes, held) = read.map_err(|failure| rejected(&failure))?;
+    Ok(JsonPost {
+        caller,
+        bytes,
+        _held: held,
+    })
+}
+
+fn rejected(failure: &Failure) -> HttpResponse {
+    error_response(rejection_status(failure), &failure.to_string())
+}
+
+pub(super) fn error_response(status: StatusCode, message: &str) -> HttpResponse {
+    error_json(status, &json!({ "message": message }))
+}
+
+pub(super) fn error_json(status: StatusCode, error: &impl Serialize) -> HttpResponse {
+    json_response(status, json!({ "error": error }).to_string())
+}

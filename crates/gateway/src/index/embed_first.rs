@@ -1,0 +1,63 @@
+//! Has the tools that a search asks for embedded before all others, while vectors are missing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kitbag_relevance::{Options, nearest_by_words};
+use kitbag_store::TextHash;
+
+use super::embedded_query::EmbeddedQuery;
+use super::{CapabilityIndex, Snapshot, IndexSubject};
+
+/// The time that a search waits for the vectors of its nearest tools. On two idle cores the turn of the embedder
+/// that is under way and those of the search take 0.3 to 0.5 s; on a busy machine it is enough for the
+/// nearest few.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+impl CapabilityIndex {
+    /// Has the vectors computed that a search of this intent needs first, and waits for them a moment. With
+    /// all vectors there it looks at two numbers.
+    pub(crate) async fn embed_first(
+        &self,
+        intent: &EmbeddedQuery,
+        options: &Options,
+        allowed: impl Fn(&IndexSubject) -> bool,
+    ) {
+        let snapshot = self.snapshot();
+        // An intent without a vector is compared by words, whatever the tools have.
+        if snapshot.index.is_complete() || intent.vector().is_none() || !self.requested_texts.has_run() {
+            return;
+        }
+        let missing = snapshot.missing_near(intent, options, allowed);
+        if missing.is_empty() {
+            return;
+        }
+        let waits = self.requested_texts.request(missing);
+        // QueryVectors that were published meanwhile were announced to the searches before this one.
+        let is_latest = Arc::ptr_eq(&snapshot, &self.snapshot());
+        if let Some(end) = waits.filter(|_| is_latest) {
+            // The answer is made of the vectors that are there, however the waiting ends.
+            let _ = tokio::time::timeout(PATIENCE, end).await;
+        }
+    }
+}
+
+impl Snapshot {
+    /// Returns the texts without a vector of the tools that come nearest by their words.
+    fn missing_near(
+        &self,
+        intent: &EmbeddedQuery,
+        options: &Options,
+        allowed: impl Fn(&IndexSubject) -> bool,
+    ) -> Vec<TextHash> {
+        let documents = self.index.documents();
+        let text = intent.as_intent().text;
+        let nearest = nearest_by_words(&self.index, text, |at| {
+            options.admits(&documents[at].entry) && allowed(&self.subjects[at])
+        });
+        let missing = nearest
+            .into_iter()
+            .filter(|at| !self.index.is_embedded(*at));
+        missing.map(|at| self.sources[at].hash).collect()
+    }
+}

@@ -1,0 +1,162 @@
+//! An intent that a client asks tools for, with the vectors by which the intent is compared.
+
+use std::sync::Arc;
+
+use kitbag_relevance::language::detect_foreign_language;
+use kitbag_relevance::learning::Votes;
+use kitbag_relevance::{Index, Query, QueryStep, spelling, steps};
+
+use super::CapabilityIndex;
+use kitbag_domain::Remedy as _;
+use kitbag_domain::sync::lock;
+use kitbag_embedding::{EmbedderError, TextEmbedder};
+
+/// No intent needs so many bytes, and no model reads more.
+const MAX_TEXT: usize = 4_000;
+
+pub struct EmbeddedQuery {
+    text: String,
+    vectors: Option<Arc<QueryVectors>>,
+    /// The votes of past uses, where there are any.
+    pub(crate) votes: Option<Votes>,
+    /// The reason why words alone decide, though vectors were wanted.
+    pub degraded: Option<String>,
+    /// The text with its misspelt words corrected, if it has any; the vectors are of this one.
+    pub corrected: Option<String>,
+    /// The language of the intent, if the model is known not to know it.
+    pub language: Option<&'static str>,
+}
+
+pub(super) struct QueryVectors {
+    whole: Arc<[f32]>,
+    steps: Vec<QueryStep>,
+}
+
+impl CapabilityIndex {
+    /// An intent as a caller puts it. The built-in model was trained on English alone; of another model it
+    /// is not known. The vector of a foreign intent still finds more than its words.
+    pub async fn prepare_query(&self, text: &str) -> EmbeddedQuery {
+        let language = self.embedder.is_built_in().then(|| detect_foreign_language(text)).flatten();
+        let corrected = match language {
+            None => self.correct_spelling(&self.snapshot().index, text).await,
+            Some(_) => None,
+        };
+        let intent = self.embed_query(corrected.as_deref().unwrap_or(text)).await;
+        EmbeddedQuery {
+            language,
+            corrected,
+            ..intent
+        }
+    }
+
+    /// The text with its misspelt words corrected against the words of an index, if it has any.
+    pub async fn correct_spelling(&self, index: &Index, text: &str) -> Option<String> {
+        let vocabulary = self.embedder.vocabulary().await?;
+        spelling::correct_spelling(index, &truncate_query(text), |word| vocabulary.knows(word))
+    }
+
+    /// An intent with its vectors; without, where the embedder fails. One that says nothing has
+    /// none.
+    pub async fn embed_query(&self, text: &str) -> EmbeddedQuery {
+        let text = truncate_query(text);
+        if text.trim().is_empty() {
+            return EmbeddedQuery::without_vectors(text);
+        }
+        let known = lock(&self.query_cache).get(&text);
+        if known.is_some() {
+            return EmbeddedQuery {
+                vectors: known,
+                ..EmbeddedQuery::without_vectors(text)
+            };
+        }
+        match QueryVectors::embed(&text, &self.embedder).await {
+            Ok(vectors) => {
+                let vectors = Arc::new(vectors);
+                lock(&self.query_cache).put(&text, vectors.clone());
+                EmbeddedQuery {
+                    vectors: Some(vectors),
+                    ..EmbeddedQuery::without_vectors(text)
+                }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "an intent has no vector");
+                EmbeddedQuery {
+                    degraded: Some(degraded_note(&error)),
+                    ..EmbeddedQuery::without_vectors(text)
+                }
+            }
+        }
+    }
+}
+
+impl QueryVectors {
+    async fn embed(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let steps = steps::split_steps(text);
+        let texts = std::iter::once(text.to_owned()).chain(steps.iter().cloned());
+        let vectors = embedder.queries(texts.collect()).await?;
+        Ok(Self::from_vectors(steps, vectors))
+    }
+
+    /// Takes the vector of the whole text and then those of its steps.
+    fn from_vectors(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
+        let mut vectors = vectors.into_iter().map(Arc::from);
+        let whole = vectors.next().expect("every text has a vector");
+        let steps = steps
+            .into_iter()
+            .zip(vectors)
+            .map(|(text, vector)| QueryStep { text, vector })
+            .collect();
+        Self { whole, steps }
+    }
+}
+
+impl EmbeddedQuery {
+    /// An intent that is asked once, of no gateway.
+    pub(super) async fn embed_uncached(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+        let vectors = QueryVectors::embed(text, embedder).await?;
+        Ok(Self {
+            vectors: Some(Arc::new(vectors)),
+            ..Self::without_vectors(text.to_owned())
+        })
+    }
+
+    /// An intent to be compared by its words alone.
+    pub fn without_vectors(text: String) -> Self {
+        Self {
+            text,
+            vectors: None,
+            votes: None,
+            degraded: None,
+            corrected: None,
+            language: None,
+        }
+    }
+
+    /// The vector of the whole text, if there are vectors.
+    pub fn vector(&self) -> Option<Arc<[f32]>> {
+        self.vectors.as_ref().map(|it| it.whole.clone())
+    }
+
+    pub fn as_intent(&self) -> Query<'_> {
+        let vectors = self.vectors.as_deref();
+        Query {
+            text: &self.text,
+            vector: vectors.map(|it| &*it.whole),
+            steps: vectors.map(|it| &*it.steps).unwrap_or_default(),
+            votes: self.votes.as_ref(),
+        }
+    }
+}
+
+fn truncate_query(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
+}
+
+/// Returns the text that people and programs read when words alone decide.
+pub(crate) fn degraded_note(error: &EmbedderError) -> String {
+    let remedy = error
+        .remedy()
+        .map(|remedy| format!("; {remedy}"))
+        .unwrap_or_default();
+    format!("found by words alone: {error}{remedy}")
+}

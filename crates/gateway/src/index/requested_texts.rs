@@ -1,0 +1,204 @@
+//! The texts that searches ask for while vectors are missing: they are embedded before all others.
+//!
+//! A search waits for them a moment, and they stay asked for after it has given up. Searches at the same
+//! time share the turns of the embedder, each with its nearest tools first.
+
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+use kitbag_domain::sync::lock;
+use kitbag_store::TextHash;
+use tokio::sync::oneshot;
+
+/// The number of searches that are remembered. Within the time that a search waits, two cores embed a
+/// quarter of the texts that so many ask for, which is enough for the nearest tools of each. Further
+/// searches do not wait.
+const MOST_SEARCHES: usize = 8;
+
+#[derive(Default)]
+pub(super) struct RequestedTexts(Mutex<RequestState>);
+
+#[derive(Default)]
+struct RequestState {
+    /// The number of runs that compute the vectors of served tools.
+    runs: usize,
+    searches: Vec<WaitingSearch>,
+}
+
+struct WaitingSearch {
+    /// The texts whose vectors are not published yet, those of the nearest tools first.
+    texts: Vec<TextHash>,
+    /// Dropped when all of them are published, or when the run ends without them.
+    waits: oneshot::Sender<()>,
+}
+
+/// A run that computes vectors. Without one, no search waits.
+pub(super) struct EmbeddingRun<'a>(&'a RequestedTexts);
+
+impl RequestedTexts {
+    pub(super) fn begin_run(&self) -> EmbeddingRun<'_> {
+        lock(&self.0).runs += 1;
+        EmbeddingRun(self)
+    }
+
+    pub(super) fn has_run(&self) -> bool {
+        lock(&self.0).runs > 0
+    }
+
+    /// Returns a receiver that ends when there is nothing to wait for any more; none if no run computes
+    /// vectors, or if too many searches wait already.
+    pub(super) fn request(&self, texts: Vec<TextHash>) -> Option<oneshot::Receiver<()>> {
+        let mut state = lock(&self.0);
+        if state.runs == 0 || !state.make_room() {
+            return None;
+        }
+        let (waits, end) = oneshot::channel();
+        state.searches.push(WaitingSearch { texts, waits });
+        Some(end)
+    }
+
+    /// Returns up to `count` texts to embed next, out of those for which `is_left` holds. Searches that
+    /// have given up come after those that wait.
+    pub(super) fn next_batch(&self, count: usize, is_left: impl Fn(&TextHash) -> bool) -> Vec<TextHash> {
+        let state = lock(&self.0);
+        let (given_up, waiting): (Vec<_>, Vec<_>) = state
+            .searches
+            .iter()
+            .partition(|search| search.has_given_up());
+        let mut texts = round_robin(&waiting, count, &is_left);
+        if texts.is_empty() {
+            texts = round_robin(&given_up, count, &is_left);
+        }
+        texts
+    }
+
+    /// True if a search asked for one of these texts.
+    pub(super) fn contains_any<'a>(&self, texts: impl IntoIterator<Item = &'a TextHash>) -> bool {
+        let state = lock(&self.0);
+        let asked: HashSet<&TextHash> = state.searches.iter().flat_map(|it| &it.texts).collect();
+        texts.into_iter().any(|text| asked.contains(text))
+    }
+
+    /// Takes note of published vectors; searches that have all of theirs go on.
+    pub(super) fn remove_published(&self, texts: &HashSet<TextHash>) {
+        let mut state = lock(&self.0);
+        for search in &mut state.searches {
+            search.texts.retain(|text| !texts.contains(text));
+        }
+        state.searches.retain(|search| !search.texts.is_empty());
+    }
+}
+
+impl RequestState {
+    /// Makes room for one more search. The oldest that has given up makes way; one that waits does
+    /// not.
+    fn make_room(&mut self) -> bool {
+        if self.searches.len() < MOST_SEARCHES {
+            return true;
+        }
+        let given_up = self.searches.iter().position(WaitingSearch::has_given_up);
+        given_up.map(|at| self.searches.remove(at)).is_some()
+    }
+}
+
+impl WaitingSearch {
+    fn has_given_up(&self) -> bool {
+        self.waits.is_closed()
+    }
+}
+
+impl Drop for EmbeddingRun<'_> {
+    fn drop(&mut self) {
+        let mut state = lock(&self.0.0);
+        state.runs -= 1;
+        if state.runs == 0 {
+            state.searches.clear();
+        }
+    }
+}
+
+/// Returns the texts of the nearest tool of each search, then those of the next nearest, and so on;
+/// each text once.
+fn round_robin(
+    searches: &[&WaitingSearch],
+    count: usize,
+    is_left: &impl Fn(&TextHash) -> bool,
+) -> Vec<TextHash> {
+    let most = searches.iter().map(|search| search.texts.len()).max();
+    let ranks = 0..most.unwrap_or_default();
+    let texts = ranks.flat_map(|rank| searches.iter().filter_map(move |it| it.texts.get(rank)));
+    let mut seen = HashSet::new();
+    let texts = texts.filter(|text| is_left(text) && seen.insert(**text));
+    texts.take(count).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(names: &str) -> Vec<TextHash> {
+        names.split(' ').map(TextHash::for_text).collect()
+    }
+
+    fn all(_: &TextHash) -> bool {
+        true
+    }
+
+    #[test]
+    fn searches_at_the_same_time_get_their_nearest_first_and_each_text_is_embedded_once() {
+        let asked = RequestedTexts::default();
+        let _run = asked.begin_run();
+        let _one = asked.request(texts("a b c d")).unwrap();
+        let _other = asked.request(texts("b e")).unwrap();
+        assert_eq!(asked.next_batch(9, all), texts("a b e c d"));
+        assert_eq!(asked.next_batch(3, all), texts("a b e"));
+        let is_left = |text: &TextHash| *text != TextHash::for_text("a");
+        assert_eq!(asked.next_batch(2, is_left), texts("b e"));
+    }
+
+    #[test]
+    fn a_search_goes_on_when_all_it_asked_for_is_published() {
+        let asked = RequestedTexts::default();
+        let _run = asked.begin_run();
+        let mut end = asked.request(texts("a b")).unwrap();
+        assert!(asked.contains_any(&texts("b x")) && !asked.contains_any(&texts("x")));
+        asked.remove_published(&texts("a x").into_iter().collect());
+        assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        asked.remove_published(&texts("b").into_iter().collect());
+        assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert_eq!(asked.next_batch(9, all), []);
+    }
+
+    #[test]
+    fn the_texts_of_a_search_that_gave_up_come_after_those_that_another_waits_for() {
+        let asked = RequestedTexts::default();
+        let _run = asked.begin_run();
+        drop(asked.request(texts("a b")));
+        assert_eq!(asked.next_batch(9, all), texts("a b"));
+        let _waiting = asked.request(texts("c"));
+        assert_eq!(asked.next_batch(9, all), texts("c"));
+    }
+
+    #[test]
+    fn only_so_many_searches_wait_and_those_that_gave_up_make_way() {
+        let asked = RequestedTexts::default();
+        let _run = asked.begin_run();
+        let mut waiting: Vec<_> = (0..MOST_SEARCHES)
+            .map(|_| asked.request(texts("a")).unwrap())
+            .collect();
+        assert!(asked.request(texts("b")).is_none());
+        waiting.pop();
+        assert!(asked.request(texts("b")).is_some());
+    }
+
+    #[test]
+    fn no_search_waits_where_nothing_is_computed() {
+        let asked = RequestedTexts::default();
+        assert!(!asked.has_run() && asked.request(texts("a")).is_none());
+        let run = asked.begin_run();
+        let mut end = asked.request(texts("a")).unwrap();
+        drop(run);
+        assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+        assert!(!asked.has_run());
+    }
+}

@@ -1,0 +1,99 @@
+//! The lessons of a tenant as they count: a snapshot that never changes. More lessons make another
+//! one.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use kitbag_domain::{KeyId, Timestamp};
+use kitbag_relevance::learning::{Experience, Lesson, Signal};
+use kitbag_store::StoredLesson;
+
+use kitbag_relevance::learning::favourites::Favourites;
+
+/// Lessons of one tenant in the store, some ten megabytes. Above that, a tenth of them is forgotten
+/// at once, so that this is seldom.
+const MOST_LESSONS: usize = 20_000;
+const KEPT_LESSONS: usize = MOST_LESSONS / 10 * 9;
+#[derive(Debug, Default)]
+pub(crate) struct LearnedLessons {
+    pub(crate) experience: Experience,
+    pub(crate) favourites: Favourites,
+    /// All lessons that were read, in the order in which they came.
+    ids: Vec<i64>,
+    /// Those of them that say nothing that others do not say.
+    spare: Vec<i64>,
+    /// The last time that a request wanted it.
+    wanted: AtomicI64,
+}
+
+impl LearnedLessons {
+    pub(super) fn with_lessons(&self, more: Vec<StoredLesson>, model: &str, now: Timestamp) -> Self {
+        let ids = self.ids.iter().copied().chain(more.iter().map(|it| it.id));
+        let ids = ids.collect();
+        let uses = more.iter().filter_map(successful_use);
+        let favourites = self.favourites.with(uses);
+        let lessons = more.into_iter().filter_map(|it| to_lesson(it, model));
+        let experience = self.experience.with(lessons.collect(), now);
+        let spare = [&self.spare, experience.dropped_ids()].concat();
+        Self {
+            experience,
+            favourites,
+            ids,
+            spare,
+            wanted: AtomicI64::default(),
+        }
+    }
+
+    pub(super) fn last_id(&self) -> i64 {
+        self.ids.last().copied().unwrap_or_default()
+    }
+
+    /// Lessons beyond the number that a tenant may have: first those that say nothing that others
+    /// do not say, then the oldest.
+    pub(super) fn surplus_ids(&self) -> Vec<i64> {
+        if self.ids.len() <= MOST_LESSONS {
+            return Vec::new();
+        }
+        let beyond = self.ids.len() - KEPT_LESSONS;
+        let spare: HashSet<i64> = self.spare.iter().copied().collect();
+        let spare_first = self.ids.iter().filter(|id| spare.contains(id));
+        let then_oldest = self.ids.iter().filter(|id| !spare.contains(id));
+        let surplus = spare_first.chain(then_oldest).copied();
+        surplus.take(beyond).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Notes that a request wanted it.
+    pub(super) fn mark_used(&self, now: Timestamp) {
+        self.wanted.store(now.0, Ordering::Relaxed);
+    }
+
+    pub(super) fn last_used(&self) -> i64 {
+        self.wanted.load(Ordering::Relaxed)
+    }
+}
+
+/// The tool that a credential used with success.
+fn successful_use(stored: &StoredLesson) -> Option<(Option<KeyId>, String, Timestamp)> {
+    let lesson = &stored.lesson;
+    let signal = Signal::parse(&lesson.signal)?;
+    signal
+        .is_use()
+        .then(|| (lesson.credential.clone(), lesson.tool.clone(), lesson.at))
+}
+
+/// The lesson, if its context can be compared.
+fn to_lesson(stored: StoredLesson, model: &str) -> Option<Lesson> {
+    let context = stored.lesson.context.filter(|it| it.model == model)?;
+    Some(Lesson {
+        tool: stored.lesson.tool,
+        context: context.vector.into(),
+        signal: Signal::parse(&stored.lesson.signal)?,
+        at: stored.lesson.at,
+        session: stored.lesson.session.cast_unsigned(),
+        id: stored.id,
+    })
+}

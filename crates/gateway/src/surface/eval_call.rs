@@ -1,0 +1,182 @@
+//! A call on a frugal surface as an exam sees it: what the model is told, which tool the call led
+//! to, and what that tool answered before the answer was cut.
+//!
+//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and a
+//! request to an HTTP provider is not made: an exam is about tools, and does no more than it must
+//! to see which one a model chooses.
+
+use kitbag_wire::{Raw, RawObject, raw};
+use serde_json::value::RawValue;
+
+use super::tool_answer::{add_correction_note, correct_arguments, text_result, truncate_to_budget};
+use super::batch::Batch;
+use super::call::{call_tool, call_truncated};
+use super::parse_arguments::parse_arguments;
+use super::request::ApiRequest;
+use super::tools::AlwaysOnTool;
+use crate::call::bridge;
+use crate::call::failure::Failure;
+use crate::call::reply;
+use crate::call::required_string;
+use crate::turn::Turn;
+use kitbag_schema::Taken;
+
+pub struct EvalAnswer {
+    /// The text that the model reads.
+    pub shown: Raw,
+    /// `None` if the model called no tool and only looked at what there is.
+    pub called: Option<CalledTool>,
+}
+
+pub struct CalledTool {
+    /// The exposed name as the model wrote it; that of our own tool for a request to a provider.
+    pub tool: String,
+    /// As the server is given them.
+    pub arguments: Raw,
+    /// The whole of it.
+    pub result: Raw,
+    /// Calls of a batch after this one.
+    pub also: usize,
+}
+
+/// The aim of a call, as far as it can be read.
+enum CallAim {
+    Tool(AimedCall),
+    Provider {
+        also: usize,
+    },
+    /// Searching, browsing, reading on, or something that cannot be read.
+    Look,
+}
+
+struct AimedCall {
+    name: String,
+    arguments: Raw,
+    /// The way in which the arguments of the enclosing call were read.
+    taken: Option<Taken>,
+    also: usize,
+}
+
+pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<EvalAnswer, Failure> {
+    let name = required_string(&params, "name")?;
+    match parse_aim(turn, &name, &params) {
+        CallAim::Look => Ok(EvalAnswer {
+            shown: call_tool(turn, params).await?,
+            called: None,
+        }),
+        CallAim::Provider { also } => {
+            let told = text_result("Not requested: an exam is about tools.");
+            let arguments = given_arguments(&params);
+            let reached = CalledTool {
+                tool: name,
+                arguments,
+                result: told.clone(),
+                also,
+            };
+            Ok(EvalAnswer {
+                shown: told,
+                called: Some(reached),
+            })
+        }
+        CallAim::Tool(aimed) => call_aimed_tool(turn, aimed, params).await,
+    }
+}
+
+/// Makes the call in the same way as `call_api`, but cuts the answer last, so that the exam sees
+/// the whole answer, too.
+async fn call_aimed_tool(
+    turn: &Turn,
+    aimed: AimedCall,
+    params: RawObject,
+) -> Result<EvalAnswer, Failure> {
+    let AimedCall {
+        name,
+        arguments,
+        taken,
+        also,
+    } = aimed;
+    let mut params = params.with("name", &name);
+    params.set("arguments", arguments);
+    let read_as = correct_arguments(turn, &name, &mut params);
+    let arguments = given_arguments(&params);
+    let result = match call_truncated(turn, name.clone(), params, usize::MAX).await {
+        Err(Failure::Cancelled) => return Err(Failure::Cancelled),
+        Err(failure) => reply::to_tool_result(&failure, turn.client.era),
+        Ok(result) => bridge::for_era(turn.client.era, result),
+    };
+    let told = truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
+    let told = add_correction_note(add_correction_note(told, read_as.as_ref()), taken.as_ref());
+    let reached = Some(CalledTool {
+        tool: name,
+        arguments,
+        result,
+        also,
+    });
+    Ok(EvalAnswer { shown: told, called: reached })
+}
+
+fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
+    match AlwaysOnTool::from_name(name) {
+        Some(AlwaysOnTool::Call) => aim_of_request(turn, params.get("arguments"), 0),
+        Some(AlwaysOnTool::Batch) => {
+            let batch = parse_arguments::<Batch>(
+                &turn.gateway.services.checker,
+                AlwaysOnTool::Batch,
+                params.get("arguments"),
+            );
+            let calls = batch.map(|(batch, _)| batch.calls).unwrap_or_default();
+            let mut aims = (0..).zip(&calls).map(|(number, it)| {
+                let after: usize = calls.len() - number - 1;
+                aim_of_request(turn, Some(it), after)
+            });
+            aims.find(|aim| !matches!(aim, CallAim::Look))
+                .unwrap_or(CallAim::Look)
+        }
+        Some(
+            AlwaysOnTool::Search
+            | AlwaysOnTool::Discover
+            | AlwaysOnTool::EnableGroup
+            | AlwaysOnTool::RunIntent
+            | AlwaysOnTool::RunCode,
+        ) => CallAim::Look,
+        // A model that calls a tool by its name is served on every surface.
+        None => CallAim::Tool(AimedCall {
+            name: name.to_owned(),
+            arguments: given_arguments(params),
+            taken: None,
+            also: 0,
+        }),
+    }
+}
+
+/// A request that cannot be read counts as a look; the tool that it was meant for explains the
+/// mistake.
+fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim {
+    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, asked);
+    let Ok((request, taken)) =
+        read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)))
+    else {
+        return CallAim::Look;
+    };
+    match request {
+        ApiRequest::Tool { name, .. }
+            if AlwaysOnTool::from_name(&name).is_some() && turn.catalog.tool(&name).is_none() =>
+        {
+            CallAim::Look
+        }
+        ApiRequest::Tool { name, arguments } => CallAim::Tool(AimedCall {
+            name,
+            arguments,
+            taken,
+            also,
+        }),
+        ApiRequest::Provider { .. } => CallAim::Provider { also },
+        ApiRequest::Rest { .. } => CallAim::Look,
+    }
+}
+
+fn given_arguments(params: &RawObject) -> Raw {
+    params
+        .get("arguments")
+        .map_or_else(|| raw(&RawObject::new()), ToOwned::to_owned)
+}

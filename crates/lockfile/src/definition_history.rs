@@ -1,0 +1,199 @@
+//! Notices when a server changes what it said of a tool or prompt, whether it was approved or not.
+
+use std::collections::HashMap;
+
+use kitbag_domain::text::strip_to_one_line;
+use kitbag_wire::{Raw, RawObject};
+
+use crate::judgement::ListedOffer;
+
+/// Names remembered of one server, those included that it lists no longer: one that vanishes and
+/// comes back as another has changed, too.
+const MAX_NAMES: usize = 20_000;
+/// The most characters that are told of a name, since servers choose the names.
+const MAX_NAME_CHARS: usize = 100;
+
+/// The definitions that one server gave last, those included that it lists no longer.
+#[derive(Debug, Default)]
+pub struct DefinitionHistory {
+    by_name: HashMap<(&'static str, String), Definition>,
+    /// The number of changes so far.
+    pub changes: u64,
+}
+
+/// The parts of a definition, each as a hash.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Definition {
+    parts: [[u8; 16]; PARTS.len()],
+    rest: [u8; 16],
+    hints: [Option<bool>; HINTS.len()],
+}
+
+const PARTS: [&str; 6] = [
+    "description",
+    "title",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "arguments",
+];
+const HINTS: [&str; 2] = ["readOnlyHint", "destructiveHint"];
+
+#[derive(Debug, PartialEq, Eq)]
+pub struct DefinitionChange {
+    pub kind: &'static str,
+    /// The name, fit for one line.
+    pub name: String,
+    pub what: String,
+}
+
+impl DefinitionHistory {
+    /// Takes in the lists of a server, and returns what is no longer as it was.
+    pub fn record_changes(&mut self, offer: ListedOffer<'_>) -> Vec<DefinitionChange> {
+        let mut changes = Vec::new();
+        for (kind, definitions) in [("tool", offer.tools), ("prompt", offer.prompts)] {
+            let mut told = HashMap::new();
+            for definition in definitions {
+                let Some((name, definition)) = Definition::parse(definition) else {
+                    continue;
+                };
+                // Of a name listed twice, the first is what is known under it.
+                told.entry((kind, name)).or_insert(definition);
+            }
+            for (key, definition) in told {
+                if let Some(before) = self
+                    .by_name
+                    .get(&key)
+                    .filter(|before| **before != definition)
+                {
+                    let name = strip_to_one_line(&key.1).chars().take(MAX_NAME_CHARS).collect();
+                    changes.push(DefinitionChange {
+                        kind,
+                        name,
+                        what: definition.describe_changes(before),
+                    });
+                }
+                if self.by_name.len() < MAX_NAMES || self.by_name.contains_key(&key) {
+                    self.by_name.insert(key, definition);
+                }
+            }
+        }
+        changes.sort_by(|a, b| a.name.cmp(&b.name));
+        self.changes += changes.len() as u64;
+        changes
+    }
+}
+
+impl Definition {
+    fn parse(definition: &Raw) -> Option<(String, Self)> {
+        let mut object = RawObject::open(definition).ok()?;
+        let name = object.read("name")?;
+        let hints = object.get_object("annotations").unwrap_or_default();
+        let hints = HINTS.map(|hint| hints.read(hint));
+        let parts = PARTS.map(|part| {
+            object
+                .remove(part)
+                .map_or([0; 16], |value| half_hash(value.get()))
+        });
+        Some((
+            name,
+            Self {
+                parts,
+                rest: half_hash(object.to_raw().get()),
+                hints,
+            },
+        ))
+    }
+
+    /// Returns the parts in which the definition differs from the one before: `description,
+    /// annotations (readOnlyHint true → false)`.
+    fn describe_changes(&self, before: &Self) -> String {
+        let mut told: Vec<String> = (0..PARTS.len())
+            .filter(|at| self.parts[*at] != before.parts[*at])
+            .map(|at| PARTS[at].to_owned())
+            .collect();
+        for (at, hint) in HINTS
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| self.hints[*at] != before.hints[*at])
+        {
+            told.push(format!(
+                "{hint} {} → {}",
+                describe_hint(before.hints[at]),
+                describe_hint(self.hints[at])
+            ));
+        }
+        if self.rest != before.rest {
+            told.push("other members".to_owned());
+        }
+        told.join(", ")
+    }
+}
+
+fn describe_hint(hint: Option<bool>) -> String {
+    hint.map_or("unsaid".to_owned(), |hint| hint.to_string())
+}
+
+/// Half of the hash is enough: no server gains by two definitions of one name that look the same to
+/// the gateway.
+fn half_hash(text: &str) -> [u8; 16] {
+    let whole = blake3::hash(text.as_bytes());
+    let mut half = [0; 16];
+    half.copy_from_slice(&whole.as_bytes()[..16]);
+    half
+}
+
+#[cfg(test)]
+mod tests {
+    use kitbag_wire::raw;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// The listings one after the other, and what is told after each.
+    #[track_caller]
+    fn check(story: &[(&[&Value], &[&str])]) {
+        let mut seen = DefinitionHistory::default();
+        for (tools, expected) in story {
+            let tools: Vec<Raw> = tools.iter().map(|tool| raw(*tool)).collect();
+            let offer = ListedOffer {
+                tools: &tools,
+                prompts: &[],
+                unmasked: &[],
+            };
+            let told: Vec<_> = seen
+                .record_changes(offer)
+                .iter()
+                .map(|it| format!("{}: {}", it.name, it.what))
+                .collect();
+            assert_eq!(told, *expected);
+        }
+    }
+
+    #[test]
+    fn a_changed_definition_is_told_with_what_changed() {
+        let before = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true } });
+        let after = json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
+        let told = "t: description, annotations, readOnlyHint true → false";
+        check(&[
+            (&[&before], &[]),
+            (&[&before], &[]),
+            (&[&after], &[told]),
+            (&[&after], &[]),
+        ]);
+        let vendor = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true }, "x": 1 });
+        check(&[(&[&before], &[]), (&[&vendor], &["t: other members"])]);
+    }
+
+    #[test]
+    fn a_tool_that_vanishes_and_comes_back_as_another_has_changed() {
+        let before = json!({ "name": "t", "description": "Reads." });
+        let after = json!({ "name": "t", "description": "Sends your files away." });
+        let other = json!({ "name": "u" });
+        check(&[
+            (&[&before], &[]),
+            (&[&other], &[]),
+            (&[&other, &after], &["t: description"]),
+        ]);
+    }
+}

@@ -1,0 +1,361 @@
+//! Recognises a key by the keyed hash of its secret, and notes that it was used.
+
+use std::time::{Duration, Instant};
+
+use kitbag_domain::{Caller, KeyId, Timestamp};
+
+use super::cache::{CachedKey, SharedKey};
+use super::row::read_record;
+use super::{ID_BYTES, KEY_PREFIX, SECRET_BYTES, statements};
+use crate::engine::Engine;
+use crate::{Error, Store};
+
+/// The result of presenting a token. A revoked or expired key is reported as such only to a client
+/// that knows its secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Recognition {
+    Known(Caller),
+    /// Malformed, of an unknown id, or with a wrong secret.
+    Unknown,
+    Revoked(KeyId),
+    Expired(KeyId),
+}
+
+/// The longest time that a request waits for the row of a key that was seen before.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+impl Store {
+    /// Finds the caller that this token belongs to.
+    ///
+    /// A key that this process has seen is recognised from memory. A key that another process
+    /// revokes is refused within a second, and one that this process revokes at once. On
+    /// PostgreSQL the other process is heard of; while that does not work, memory is believed for a
+    /// second only, as on SQLite. While the database does not answer at all, memory is believed for
+    /// five minutes.
+    pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
+        let Some(presented) = PresentedToken::parse(token) else {
+            return Ok(Recognition::Unknown);
+        };
+        if let Engine::Postgres(_) = &self.engine {
+            self.feed.start(&self.engine);
+        }
+        let hash = self.key_cache.hash_secret(presented.secret);
+        let Some(key) = self.cached_key(presented.id).await? else {
+            return Ok(Recognition::Unknown);
+        };
+        let recognition = key.check_hash(presented.id, &hash, at);
+        if matches!(recognition, Recognition::Known(_)) {
+            self.key_cache.record_use(presented.id, at);
+        }
+        Ok(recognition)
+    }
+
+    /// Writes when keys were last used, where the table does not have that yet.
+    pub async fn keep_key_uses(&self) -> Result<(), Error> {
+        let unwritten = self.key_cache.unwritten_uses();
+        if unwritten.is_empty() {
+            return Ok(());
+        }
+        self.write_key_uses(&unwritten).await?;
+        self.key_cache.mark_uses_written(&unwritten);
+        Ok(())
+    }
+
+    async fn write_key_uses(&self, uses: &[(String, Timestamp)]) -> Result<(), Error> {
+        const ACTION: &str = "note the use of keys";
+        let mut transaction = self.engine.begin(ACTION).await?;
+        statements::update_last_used(&mut transaction, uses).await?;
+        transaction.commit(ACTION).await
+    }
+
+    async fn cached_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        match self.key_cache.get(id) {
+            Some(known) => self.refreshed_key(id, known).await,
+            None => self.first_read_key(id).await,
+        }
+    }
+
+    async fn first_read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        let read = self.read_key(id).await?;
+        if let Some(key) = &read {
+            self.key_cache.add_if_absent(id, key.clone());
+        }
+        Ok(read)
+    }
+
+    async fn refreshed_key(&self, id: &str, known: SharedKey) -> Result<Option<CachedKey>, Error> {
+        let mut key = known.lock().await;
+        if !key.needs_refresh(&self.feed) {
+            return Ok(Some(key.clone()));
+        }
+        let reading = tokio::time::timeout(PATIENCE, self.read_key(id));
+        match (reading.await, key.is_trusted_while_unavailable()) {
+            (Ok(Ok(Some(read))), _) => *key = read,
+            (Ok(Ok(None)), _) => return Ok(None),
+            (Err(_silent), true) => key.mark_unanswered(),
+            (Ok(Err(error)), true) if error.is_transient() => key.mark_unanswered(),
+            (Err(_silent), false) => return Err(Error::Silent { patience: PATIENCE }),
+            (Ok(Err(error)), _) => return Err(error),
+        }
+        Ok(Some(key.clone()))
+    }
+
+    async fn read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
+        // Taken before the table is read, so that the entry is never believed to be newer than it is.
+        let (read_at, changes) = (Instant::now(), self.feed.key_change_count());
+        let row = statements::select_record(&self.engine, id).await?;
+        let record = row.map(read_record).transpose()?;
+        Ok(record.map(|record| CachedKey::new(record, read_at, changes)))
+    }
+}
+
+/// A token of the right shape; its secret is still unchecked.
+struct PresentedToken<'a> {
+    id: &'a str,
+    secret: &'a str,
+}
+
+impl<'a> PresentedToken<'a> {
+    fn parse(token: &'a str) -> Option<Self> {
+        let (id, secret) = token.strip_prefix(KEY_PREFIX)?.split_once('_')?;
+        let fits = is_hex(id, ID_BYTES) && is_hex(secret, SECRET_BYTES);
+        fits.then_some(Self { id, secret })
+    }
+}
+
+fn is_hex(text: &str, bytes: usize) -> bool {
+    text.len() == 2 * bytes && text.bytes().all(is_lower_digit)
+}
+
+fn is_lower_digit(byte: u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{KeyOrder, NewKey, to_hex};
+    use crate::test_store::{TestPlace, each_engine};
+
+    each_engine!(
+        a_key_is_recognised_for_its_tenant_also_after_a_restart,
+        nothing_but_the_exact_token_is_recognised,
+        an_operators_key_is_recognised_as_one,
+        a_revoked_key_is_no_longer_recognised,
+        a_key_is_recognised_until_it_expires,
+        a_key_revoked_elsewhere_is_refused_within_two_seconds,
+        a_key_that_was_found_to_have_ended_is_refused_from_then_on,
+        a_key_created_elsewhere_works_at_once,
+        the_last_use_is_written_down_once_a_minute_at_most,
+        a_secret_is_neither_printed_nor_stored,
+    );
+
+    const NOW: Timestamp = Timestamp(10);
+
+    async fn created(store: &Store) -> NewKey {
+        store
+            .create_key(&KeyOrder::user("acme".parse().unwrap()), Timestamp(5))
+            .await
+            .unwrap()
+    }
+
+    async fn found(store: &Store, token: &str) -> Recognition {
+        store.authenticate(token, NOW).await.unwrap()
+    }
+
+    fn known(key: &NewKey) -> Recognition {
+        Recognition::Known(Caller::user("acme".parse().unwrap(), key.id.clone()))
+    }
+
+    async fn a_key_is_recognised_for_its_tenant_also_after_a_restart(place: TestPlace) {
+        let store = place.open().await;
+        let key = created(&store).await;
+        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            known(&key),
+            "from memory"
+        );
+        store.close().await;
+        let store = place.open().await;
+        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
+    }
+
+    async fn nothing_but_the_exact_token_is_recognised(place: TestPlace) {
+        let store = place.open().await;
+        let (key, other) = (created(&store).await, created(&store).await);
+        let token = key.token.reveal();
+        let (head, secret) = token.rsplit_once('_').unwrap();
+        let (other_head, _) = other.token.reveal().rsplit_once('_').unwrap();
+        let last = if secret.ends_with('0') { "1" } else { "0" };
+        for wrong in [
+            String::new(),
+            "kb_".to_owned(),
+            "kb__".to_owned(),
+            head.to_owned(),
+            secret.to_owned(),
+            format!("{head}_"),
+            format!("{other_head}_{secret}"),
+            format!("{}{last}", &token[..token.len() - 1]),
+            format!("{token} "),
+            token.to_uppercase(),
+            format!("kb_00000000_{secret}"),
+            "kb_é_é".to_owned(),
+        ] {
+            assert_eq!(found(&store, &wrong).await, Recognition::Unknown, "{wrong}");
+        }
+        assert_eq!(found(&store, token).await, known(&key));
+    }
+
+    async fn an_operators_key_is_recognised_as_one(place: TestPlace) {
+        let store = place.open().await;
+        let key = store
+            .create_key(&KeyOrder::operator(), Timestamp(5))
+            .await
+            .unwrap();
+        let operator = Recognition::Known(Caller::operator(key.id.clone()));
+        assert_eq!(found(&store, key.token.reveal()).await, operator);
+    }
+
+    async fn a_revoked_key_is_no_longer_recognised(place: TestPlace) {
+        let store = place.open().await;
+        let key = created(&store).await;
+        assert_eq!(found(&store, key.token.reveal()).await, known(&key));
+        assert!(store.revoke_key(&key.id, Timestamp(9)).await.unwrap());
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            Recognition::Unknown
+        );
+        assert_eq!(
+            found(&store, key.token.reveal()).await,
+            Recognition::Unknown,
+            "from memory"
+        );
+        assert!(
+            !store.revoke_key(&key.id, Timestamp(10)).await.unwrap(),
+            "revoked twice"
+        );
+        assert_eq!(
+            store.list_keys().await.unwrap()[0].revoked_at,
+            Some(Timestamp(9))
+        );
+        let later = place.open().await;
+        assert_eq!(
+            found(&later, key.token.reveal()).await,
+            Recognition::Revoked(key.id)
+        );
+    }
+
+    async fn a_key_is_recognised_until_it_expires(place: TestPlace) {
+        let store = place.open().await;
+        let order = KeyOrder {
+            expires_at: Some(Timestamp(100)),
+            ..KeyOrder::user("acme".parse().unwrap())
+        };
+        let key = store.create_key(&order, Timestamp(5)).await.unwrap();
+        let at = async |at| {
+            store
+                .authenticate(key.token.reveal(), Timestamp(at))
+                .await
+                .unwrap()
+        };
+        assert_eq!(at(99).await, known(&key));
+        assert_eq!(at(100).await, Recognition::Expired(key.id.clone()));
+        assert!(store.has_active_keys(Timestamp(99)).await.unwrap());
+        assert!(!store.has_active_keys(Timestamp(100)).await.unwrap());
+        let mut wrong = key.token.reveal().to_owned();
+        let last = if wrong.ends_with('0') { "1" } else { "0" };
+        wrong.replace_range(wrong.len() - 1.., last);
+        let guessed = store.authenticate(&wrong, Timestamp(100)).await.unwrap();
+        assert_eq!(
+            guessed,
+            Recognition::Unknown,
+            "a wrong secret does not learn that the key has expired"
+        );
+    }
+
+    async fn a_key_revoked_elsewhere_is_refused_within_two_seconds(place: TestPlace) {
+        let here = place.open().await;
+        let elsewhere = place.open().await;
+        let key = created(&here).await;
+        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
+        let refused = async {
+            while found(&here, key.token.reveal()).await == known(&key) {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(2), refused)
+            .await
+            .expect("the revocation was noticed");
+    }
+
+    async fn a_key_that_was_found_to_have_ended_is_refused_from_then_on(place: TestPlace) {
+        let here = place.open().await;
+        let elsewhere = place.open().await;
+        let key = created(&here).await;
+        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+        elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
+        let ended = here
+            .inactive_keys(std::slice::from_ref(&key.id), NOW)
+            .await
+            .unwrap();
+        assert_eq!(ended, std::slice::from_ref(&key.id));
+        assert_eq!(
+            found(&here, key.token.reveal()).await,
+            Recognition::Revoked(key.id)
+        );
+    }
+
+    async fn a_key_created_elsewhere_works_at_once(place: TestPlace) {
+        let here = place.open().await;
+        let elsewhere = place.open().await;
+        let key = created(&elsewhere).await;
+        assert_eq!(found(&here, key.token.reveal()).await, known(&key));
+    }
+
+    async fn the_last_use_is_written_down_once_a_minute_at_most(place: TestPlace) {
+        let store = place.open().await;
+        let key = created(&store).await;
+        let written = async |at| {
+            store
+                .authenticate(key.token.reveal(), Timestamp(at))
+                .await
+                .unwrap();
+            store.keep_key_uses().await.unwrap();
+            store.list_keys().await.unwrap()[0].last_used_at
+        };
+        assert_eq!(store.list_keys().await.unwrap()[0].last_used_at, None);
+        assert_eq!(written(1_000).await, Some(Timestamp(1_000)));
+        assert_eq!(
+            written(60_999).await,
+            Some(Timestamp(1_000)),
+            "not a minute later"
+        );
+        assert_eq!(written(61_000).await, Some(Timestamp(61_000)));
+        store
+            .authenticate("kb_00000000_nothing", Timestamp(900_000))
+            .await
+            .unwrap();
+        assert_eq!(
+            store.list_keys().await.unwrap()[0].last_used_at,
+            Some(Timestamp(61_000))
+        );
+    }
+
+    async fn a_secret_is_neither_printed_nor_stored(place: TestPlace) {
+        let store = place.open().await;
+        let key = created(&store).await;
+        found(&store, key.token.reveal()).await;
+        let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
+        let hash = to_hex(store.key_cache.hash_secret(secret).as_bytes());
+        let printed = format!("{key:?} {store:?}");
+        assert!(
+            !printed.contains(secret) && !printed.contains(&hash),
+            "{printed}"
+        );
+
+        store.close().await;
+        assert!(!place.holds(secret).await);
+    }
+}

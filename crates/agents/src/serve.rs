@@ -8,7 +8,8 @@ use std::sync::Arc;
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{
-    Era, ErrorObject, MalformedMessage, Message, ProtocolVersion, Raw, RawObject, Request, Response, raw,
+    Era, ErrorObject, MalformedMessage, Message, ProtocolVersion, Raw, RawObject, Request,
+    Response, raw,
 };
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, BufWriter};

@@ -20,11 +20,11 @@ mod client;
 mod clock;
 mod fault;
 mod pace;
-mod request_permits;
 mod provider;
 mod received_response;
 mod redirect;
 mod request;
+mod request_permits;
 
 pub use action::{
     ActionAnswer, ActionError, ActionFault, AnswerPart, AnswerUsage, ApiOverrides, Culprit,

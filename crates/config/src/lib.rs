@@ -65,7 +65,7 @@ pub use sections::serve::{Serve, UnprotectedBind, parse_bind};
 pub use sections::store::StoreLocation;
 pub use sections::surfaces::{ColdStart, Surfaces};
 pub use sections::telemetry::Telemetry;
-pub use sections::tools::{ToolOverride, RESERVED as RESERVED_TOOL_NAMES};
+pub use sections::tools::{RESERVED as RESERVED_TOOL_NAMES, ToolOverride};
 pub use sections::web::{ReaderEndpoint, WebSettings};
 pub use trust::{Trust, TrustError, TrustFile, create_private_dir};
 

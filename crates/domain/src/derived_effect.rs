@@ -202,7 +202,9 @@ const POWERFUL_PARAMETERS: &[&str] = &[
 pub fn only_reads(tool: &DescribedTool<'_>) -> bool {
     let words = words_without_server(tool);
     let powerful = |name: &&str| POWERFUL_PARAMETERS.contains(&name.to_lowercase().as_str());
-    if words.iter().any(|word| WRITING_VERBS.contains(&word.as_str()))
+    if words
+        .iter()
+        .any(|word| WRITING_VERBS.contains(&word.as_str()))
         || tool.parameters.iter().any(powerful)
         || describes_writing(tool.description)
     {
@@ -220,7 +222,10 @@ pub fn name_implies_change(server: &str, name: &str) -> bool {
         parameters: &[],
     });
     let acting = words.first().is_some_and(|word| is_acting_verb(word));
-    acting || words.iter().any(|word| WRITING_VERBS.contains(&word.as_str()))
+    acting
+        || words
+            .iter()
+            .any(|word| WRITING_VERBS.contains(&word.as_str()))
 }
 
 /// Returns the words of the name, without those of the server in front.
@@ -239,7 +244,9 @@ fn begins_with_reading_verb(words: &[String], description: &str) -> bool {
     let Some(first) = words.first().map(String::as_str) else {
         return false;
     };
-    if READING_VERBS.contains(&first) || words.len() > 1 && ends_with_reading_verb(words) && !is_acting_verb(first) {
+    if READING_VERBS.contains(&first)
+        || words.len() > 1 && ends_with_reading_verb(words) && !is_acting_verb(first)
+    {
         return true;
     }
     // `git_log` acts by its name alone; a log that is shown is read.
@@ -380,7 +387,9 @@ mod tests {
         }
         check("git", "git_commit", "Records changes", &[], false);
         check("git", "git_init", "Shows what was made", &[], false);
-        assert!(name_implies_change("db", "write_query") && name_implies_change("git", "git_commit"));
+        assert!(
+            name_implies_change("db", "write_query") && name_implies_change("git", "git_commit")
+        );
         assert!(!name_implies_change("shop", "weigh") && !name_implies_change("git", "get_commit"));
     }
 }

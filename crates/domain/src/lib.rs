@@ -59,7 +59,7 @@ pub use inquiry::{Inquiry, InquiryKind};
 pub use latency_histogram::LatencyHistogram;
 pub use near_names::{near_names, nearest_name};
 pub use observation::{Observation, Outcome, Purpose, Timestamp};
-pub use origin::{TraceParentError, Origin, TraceParent};
+pub use origin::{Origin, TraceParent, TraceParentError};
 pub use reach::{Launch, Reach, RemoteEndpoint, RemoteTransport};
 pub use recorded_arguments::RecordedArguments;
 pub use remedy::Remedy;

@@ -30,7 +30,9 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&
     }
     let comparable = names.filter(|candidate| is_comparable(candidate));
     let scored = comparable.map(|candidate| (similarity(name, candidate), candidate));
-    let mut scored: Vec<_> = scored.filter(|(score, _)| *score > MIN_SIMILARITY).collect();
+    let mut scored: Vec<_> = scored
+        .filter(|(score, _)| *score > MIN_SIMILARITY)
+        .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(b.1)));
     let best = scored.into_iter().take(MOST);
     best.map(|(_, candidate)| candidate).collect()

@@ -122,7 +122,11 @@ mod tests {
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01-more",
             "00-4bf92f3577b34da6a3ce929d0e0e473é-00f067aa0ba902b7-01",
         ] {
-            assert_eq!(wrong.parse::<TraceParent>(), Err(TraceParentError), "{wrong}");
+            assert_eq!(
+                wrong.parse::<TraceParent>(),
+                Err(TraceParentError),
+                "{wrong}"
+            );
         }
     }
 }

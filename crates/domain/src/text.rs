@@ -320,9 +320,15 @@ mod tests {
 
     #[test]
     fn a_summary_is_the_first_sentence_and_not_too_long() {
-        assert_eq!(first_sentence("Opens an\nissue.  More follows."), "Opens an issue");
+        assert_eq!(
+            first_sentence("Opens an\nissue.  More follows."),
+            "Opens an issue"
+        );
         assert_eq!(first_sentence("Uses v1.2 of it."), "Uses v1.2 of it");
-        assert_eq!(first_sentence(&"é".repeat(121)), format!("{}…", "é".repeat(120)));
+        assert_eq!(
+            first_sentence(&"é".repeat(121)),
+            format!("{}…", "é".repeat(120))
+        );
     }
 
     proptest! {

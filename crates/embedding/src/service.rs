@@ -11,7 +11,7 @@ use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use kitbag_config::EmbeddingsEndpoint;
 use kitbag_domain::sync::lock;
 use kitbag_domain::{Lookup, MissingVariable};
-use kitbag_fetch::{BodyError, describe_error, client_without_redirects, retry_after};
+use kitbag_fetch::{BodyError, client_without_redirects, describe_error, retry_after};
 use reqwest::{RequestBuilder, Response};
 use serde_json::Value;
 use tokio::time::Instant;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap};
 use jiff::Timestamp;
-use kitbag_fetch::{BodyError, describe_error, client_without_redirects};
+use kitbag_fetch::{BodyError, client_without_redirects, describe_error};
 use reqwest::Response;
 use serde_json::Value;
 use tokio::time::Instant;

@@ -43,7 +43,11 @@ impl Relay {
         request: Request<RelayedBody>,
     ) -> Result<Response<RelayedBody>, RelayError> {
         let request = request.try_into().map_err(RelayError::from_reqwest)?;
-        let answer = self.http.execute(request).await.map_err(RelayError::from_reqwest)?;
+        let answer = self
+            .http
+            .execute(request)
+            .await
+            .map_err(RelayError::from_reqwest)?;
         Ok(answer.into())
     }
 }

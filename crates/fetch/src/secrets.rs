@@ -203,7 +203,11 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        assert_eq!(Secrets::from_values([SECRET]).mask_text(text), expected, "{text}");
+        assert_eq!(
+            Secrets::from_values([SECRET]).mask_text(text),
+            expected,
+            "{text}"
+        );
     }
 
     #[test]
@@ -236,7 +240,9 @@ mod tests {
                     URL_SAFE.encode(&whole),
                     STANDARD_NO_PAD.encode(&whole),
                 ] {
-                    let found = Secrets::from_values([SECRET]).mask_text(&encoded).into_owned();
+                    let found = Secrets::from_values([SECRET])
+                        .mask_text(&encoded)
+                        .into_owned();
                     assert!(
                         found.contains(MASK) && found.len() < encoded.len() - 10,
                         "{whole}: {found}"
@@ -248,7 +254,8 @@ mod tests {
 
     #[test]
     fn a_password_that_was_sent_with_the_basic_scheme_is_found() {
-        let secrets = Secrets::from_values([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
+        let secrets =
+            Secrets::from_values([format!("Basic {}", STANDARD.encode("ann:pass-word-1"))]);
         assert_eq!(
             secrets.mask_text("user ann:pass-word-1, pass-word-1"),
             "user •••, •••"

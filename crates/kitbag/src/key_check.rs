@@ -34,7 +34,9 @@ pub(crate) async fn unknown_tenants(
     let keys = store.list_keys().await?.into_iter();
     let active = keys.filter(|key| key.role == Role::User && is_active(key));
     let tenants = active.map(|key| key.tenant);
-    Ok(tenants.filter(|tenant| !policy.is_known_tenant(tenant)).collect())
+    Ok(tenants
+        .filter(|tenant| !policy.is_known_tenant(tenant))
+        .collect())
 }
 
 /// True if the key is neither revoked nor expired.

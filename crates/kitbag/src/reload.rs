@@ -121,20 +121,27 @@ impl ConfigFollower {
                 );
             }
             let (looks, project) = (self.config_stamps.clone(), self.project.clone());
-            self.settled.send_replace(ReadFiles { stamps: looks, project });
+            self.settled.send_replace(ReadFiles {
+                stamps: looks,
+                project,
+            });
         }
     }
 
     /// Waits until a file has changed and settled.
     async fn wait_for_change(&mut self) -> ChangedFiles {
         loop {
-            let configured =
-                wait_until_settled(|| stamp_files(self.whereabouts.source_files()), &self.config_stamps).await;
+            let configured = wait_until_settled(
+                || stamp_files(self.whereabouts.source_files()),
+                &self.config_stamps,
+            )
+            .await;
             if let Some(changed) = configured {
                 self.config_stamps = changed;
                 return ChangedFiles::Configuration;
             }
-            let written_down = wait_until_settled(|| self.stamp_client_files(), &self.client_stamps).await;
+            let written_down =
+                wait_until_settled(|| self.stamp_client_files(), &self.client_stamps).await;
             if let Some(changed) = written_down {
                 self.client_stamps = changed;
                 return ChangedFiles::Clients;
@@ -144,7 +151,10 @@ impl ConfigFollower {
     }
 
     fn stamp_client_files(&self) -> Vec<FileStamp> {
-        stamp_files(import::client_files(&self.clients, &self.whereabouts.environment))
+        stamp_files(import::client_files(
+            &self.clients,
+            &self.whereabouts.environment,
+        ))
     }
 
     /// Adds servers to the configuration file, which then counts as edited.
@@ -191,10 +201,7 @@ impl ConfigFollower {
             "configuration reloaded"
         );
         for key in keys_needing_restart(&self.initial, &config) {
-            tracing::warn!(
-                key,
-                "this change takes effect when Kitbag is restarted"
-            );
+            tracing::warn!(key, "this change takes effect when Kitbag is restarted");
         }
         announce::announce_all_lists(&host.gateway());
         tokio::spawn(list_servers::list_new_servers(host.clone()));
@@ -229,8 +236,7 @@ fn log_import(row: &ImportRow) {
         (ImportAction::Add, _) if row.awaits_review() => {
             let why: Vec<_> = row.dangers.iter().map(ToString::to_string).collect();
             let why = why.join("; ");
-            let remedy =
-                format!("to enable it, remove `enabled = false` from [servers.{server}]");
+            let remedy = format!("to enable it, remove `enabled = false` from [servers.{server}]");
             tracing::warn!(%server, why, remedy, "imported from a client; disabled until you have reviewed it");
         }
         (ImportAction::Add, _) => tracing::info!(%server, "imported from a client"),
@@ -283,7 +289,10 @@ impl Freshness {
 const MAX_WAIT: Duration = Duration::from_secs(5);
 
 /// If the files have changed, waits for them to settle and returns their stamps.
-async fn wait_until_settled(stamp: impl Fn() -> Vec<FileStamp>, before: &[FileStamp]) -> Option<Vec<FileStamp>> {
+async fn wait_until_settled(
+    stamp: impl Fn() -> Vec<FileStamp>,
+    before: &[FileStamp],
+) -> Option<Vec<FileStamp>> {
     let mut now = stamp();
     if now == before {
         return None;

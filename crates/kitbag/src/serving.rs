@@ -113,7 +113,14 @@ pub(crate) async fn serve_stdio(
     let ended = CancellationToken::new();
     tokio::spawn(cancel_on_signal(ended.clone(), app.host().clone()));
     let serving = async {
-        front::stdio::serve(app.host().clone(), endpoint, stdin, tokio::io::stdout(), &ended).await?;
+        front::stdio::serve(
+            app.host().clone(),
+            endpoint,
+            stdin,
+            tokio::io::stdout(),
+            &ended,
+        )
+        .await?;
         // Otherwise the listings would never finish if each client leaves after one request, and
         // no client would find any tools.
         let listed = tokio::time::timeout_at(listing_deadline, &mut listing);

@@ -66,7 +66,10 @@ impl DefinitionHistory {
                     .get(&key)
                     .filter(|before| **before != definition)
                 {
-                    let name = strip_to_one_line(&key.1).chars().take(MAX_NAME_CHARS).collect();
+                    let name = strip_to_one_line(&key.1)
+                        .chars()
+                        .take(MAX_NAME_CHARS)
+                        .collect();
                     changes.push(DefinitionChange {
                         kind,
                         name,

@@ -215,7 +215,8 @@ mod tests {
 
     #[test]
     fn an_unknown_text_leaves_the_new_definition_to_be_read() {
-        let whole = DefinitionDifference::whole_definition(r#"{"description":"Reads.","inputSchema":{}}"#);
+        let whole =
+            DefinitionDifference::whole_definition(r#"{"description":"Reads.","inputSchema":{}}"#);
         assert_eq!(
             whole.to_lines(),
             [r#"  + description: "Reads.""#, "  + inputSchema: {}"]

@@ -137,8 +137,14 @@ fn detect_drift_of_kind(
 }
 
 /// A name that was not there before: an approved definition under another name, or something new.
-fn classify_new_name(listed: &ListedDefinition, approved: &Hashes, missing: &mut BTreeSet<&str>) -> Drift {
-    let from = missing.iter().find(|name| listed.matches_approved(&approved[**name]));
+fn classify_new_name(
+    listed: &ListedDefinition,
+    approved: &Hashes,
+    missing: &mut BTreeSet<&str>,
+) -> Drift {
+    let from = missing
+        .iter()
+        .find(|name| listed.matches_approved(&approved[**name]));
     match from.map(|name| (*name).to_owned()) {
         Some(from) => {
             missing.remove(from.as_str());

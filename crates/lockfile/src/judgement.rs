@@ -64,7 +64,12 @@ impl Judgement {
         let drifted = locked.detect_drift(&listed);
         let reasons: HashMap<(Kind, &str), UnapprovedReason> = drifted
             .iter()
-            .filter_map(|it| Some(((it.kind, it.name.as_str()), UnapprovedReason::for_drift(&it.drift)?)))
+            .filter_map(|it| {
+                Some((
+                    (it.kind, it.name.as_str()),
+                    UnapprovedReason::for_drift(&it.drift)?,
+                ))
+            })
             .collect();
         Self {
             tools: judge_definitions(locked, &reasons, &tools),
@@ -83,7 +88,11 @@ impl Judgement {
     }
 
     /// Returns the reason to hold back a tool or prompt of the lists that were judged.
-    pub fn reason_for(&self, offer: ListedOffer<'_>, capability: &Capability) -> Option<UnapprovedReason> {
+    pub fn reason_for(
+        &self,
+        offer: ListedOffer<'_>,
+        capability: &Capability,
+    ) -> Option<UnapprovedReason> {
         let (definitions, reasons) = match capability.kind {
             Kind::Tool => (offer.tools, &self.tools),
             Kind::Prompt => (offer.prompts, &self.prompts),

@@ -14,21 +14,21 @@
 //! - [`difference`]: two definitions compared member by member, for people; [`words`]: two texts
 
 pub mod canonical;
+pub mod definition_history;
 pub mod difference;
 pub mod drift;
 pub mod file;
-pub mod unapproved;
 pub mod judgement;
 pub mod marks;
-pub mod definition_history;
 pub mod reported_drift;
 pub mod text_diff;
+pub mod unapproved;
 
 pub use canonical::{DefinitionHash, ListedDefinition};
 pub use difference::{DefinitionDifference, MemberChange};
 pub use drift::{Drift, DriftedDefinition, UnapprovedReason};
 pub use file::{LockFile, LockFileError, LockedServer};
-pub use unapproved::UnapprovedEntries;
 pub use judgement::{Judgement, ListedOffer};
 pub use marks::{Mark, find_marks};
 pub use reported_drift::ReportedDrift;
+pub use unapproved::UnapprovedEntries;

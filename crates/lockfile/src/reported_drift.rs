@@ -21,10 +21,13 @@ impl ReportedDrift {
     ) -> Vec<(&'d ServerName, Vec<&'d DriftedDefinition>)> {
         let all = drifted.iter();
         let all = all.flat_map(|(server, drifted)| drifted.iter().map(move |it| (server, it)));
-        let now = all.map(|(server, it)| (definition_key(server, it), it.hash)).collect();
+        let now = all
+            .map(|(server, it)| (definition_key(server, it), it.hash))
+            .collect();
         let before = std::mem::replace(&mut self.definitions, now);
         let news = drifted.iter().map(|(server, drifted)| {
-            let is_new = |it: &&DriftedDefinition| before.get(&definition_key(server, it)) != Some(&it.hash);
+            let is_new =
+                |it: &&DriftedDefinition| before.get(&definition_key(server, it)) != Some(&it.hash);
             (server, drifted.iter().filter(is_new).collect())
         });
         news.collect()

@@ -140,7 +140,12 @@ fn to_passage(steps: &[Step<'_>], first: usize, end: usize) -> ChangedPassage {
     let shown = &steps[begin..close];
     let before = if begin > 0 { "… " } else { "" };
     let after = if close < steps.len() { " …" } else { "" };
-    let line = |text: String| format!("{before}{}{after}", to_one_line(text.trim_start_matches(' ')));
+    let line = |text: String| {
+        format!(
+            "{before}{}{after}",
+            to_one_line(text.trim_start_matches(' '))
+        )
+    };
     ChangedPassage {
         old: line(join_words(shown, |step| match step {
             Step::Same(word) | Step::Old(word) => word,

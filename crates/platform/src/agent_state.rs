@@ -1,7 +1,9 @@
 //! `agent-state`: values that a tenant's agents store between runs, by key.
 
 use kitbag_domain::Timestamp;
-use kitbag_store::{StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome};
+use kitbag_store::{
+    StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -95,7 +97,9 @@ pub(crate) async fn set_value(
         key,
         value: to_limited_json(&arguments.value)?,
         if_version: arguments.if_version,
-        expires_at: arguments.ttl_seconds.map(|seconds| expires_after(now, seconds)),
+        expires_at: arguments
+            .ttl_seconds
+            .map(|seconds| expires_after(now, seconds)),
     };
     let store = &services.store;
     let written = store.put_state(&caller.tenant, &write, LIMITS, now).await?;

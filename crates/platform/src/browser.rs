@@ -51,7 +51,7 @@ pub(crate) async fn take_screenshot(
 
 impl From<ScreenshotArguments> for ScreenshotRequest {
     fn from(arguments: ScreenshotArguments) -> Self {
-        let usual = Self::of(arguments.url);
+        let usual = Self::new(arguments.url);
         Self {
             format: match arguments.format {
                 PictureFormat::Png => ImageFormat::Png,

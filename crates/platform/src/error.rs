@@ -13,9 +13,7 @@ pub enum PlatformError {
     Arguments { reason: String },
     #[error("no value is stored under the key `{key}`")]
     NoValue { key: String },
-    #[error(
-        "the key `{key}` has version {found}, not {wanted}: it changed since it was read"
-    )]
+    #[error("the key `{key}` has version {found}, not {wanted}: it changed since it was read")]
     OtherVersion {
         key: String,
         wanted: i64,
@@ -27,9 +25,7 @@ pub enum PlatformError {
     TooManyKeys { most: i64 },
     #[error("this tenant would exceed its limit of {most} bytes")]
     TooManyBytes { most: i64 },
-    #[error(
-        "this tenant has reached its limit of {most} unresolved reports"
-    )]
+    #[error("this tenant has reached its limit of {most} unresolved reports")]
     TooManyReports { most: i64 },
     #[error("the context plane is not enabled on this gateway")]
     NoContextPlane,
@@ -47,9 +43,7 @@ pub enum PlatformError {
     Page(#[from] PageError),
     #[error(transparent)]
     Browser(BrowserError),
-    #[error(
-        "the browser that the configuration names does not exist"
-    )]
+    #[error("the browser that the configuration names does not exist")]
     NoBrowser { advice: String },
     #[error("the browser could not be started")]
     BrowserNotStarted { advice: String },

@@ -46,7 +46,9 @@ pub use error::PlatformError;
 
 /// True for the tools that this crate runs.
 pub fn is_platform_tool(id: &ToolId) -> bool {
-    PlatformAction::ALL.iter().any(|(tool, ..)| *tool == id.as_str())
+    PlatformAction::ALL
+        .iter()
+        .any(|(tool, ..)| *tool == id.as_str())
 }
 
 /// Runs the tools. Clones share everything.

@@ -12,7 +12,10 @@ pub(crate) fn to_rfc3339(at: Timestamp) -> String {
 
 /// Parses an RFC 3339 timestamp, or a day, which means midnight UTC.
 pub(crate) fn parse_moment(text: &str) -> Option<Timestamp> {
-    let moment = text.parse().ok().or_else(|| start_of_day(text.parse().ok()?))?;
+    let moment = text
+        .parse()
+        .ok()
+        .or_else(|| start_of_day(text.parse().ok()?))?;
     Some(Timestamp(moment.as_millisecond()))
 }
 
@@ -39,7 +42,11 @@ mod tests {
             ("yesterday", None),
             ("2026-02-30", None),
         ] {
-            assert_eq!(parse_moment(text).map(to_rfc3339).as_deref(), again, "{text}");
+            assert_eq!(
+                parse_moment(text).map(to_rfc3339).as_deref(),
+                again,
+                "{text}"
+            );
         }
     }
 }

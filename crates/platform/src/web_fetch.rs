@@ -16,7 +16,7 @@ pub(crate) struct FetchArguments {
     url: String,
     #[serde(default)]
     format: FetchFormat,
-    #[serde(default = "usual_chars")]
+    #[serde(default = "default_max_chars")]
     max_chars: usize,
 }
 

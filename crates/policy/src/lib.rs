@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 
 use kitbag_domain::{Caller, Capability, Decision, ServerName, Tenant};
 
-pub use address::{AddressRules, Network, NetworkError, AddressDenial};
+pub use address::{AddressDenial, AddressRules, Network, NetworkError};
 pub use pattern::{Pattern, PatternError};
 pub use rules::{CodeWrites, RuleText, Rules};
 use rules::{RuleRefusal, RuleSubject};
@@ -82,7 +82,9 @@ impl Policy {
         }
         match self.refusal(caller, &RuleSubject::capability(capability)) {
             None => Decision::Allow,
-            Some((owner, refusal)) => Decision::Deny(explain_denial(caller, capability, owner, &refusal)),
+            Some((owner, refusal)) => {
+                Decision::Deny(explain_denial(caller, capability, owner, &refusal))
+            }
         }
     }
 

@@ -56,7 +56,9 @@ impl Pattern {
             return Err(PatternError::new(text, reason));
         }
         Ok(Self {
-            folded: build_glob(&fold_pattern(text)).ok().map(|glob| glob.compile_matcher()),
+            folded: build_glob(&fold_pattern(text))
+                .ok()
+                .map(|glob| glob.compile_matcher()),
             ..Self::for_any_text(text)?
         })
     }
@@ -66,7 +68,8 @@ impl Pattern {
         if text.is_empty() {
             return Err(PatternError::new(text, "it is empty"));
         }
-        let glob = build_glob(text).map_err(|error| PatternError::new(text, error.kind().to_string()))?;
+        let glob =
+            build_glob(text).map_err(|error| PatternError::new(text, error.kind().to_string()))?;
         Ok(Self {
             exact: glob.compile_matcher(),
             folded: None,

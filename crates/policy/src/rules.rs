@@ -79,7 +79,9 @@ impl Rules {
 
     pub(crate) fn may_reach(&self, server: &ServerName) -> bool {
         let AllowDenyLists { allow, deny } = &self.tools;
-        !deny.iter().any(|pattern| matches_all_of_server(pattern, server))
+        !deny
+            .iter()
+            .any(|pattern| matches_all_of_server(pattern, server))
             && (allow.is_empty()
                 || allow
                     .iter()

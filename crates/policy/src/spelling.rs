@@ -110,7 +110,10 @@ fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
 
 /// Readers of URLs drop tabs and line breaks wherever they stand, and spaces around the whole.
 fn folded(text: &str) -> String {
-    let kept: String = strip_invisible(text).chars().filter(|c| !c.is_control()).collect();
+    let kept: String = strip_invisible(text)
+        .chars()
+        .filter(|c| !c.is_control())
+        .collect();
     kept.trim()
         .nfkc()
         .collect::<String>()

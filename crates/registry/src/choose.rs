@@ -91,7 +91,9 @@ pub fn offered_kinds(server: &RegistryServer) -> Vec<RunKind> {
     kinds
 }
 
-fn all_plans(server: &RegistryServer) -> impl Iterator<Item = (RunKind, Result<RunPlan, PlanError>)> {
+fn all_plans(
+    server: &RegistryServer,
+) -> impl Iterator<Item = (RunKind, Result<RunPlan, PlanError>)> {
     let packages = server.packages.iter().map(package_plan);
     // The newer transport comes first.
     let newer = remotes_of_kind(server, RemoteKind::StreamableHttp);
@@ -104,7 +106,10 @@ fn package_plan(package: &Package) -> (RunKind, Result<RunPlan, PlanError>) {
     (kind, RunPlan::for_package(package, kind))
 }
 
-fn remotes_of_kind(server: &RegistryServer, kind: RemoteKind) -> impl Iterator<Item = &RegistryRemote> {
+fn remotes_of_kind(
+    server: &RegistryServer,
+    kind: RemoteKind,
+) -> impl Iterator<Item = &RegistryRemote> {
     let remotes = server.remotes.iter();
     remotes.filter(move |remote| remote.kind == kind)
 }

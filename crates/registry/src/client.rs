@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use kitbag_fetch::{BodyError, describe_error, client, retry_after};
+use kitbag_fetch::{BodyError, client, describe_error, retry_after};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::StatusCode;
 use url::Url;
@@ -83,7 +83,9 @@ impl Registry {
         version: Option<&str>,
     ) -> Result<RegistryEntry, RegistryError> {
         match self.get_with_timeout(&entry_path(name, version), &[]).await {
-            Ok(body) => RegistryEntry::from_json(&body).map_err(|error| self.unreadable_error(&error)),
+            Ok(body) => {
+                RegistryEntry::from_json(&body).map_err(|error| self.unreadable_error(&error))
+            }
             Err(RegistryError::Refused { status: 404, .. }) => {
                 Err(self.missing_error(name, version).await)
             }
@@ -103,7 +105,11 @@ impl Registry {
         }
     }
 
-    async fn search_names(&self, text: &str, pages: usize) -> Result<Vec<RegistryEntry>, RegistryError> {
+    async fn search_names(
+        &self,
+        text: &str,
+        pages: usize,
+    ) -> Result<Vec<RegistryEntry>, RegistryError> {
         let mut entries = Vec::new();
         let mut cursor: Option<String> = None;
         for _ in 0..pages {
@@ -117,7 +123,11 @@ impl Registry {
         Ok(entries)
     }
 
-    async fn fetch_page(&self, text: &str, cursor: Option<&str>) -> Result<EntryPage, RegistryError> {
+    async fn fetch_page(
+        &self,
+        text: &str,
+        cursor: Option<&str>,
+    ) -> Result<EntryPage, RegistryError> {
         let limit = PER_PAGE.to_string();
         let mut query = vec![("search", text), ("version", "latest"), ("limit", &limit)];
         query.extend(cursor.map(|cursor| ("cursor", cursor)));
@@ -151,7 +161,11 @@ impl Registry {
         }
     }
 
-    async fn get_with_timeout(&self, path: &str, query: &[(&str, &str)]) -> Result<Vec<u8>, RegistryError> {
+    async fn get_with_timeout(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<Vec<u8>, RegistryError> {
         let asking = self.send_get(self.build_url(path, query));
         let answer = tokio::time::timeout(REQUEST_TIMEOUT, asking).await;
         answer.unwrap_or_else(|_| {

@@ -131,7 +131,7 @@ mod tests {
             ("com.acme/a__b_", "a_b"),
         ] {
             assert_eq!(
-                name.parse::<EntryName>().unwrap().local().as_str(),
+                name.parse::<EntryName>().unwrap().server_name().as_str(),
                 expected
             );
         }

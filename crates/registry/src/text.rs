@@ -206,7 +206,7 @@ mod tests {
                 .iter()
                 .find(|input| input.name == *name)
                 .expect("a gap of that name");
-            given.give(input, (*answer).to_owned()).unwrap();
+            given.add(input, (*answer).to_owned()).unwrap();
         }
         let literally = |text: &str| text.replace('$', "[dollar]");
         let filled = text.fill(GapFilling {

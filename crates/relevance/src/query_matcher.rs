@@ -7,6 +7,7 @@ use crate::lexical::LexicalScores;
 use crate::ranking::ScoredDocument;
 use crate::score::{Parts, Weights, expected_cosine};
 
+#[derive(Debug)]
 pub(crate) struct QueryMatcher<'a> {
     index: &'a Index,
     weights: Weights,

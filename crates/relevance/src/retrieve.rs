@@ -70,6 +70,7 @@ pub fn retrieve(
 
 /// A query compared with every document of an index. The comparison is the expensive part of a
 /// search; its result can be ranked several times, for different filters.
+#[derive(Debug)]
 pub struct QueryMatches<'a> {
     index: &'a Index,
     query: Query<'a>,
@@ -101,9 +102,8 @@ impl<'a> QueryMatches<'a> {
         let known = query
             .favoured_documents(index)
             .chain(named.iter().flatten().copied());
-        let admitted = |document: usize| {
-            options.admits(&index.documents[document].entry) && allowed(document)
-        };
+        let admitted =
+            |document: usize| options.admits(&index.documents[document].entry) && allowed(document);
         let without_estimates = can_skip_estimates(index, whole, &admitted);
         let has_score = |document| !without_estimates || index.is_embedded(document);
         let pool = select_pool(&self.matchers, known, admitted, has_score);

@@ -339,17 +339,17 @@ fn the_shared_prior_is_weaker_and_fades_as_own_use_grows() {
     };
     let bonus = |own_uses| {
         let mixed = Votes::combine(votes(&ours, own_uses), votes(&theirs, 3));
-        mixed.of(&theirs).unwrap().bonus
+        mixed.get(&theirs).unwrap().bonus
     };
     let [none, one, many] = [0, 1, 20].map(bonus);
-    assert!(votes(&theirs, 3).of(&theirs).unwrap().bonus > none);
+    assert!(votes(&theirs, 3).get(&theirs).unwrap().bonus > none);
     assert!(
         none > one && one > many && many > 0.0,
         "{none} {one} {many}"
     );
     assert!(
         Votes::combine(votes(&ours, 1), votes(&theirs, 3))
-            .of(&theirs)
+            .get(&theirs)
             .unwrap()
             .neighbours
             .is_empty()
@@ -358,7 +358,7 @@ fn the_shared_prior_is_weaker_and_fades_as_own_use_grows() {
 
 #[test]
 fn the_surfaced_set_shrinks_from_twenty_to_five() {
-    assert_eq!([0.0, 0.5, 1.0, 7.0].map(places), [20, 12, 5, 5]);
+    assert_eq!([0.0, 0.5, 1.0, 7.0].map(tools_to_show), [20, 12, 5, 5]);
 }
 
 /// The same tool many times, distinguished only by its record.

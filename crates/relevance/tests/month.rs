@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Outcome, Timestamp};
-use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, UseLinker};
+use kitbag_relevance::learning::call_linker::{CallLinker, DraftContext, LessonDraft};
 use kitbag_relevance::learning::event::{CallArguments, ClientKey, UseEvent, UseKind};
 use kitbag_relevance::learning::{Experience, Lesson, tools_to_show};
 
@@ -46,7 +46,7 @@ fn unit(mut vector: Vec<f32>) -> Vec<f32> {
 struct Agent {
     dice: MonthDice,
     topics: Vec<Vec<f32>>,
-    linker: UseLinker,
+    linker: CallLinker,
     experience: Experience,
     lessons: i64,
 }
@@ -58,7 +58,7 @@ impl Agent {
         Self {
             dice,
             topics,
-            linker: UseLinker::default(),
+            linker: CallLinker::default(),
             experience: Experience::default(),
             lessons: 0,
         }
@@ -97,7 +97,9 @@ impl Agent {
                 at: now,
                 what,
             };
-            let drafts = self.linker.take(&event, vector, CallArguments::default());
+            let drafts = self
+                .linker
+                .record_event(&event, vector, CallArguments::default());
             self.learn(drafts, now);
         }
         searches
@@ -105,7 +107,7 @@ impl Agent {
 
     /// True if past use would show the tool for this request.
     fn is_surfaced(&self, topic: usize, words: &[f32], now: Timestamp) -> bool {
-        let votes = self.experience.votes(split_words, now);
+        let votes = self.experience.votes(words, now);
         let mut shown: Vec<&str> = votes.favoured_tools().collect();
         shown.sort_by(|a, b| bonus(&votes, b).total_cmp(&bonus(&votes, a)));
         shown.truncate(tools_to_show(votes.confidence()));

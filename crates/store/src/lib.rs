@@ -68,11 +68,13 @@ pub mod vectors;
 use std::sync::Arc;
 
 pub use address::{PostgresAddress, StoreAddress, StoreAddressError};
-pub use agent_state::{StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome};
+pub use agent_state::{
+    StateDeleteOutcome, StateEntry, StateLimits, StatePage, StateWrite, StateWriteOutcome,
+};
 pub use approved_definitions::ApprovedDefinition;
 pub use audit::query::{AuditPage, AuditQuery};
 pub use audit::row::{AuditRow, AuditRowContent, AuditRowKind};
-pub use audit::sink::{AuditSink, AuditBeginError};
+pub use audit::sink::{AuditBeginError, AuditSink};
 pub use audit::tool_statistics::{AuditSpan, ToolStatistics};
 pub use audit::{AuditRecord, AuditRowId};
 pub use changes::ChangeCounts;
@@ -82,7 +84,7 @@ pub use credentials::{
 };
 use engine::Engine;
 pub use error::Error;
-use error::{store_error, skip_unreadable, unreadable};
+use error::{skip_unreadable, store_error, unreadable};
 pub use facts::{FactFilter, FactHolders, FactImport, FactImportOutcome, NewFact, StoredFact};
 pub use feedback::{
     FeedbackLimits, FeedbackQuery, FeedbackResolution, NewFeedback, StoredFeedback,

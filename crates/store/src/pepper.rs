@@ -81,7 +81,8 @@ async fn load_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
 async fn create_file(engine: &Engine, path: &Path) -> Result<Pepper, Error> {
     check_not_lost(engine, || file_place(path)).await?;
     let pepper = Pepper(random_bytes());
-    private_file::write_atomically(path, &pepper.0).map_err(|source| Error::file_error("create", path, source))?;
+    private_file::write_atomically(path, &pepper.0)
+        .map_err(|source| Error::file_error("create", path, source))?;
     Ok(pepper)
 }
 

@@ -100,7 +100,7 @@ pub(crate) async fn execute(store: &Store, sql: &str) {
 macro_rules! each_engine {
     ($($claim:ident),* $(,)?) => { $(
         mod $claim {
-            use crate::test_place::TestPlace;
+            use crate::test_store::TestPlace;
 
             #[tokio::test]
             async fn sqlite() {
@@ -120,7 +120,7 @@ pub(crate) use each_engine;
 macro_rules! each_engine_on_threads {
     ($($claim:ident),* $(,)?) => { $(
         mod $claim {
-            use crate::test_place::TestPlace;
+            use crate::test_store::TestPlace;
 
             #[tokio::test(flavor = "multi_thread")]
             async fn sqlite() {

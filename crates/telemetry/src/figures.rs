@@ -144,7 +144,12 @@ impl UsageFigures {
         *self.events.entry((tenant.clone(), event)).or_default() += 1;
     }
 
-    pub fn record_template_run(&mut self, tenant: &Tenant, template: &str, ended: &CompletedOperation) {
+    pub fn record_template_run(
+        &mut self,
+        tenant: &Tenant,
+        template: &str,
+        ended: &CompletedOperation,
+    ) {
         let key = (tenant.clone(), Arc::from(template));
         let key = match self.templates.len() >= MAX_TEMPLATES && !self.templates.contains_key(&key)
         {
@@ -156,7 +161,11 @@ impl UsageFigures {
 
     /// Returns the figures of one tenant. A tool that is hidden from the tenant looks like one that
     /// does not exist.
-    pub fn for_tenant(&self, tenant: &Tenant, visible: impl Fn(&str, &ToolFigures) -> bool) -> Self {
+    pub fn for_tenant(
+        &self,
+        tenant: &Tenant,
+        visible: impl Fn(&str, &ToolFigures) -> bool,
+    ) -> Self {
         let mut tools: HashMap<(Tenant, Arc<str>), ToolFigures> = HashMap::new();
         for ((_, name), tool) in rows_of(&self.tools, tenant) {
             let (name, server) = if visible(&name, &tool) {
@@ -175,9 +184,7 @@ impl UsageFigures {
         Self {
             surfaces: rows_of(&self.surfaces, tenant),
             tools,
-            clients: clients
-                .map(|(id, it)| (id.clone(), it.clone()))
-                .collect(),
+            clients: clients.map(|(id, it)| (id.clone(), it.clone())).collect(),
             operations: rows_of(&self.operations, tenant),
             events: rows_of(&self.events, tenant),
             templates: rows_of(&self.templates, tenant),

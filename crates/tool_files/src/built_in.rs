@@ -93,7 +93,10 @@ mod tests {
         let there: BTreeSet<_> = entries.map(|it| it.unwrap().file_name()).collect();
         let known: BTreeSet<_> = texts.iter().map(|(name, _)| (*name).into()).collect();
         assert_eq!(there, known);
-        let mistakes = texts.iter().filter_map(|file| read_file(file).err()).flatten();
+        let mistakes = texts
+            .iter()
+            .filter_map(|file| read_file(file).err())
+            .flatten();
         let told: Vec<String> = mistakes.map(|it| it.to_string()).collect();
         assert!(told.is_empty(), "{}", told.join("\n"));
     }

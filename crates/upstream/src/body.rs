@@ -8,7 +8,10 @@ use futures::{Stream, StreamExt};
 use kitbag_fetch::{BodyError, describe_error};
 
 /// Returns the whole body, or the reason why not.
-pub(crate) async fn read_body_within(response: reqwest::Response, max: usize) -> Result<Vec<u8>, String> {
+pub(crate) async fn read_body_within(
+    response: reqwest::Response,
+    max: usize,
+) -> Result<Vec<u8>, String> {
     let read = kitbag_fetch::read_body(response, max).await;
     read.map_err(|error| match error {
         BodyError::TooLarge { most } => too_large_message(most),

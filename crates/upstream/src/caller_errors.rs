@@ -13,7 +13,10 @@ impl CallError {
         let what = match self {
             Self::Start(start) => start.summarize(),
             Self::Lost { server, reason, .. } => {
-                format!("`{server}` went away during the call{}", exit_suffix(reason))
+                format!(
+                    "`{server}` went away during the call{}",
+                    exit_suffix(reason)
+                )
             }
             Self::Http { server, status, .. } => format!("`{server}` answered HTTP {status}"),
             Self::Unresponsive {
@@ -78,7 +81,10 @@ impl StartError {
     fn summarize(&self) -> String {
         match self {
             Self::Exited { server, status, .. } => {
-                format!("`{server}` exited before it was ready{}", exit_suffix(status))
+                format!(
+                    "`{server}` exited before it was ready{}",
+                    exit_suffix(status)
+                )
             }
             Self::BackingOff {
                 server, failures, ..

@@ -11,20 +11,21 @@ use kitbag_domain::{Kind, Lookup, ServerName};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject};
 
-use crate::secret_masking::HashDefinition;
+use crate::built_in::BuiltInOpener;
 use crate::dialog::{Dialog, RequestDraft};
 use crate::error::CallError;
 use crate::exchange::{
-    CallTimeouts, ClientIdentity, ClientProfile, InFlightCall, LogLevel, RequestedLogs, OutboundRequest,
+    CallTimeouts, ClientIdentity, ClientProfile, InFlightCall, LogLevel, OutboundRequest,
+    RequestedLogs,
 };
 use crate::handshake::ServerHello;
 use crate::headers::{MirrorTable, read_marks};
-use crate::built_in::BuiltInOpener;
-use crate::link::{STOPPED_BY_US, Link};
+use crate::link::{Link, STOPPED_BY_US};
 use crate::list_ages::ListAges;
 use crate::listing::{Listing, ListingProblem, fetch_lists, refetch_list};
 use crate::oauth::Credentials;
 use crate::pause::Pause;
+use crate::secret_masking::HashDefinition;
 use crate::server::FindSecrets;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
@@ -162,7 +163,9 @@ impl Connection {
         params: RawObject,
         timeouts: CallTimeouts,
     ) -> Result<Raw, CallError> {
-        self.send_request(method, params, timeouts).wait_for_answer().await
+        self.send_request(method, params, timeouts)
+            .wait_for_answer()
+            .await
     }
 
     /// Sends a request of our own.
@@ -182,7 +185,10 @@ impl Connection {
         })
     }
 
-    pub(crate) async fn fetch_lists(&self, early: impl FnOnce(Listing)) -> Result<Listing, CallError> {
+    pub(crate) async fn fetch_lists(
+        &self,
+        early: impl FnOnce(Listing),
+    ) -> Result<Listing, CallError> {
         let mut listing = fetch_lists(self, |mut tools| {
             self.learn_header_marks(&mut tools);
             early(tools);

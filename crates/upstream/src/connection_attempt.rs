@@ -10,13 +10,13 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use url::Url;
 
+use crate::built_in::{self, BuiltInError};
 use crate::cause::{Cause, Diagnosis};
 use crate::connection::{Connection, LaunchContext};
 use crate::dialog::Dialog;
 use crate::error::StartError;
 use crate::handshake::{HandshakeOutcome, greet_server};
 use crate::http::{self, HttpLink};
-use crate::built_in::{self, BuiltInError};
 use crate::link::Link;
 use crate::log::ServerLog;
 use crate::mask;
@@ -79,7 +79,10 @@ impl ConnectionAttempt {
         self.greet_over(Link::Pipe(pipe), Some(process)).await
     }
 
-    async fn connect_http(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
+    async fn connect_http(
+        &self,
+        endpoint: &RemoteEndpoint<Template>,
+    ) -> Result<Connection, StartError> {
         let link = HttpLink::new(self.remote_server(endpoint)?, self.router.clone());
         let dialog = self.new_dialog(Link::Http(link));
         match greet_server(&dialog, self.era, self.spec.limits.start_timeout).await? {
@@ -94,7 +97,10 @@ impl ConnectionAttempt {
         }
     }
 
-    async fn connect_sse(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Connection, StartError> {
+    async fn connect_sse(
+        &self,
+        endpoint: &RemoteEndpoint<Template>,
+    ) -> Result<Connection, StartError> {
         let pipe = sse::connect(self.remote_server(endpoint)?, &self.router).await?;
         self.greet_over(Link::Pipe(pipe), None).await
     }
@@ -121,7 +127,10 @@ impl ConnectionAttempt {
         })
     }
 
-    fn remote_server(&self, endpoint: &RemoteEndpoint<Template>) -> Result<RemoteServer, StartError> {
+    fn remote_server(
+        &self,
+        endpoint: &RemoteEndpoint<Template>,
+    ) -> Result<RemoteServer, StartError> {
         Ok(RemoteServer {
             server: self.server().clone(),
             client: http::http_client(),
@@ -181,7 +190,10 @@ impl ConnectionAttempt {
             .map_err(|error| self.invalid_error(format!("its URL is invalid: {error}")))
     }
 
-    fn resolve_headers(&self, endpoint: &RemoteEndpoint<Template>) -> Result<HeaderMap, StartError> {
+    fn resolve_headers(
+        &self,
+        endpoint: &RemoteEndpoint<Template>,
+    ) -> Result<HeaderMap, StartError> {
         let mut headers = Vec::new();
         for (name, template) in &endpoint.headers {
             let value = self.resolve_text(template)?;

@@ -82,7 +82,11 @@ impl Dialog {
 
     /// Returns how to wait if a legacy server must have the roots of this client before its call.
     fn wait_for_roots(&self, era: Era, client: &ClientProfile) -> Option<RootsWait> {
-        let wait = self.router.roots.required_wait().filter(|_| era == Era::Legacy)?;
+        let wait = self
+            .router
+            .roots
+            .required_wait()
+            .filter(|_| era == Era::Legacy)?;
         let has_roots = RawObject::peek_member(&client.capabilities, "roots").is_some();
         (has_roots && self.router.is_only(&client.identity)).then_some(wait)
     }
@@ -94,7 +98,10 @@ impl Dialog {
         let dialog = self.clone();
         tokio::spawn(async move {
             let (id, router) = (request.id, &dialog.router);
-            router.roots.wait_until_settled(|| router.is_asking(id)).await;
+            router
+                .roots
+                .wait_until_settled(|| router.is_asking(id))
+                .await;
             // The client may have gone away meanwhile.
             if router.is_pending(id) {
                 dialog.send(request);

@@ -387,7 +387,9 @@ impl Remedy for StartError {
             Self::Invalid { server, .. } => {
                 Some(format!("correct `url` or `headers` of [servers.{server}]"))
             }
-            Self::RetryLater { wait, .. } => Some(format!("call again in {}", format_duration(*wait))),
+            Self::RetryLater { wait, .. } => {
+                Some(format!("call again in {}", format_duration(*wait)))
+            }
             Self::Unresponsive { server } => Some(format!("see `kitbag logs {server}`")),
             Self::Protocol { .. } | Self::Stopping { .. } => None,
         }
@@ -405,7 +407,12 @@ impl Remedy for RestartOutcome {
 }
 
 /// Returns the sentence about a server that has asked for a wait, with the words that came with it.
-pub(crate) fn retry_later_message(server: &ServerName, status: u16, wait: Duration, said: &str) -> String {
+pub(crate) fn retry_later_message(
+    server: &ServerName,
+    status: u16,
+    wait: Duration,
+    said: &str,
+) -> String {
     let (said, wait) = (first_line_suffix(said), format_duration(wait));
     format!("`{server}` answered HTTP {status}{said}; it accepts no requests for another {wait}")
 }

@@ -311,7 +311,8 @@ impl InFlightCall {
     }
 
     fn count_read(&self, event: CallEvent) -> CallEvent {
-        self.unread_bytes.fetch_sub(event.byte_size(), Ordering::Relaxed);
+        self.unread_bytes
+            .fetch_sub(event.byte_size(), Ordering::Relaxed);
         event
     }
 

@@ -141,7 +141,9 @@ fn initialize_request(id: i64) -> OutgoingRequest {
 
 fn read_response(dialog: &Dialog, response: Response) -> Result<ServerHello, StartError> {
     let server = &dialog.server;
-    let result = response.outcome.map_err(|error| protocol_error(server, &error))?;
+    let result = response
+        .outcome
+        .map_err(|error| protocol_error(server, &error))?;
     read_initialize(server, &result)
 }
 

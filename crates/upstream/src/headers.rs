@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use http::{HeaderName, HeaderValue};
 use kitbag_wire::meta::method;
-use kitbag_wire::mirror::{HeaderMark, MARK, encode_header_value, header, find_marks};
+use kitbag_wire::mirror::{HeaderMark, MARK, encode_header_value, find_marks, header};
 use kitbag_wire::{ProtocolVersion, Raw, RawObject};
 use serde_json::Value;
 
@@ -44,7 +44,10 @@ pub(crate) fn trace_headers(params: &RawObject) -> Vec<(HeaderName, HeaderValue)
     headers.collect()
 }
 
-pub(crate) fn mirrored_headers(table: &MirrorTable, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
+pub(crate) fn mirrored_headers(
+    table: &MirrorTable,
+    params: &RawObject,
+) -> Vec<(HeaderName, HeaderValue)> {
     let Some(marked) = params
         .read::<String>("name")
         .and_then(|tool| table.get(&tool))
@@ -54,7 +57,12 @@ pub(crate) fn mirrored_headers(table: &MirrorTable, params: &RawObject) -> Vec<(
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
     marked
         .iter()
-        .filter_map(|(header, mark)| Some((header.clone(), encode_value(&mark.header_value(&arguments)?))))
+        .filter_map(|(header, mark)| {
+            Some((
+                header.clone(),
+                encode_value(&mark.header_value(&arguments)?),
+            ))
+        })
         .collect()
 }
 

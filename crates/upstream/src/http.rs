@@ -17,9 +17,9 @@ use reqwest::Client;
 use sse_stream::{Sse, SseByteStream};
 use tokio::task::{AbortHandle, JoinHandle};
 
-use crate::body::{read_body_within, limit_stream};
+use crate::body::{limit_stream, read_body_within};
 use crate::error::CallError;
-use crate::link::{STOPPED_BY_US, CloseSignal, OutgoingRequest, ReplySender};
+use crate::link::{CloseSignal, OutgoingRequest, ReplySender, STOPPED_BY_US};
 use crate::remote::{MAX_ERROR_BODY, RemoteServer};
 use crate::router::Router;
 use crate::send_queue::{ReplyBacklog, STUCK, memory_size};
@@ -169,7 +169,9 @@ impl HttpLink {
             Ok(None) => self.router.forget(id),
             Err(reason) => return Err(self.remote.lost_error(reason)),
         }
-        Err(self.remote.lost_error("the answer to `initialize` ended early"))
+        Err(self
+            .remote
+            .lost_error("the answer to `initialize` ended early"))
     }
 
     pub(crate) async fn close(&self) {
@@ -200,7 +202,9 @@ impl HttpLink {
     async fn deliver_answer(&self, id: i64, response: reqwest::Response) -> Result<(), CallError> {
         let message = self.read_message(response).await?;
         let message = message.map_err(|reason| self.remote.lost_error(reason))?;
-        self.router.deliver(message, Some(id), &self.reply_sender()).await;
+        self.router
+            .deliver(message, Some(id), &self.reply_sender())
+            .await;
         match self.router.is_pending(id) {
             true => Err(self
                 .remote
@@ -350,7 +354,10 @@ impl HttpLink {
     }
 
     /// Turns an answer that is not a success into an error, in the server's own words if it has any.
-    async fn check_status(&self, response: reqwest::Response) -> Result<reqwest::Response, CallError> {
+    async fn check_status(
+        &self,
+        response: reqwest::Response,
+    ) -> Result<reqwest::Response, CallError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);

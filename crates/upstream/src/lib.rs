@@ -28,23 +28,21 @@
 //! - `mask`: keeps secrets out of every log
 
 mod advice;
-mod connection_attempt;
 mod body;
-mod caller_errors;
+mod built_in;
 mod call_clock;
+mod caller_errors;
 mod cause;
 mod child_mark;
-mod secret_masking;
 mod connection;
+mod connection_attempt;
 mod connection_users;
 mod dialog;
 mod error;
 mod exchange;
-mod server_figures;
 mod handshake;
 mod headers;
 mod http;
-mod built_in;
 mod link;
 mod list_ages;
 mod listing;
@@ -61,8 +59,10 @@ mod recognise;
 mod remote;
 mod roots;
 mod router;
+mod secret_masking;
 mod send_queue;
 mod server;
+mod server_figures;
 mod slots;
 mod spec;
 mod sse;
@@ -71,20 +71,20 @@ mod time;
 mod upstreams;
 mod watch;
 
+pub use built_in::{BuiltInError, BuiltInOpener};
 pub use cause::{Cause, Diagnosis};
-pub use secret_masking::{HashDefinition, mask_json};
 pub use error::{CallError, RestartOutcome, StartError};
 pub use exchange::{
-    AcceptsListing, Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, InFlightCall,
-    LogLevel, RequestedLogs, OutboundRequest,
+    AcceptsListing, Approval, CallEvent, ClientIdentity, ClientProfile, ClientQuestion,
+    InFlightCall, LogLevel, OutboundRequest, RequestedLogs,
 };
-pub use server_figures::ServerFigures;
-pub use built_in::{BuiltInError, BuiltInOpener};
 pub use listing::{Listing, ListingProblem};
 pub use logfile::{LogFile, LogLine, LogStream};
 pub use process::INHERITED;
 pub use router::{Notice, NoticeKind};
+pub use secret_masking::{HashDefinition, mask_json};
 pub use server::{FindSecrets, Server};
+pub use server_figures::ServerFigures;
 pub use spec::{ServerKind, ServerLimits, ServerSpec};
 pub use time::format_duration;
 pub use upstreams::{UpstreamContext, Upstreams};

@@ -116,8 +116,10 @@ impl ListAges {
     /// True if a list is in doubt and no reading of it has begun since.
     pub(crate) fn wants_reading(&self) -> bool {
         let mut ages = lock(&self.0);
-        BOTH.into_iter()
-            .any(|kind| ages.get_mut(kind).is_some_and(|age| age.doubted >= age.begun))
+        BOTH.into_iter().any(|kind| {
+            ages.get_mut(kind)
+                .is_some_and(|age| age.doubted >= age.begun)
+        })
     }
 }
 
@@ -154,7 +156,9 @@ mod tests {
         let before = ages.last_doubt(Kind::Tool);
         ages.mark_doubtful(Kind::Tool);
         let after = ages.last_doubt(Kind::Tool);
-        assert!(ages.finish_reading(Kind::Tool, reading) && ages.finish_reading(Kind::Prompt, reading));
+        assert!(
+            ages.finish_reading(Kind::Tool, reading) && ages.finish_reading(Kind::Prompt, reading)
+        );
         assert!(settled(before) && !settled(after) && ages.wants_reading());
         assert!(ages.is_settled(Kind::Prompt, ages.last_doubt(Kind::Prompt), LONG));
 
@@ -176,7 +180,10 @@ mod tests {
     fn a_reading_that_failed_is_still_to_be_made() {
         let ages = ListAges::default();
         let reading = ages.begin_reading(&BOTH);
-        assert!(BOTH.into_iter().all(|kind| ages.finish_reading(kind, reading)));
+        assert!(
+            BOTH.into_iter()
+                .all(|kind| ages.finish_reading(kind, reading))
+        );
         ages.mark_doubtful(Kind::Prompt);
         ages.begin_reading(&BOTH);
         assert!(!ages.wants_reading());

@@ -75,7 +75,8 @@ mod tests {
         let named = named.map(|text| (RETRY_AFTER, text.parse().unwrap()));
         let headers: HeaderMap = named.into_iter().collect();
         let (pause, now) = (Pause::default(), Instant::now());
-        let learned = pause.record_retry_after(now, StatusCode::from_u16(status).unwrap(), &headers);
+        let learned =
+            pause.record_retry_after(now, StatusCode::from_u16(status).unwrap(), &headers);
         let seconds = learned.map(|it| it.wait.as_secs());
         assert_eq!(seconds, expected, "{status} {headers:?}");
         assert_eq!(pause.remaining(now).is_some(), expected.is_some());

@@ -70,10 +70,11 @@ pub(crate) fn launch(
     lookup: &Lookup,
 ) -> Result<LaunchedChild, StartError> {
     let mark = ChildMark::next();
-    let mut command = build_command(launch, lookup, &mark).map_err(|source| StartError::Variable {
-        server: spec.name.clone(),
-        source,
-    })?;
+    let mut command =
+        build_command(launch, lookup, &mark).map_err(|source| StartError::Variable {
+            server: spec.name.clone(),
+            source,
+        })?;
     let program = command.as_std().get_program().to_owned();
     let mut child = process_tree::launch(&mut command, &mark)
         .map_err(|error| launch_error(spec, launch, Path::new(&program), &error))?;
@@ -259,7 +260,14 @@ pub(crate) async fn sweep_orphans() {
 
 /// Ends all children of ours that are left. Called last.
 pub(crate) async fn sweep_own() {
-    end_all(|| [find_marked_processes(ChildMark::is_own), process_tree::find_all_left()].concat()).await;
+    end_all(|| {
+        [
+            find_marked_processes(ChildMark::is_own),
+            process_tree::find_all_left(),
+        ]
+        .concat()
+    })
+    .await;
 }
 
 /// Asks these processes to end, and ends those that stay.

@@ -261,7 +261,14 @@ mod tests {
             BTreeSet::from([first.clone()]),
             "the second was not there yet"
         );
-        assert_eq!(tree.possible_servers(process(25)), BTreeSet::from([first, second]));
-        assert_eq!(tree.possible_servers(process(5)), BTreeSet::new(), "none of ours");
+        assert_eq!(
+            tree.possible_servers(process(25)),
+            BTreeSet::from([first, second])
+        );
+        assert_eq!(
+            tree.possible_servers(process(5)),
+            BTreeSet::new(),
+            "none of ours"
+        );
     }
 }

@@ -14,7 +14,7 @@ use url::Url;
 use crate::body::read_body_within;
 use crate::error::CallError;
 use crate::oauth::{Challenge, Credentials, Grant, NoToken, RefusedRequest};
-use crate::pause::{RequestedWait, Pause};
+use crate::pause::{Pause, RequestedWait};
 
 pub(crate) struct RemoteServer {
     pub(crate) server: ServerName,
@@ -38,14 +38,21 @@ impl RemoteServer {
         }
         let response = self.send_authorized(request).await?;
         let (status, headers) = (response.status(), response.headers());
-        let Some(asked) = self.pause.record_retry_after(Instant::now(), status, headers) else {
+        let Some(asked) = self
+            .pause
+            .record_retry_after(Instant::now(), status, headers)
+        else {
             return Ok(response);
         };
         let body = read_body_within(response, self.max_bytes.min(MAX_ERROR_BODY)).await;
         Err(self.retry_later_error(asked, error_message(&body.unwrap_or_default())))
     }
 
-    fn retry_later_error(&self, RequestedWait { status, wait }: RequestedWait, said: String) -> CallError {
+    fn retry_later_error(
+        &self,
+        RequestedWait { status, wait }: RequestedWait,
+        said: String,
+    ) -> CallError {
         CallError::RetryLater {
             server: self.server.clone(),
             status: status.as_u16(),
@@ -133,7 +140,9 @@ fn to_refused_request(response: &Response) -> Option<RefusedRequest> {
     let (status, headers) = (response.status(), response.headers());
     let challenge = match status {
         StatusCode::UNAUTHORIZED => challenge_or_none(headers)?,
-        StatusCode::FORBIDDEN => Challenge::from_headers(headers).filter(Challenge::wants_more_scopes)?,
+        StatusCode::FORBIDDEN => {
+            Challenge::from_headers(headers).filter(Challenge::wants_more_scopes)?
+        }
         _ => return None,
     };
     Some(RefusedRequest { status, challenge })

@@ -200,7 +200,9 @@ impl Router {
     ) {
         match message {
             Message::Response(response) => self.handle_response(response),
-            Message::Notification(notification) => self.handle_notification(notification, related).await,
+            Message::Notification(notification) => {
+                self.handle_notification(notification, related).await
+            }
             Message::Request(request) => self.handle_request(request, related, outlet),
         }
     }
@@ -258,7 +260,9 @@ impl Router {
         {
             self.call_events.fetch_add(1, Ordering::Relaxed);
             params.set(meta::PROGRESS_TOKEN, token.clone());
-            request.reporter.send_event(CallEvent::Progress(params.to_raw()));
+            request
+                .reporter
+                .send_event(CallEvent::Progress(params.to_raw()));
         }
     }
 
@@ -295,7 +299,12 @@ impl Router {
         }
     }
 
-    fn handle_request(self: &Arc<Self>, request: Request, related: Option<i64>, outlet: &ReplySender) {
+    fn handle_request(
+        self: &Arc<Self>,
+        request: Request,
+        related: Option<i64>,
+        outlet: &ReplySender,
+    ) {
         let answer = match request.method.as_str() {
             method::PING => Ok(raw(&RawObject::new())),
             method::LIST_ROOTS | method::CREATE_MESSAGE | method::ELICIT => {

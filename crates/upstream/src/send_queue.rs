@@ -250,7 +250,11 @@ mod tests {
         let long = message(MAX_REQUESTS / 2);
         assert_eq!(outgoing.push_message(&long), Ok(()));
         assert!(outgoing.push_message(&long).is_err());
-        assert_eq!(outgoing.push_message(&message(10)), Ok(()), "a short one fits");
+        assert_eq!(
+            outgoing.push_message(&message(10)),
+            Ok(()),
+            "a short one fits"
+        );
         waiting.next().await;
         assert_eq!(outgoing.push_message(&long), Ok(()));
         assert!(!outgoing.is_stuck());

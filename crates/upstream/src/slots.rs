@@ -140,7 +140,12 @@ impl SlotState {
     }
 
     /// Returns the reason why the call that came last cannot wait, if it has to wait and cannot.
-    fn find_refusal(&self, book: &SlotBook, caller: &ClientIdentity, number: u64) -> Option<NoSlot> {
+    fn find_refusal(
+        &self,
+        book: &SlotBook,
+        caller: &ClientIdentity,
+        number: u64,
+    ) -> Option<NoSlot> {
         book.position(number)?;
         let calls = book.callers.get(&caller.account)?;
         if book.queue.len() > self.most_queued {

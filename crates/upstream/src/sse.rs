@@ -64,7 +64,10 @@ async fn open_stream(remote: &RemoteServer) -> Result<Response, StartError> {
             status,
         }),
         200..=299 => Ok(response),
-        _ => Err(unreachable_error(remote, format!("HTTP {}", response.status()))),
+        _ => Err(unreachable_error(
+            remote,
+            format!("HTTP {}", response.status()),
+        )),
     }
 }
 
@@ -135,10 +138,18 @@ async fn read_endpoint(
     Err("the event stream ended before it named an endpoint".to_owned())
 }
 
-async fn post_queued(remote: RemoteServer, post_to: Url, mut queue: QueuedMessages, router: Arc<Router>) {
+async fn post_queued(
+    remote: RemoteServer,
+    post_to: Url,
+    mut queue: QueuedMessages,
+    router: Arc<Router>,
+) {
     loop {
         let line = queue.next().await;
-        let error = match remote.send_with_login(post_request(&remote, &post_to, &line)).await {
+        let error = match remote
+            .send_with_login(post_request(&remote, &post_to, &line))
+            .await
+        {
             Ok(response) if response.status().is_success() => continue,
             Ok(response) => remote.lost_error(format!("HTTP {}", response.status())),
             Err(error) => error,

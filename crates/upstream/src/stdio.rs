@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::cause::Diagnosis;
 use crate::error::CallError;
-use crate::link::{STOPPED_BY_US, CloseSignal, PipeLink, ReplySender};
+use crate::link::{CloseSignal, PipeLink, ReplySender, STOPPED_BY_US};
 use crate::log::ServerLog;
 use crate::process::{LaunchedChild, RunningChild};
 use crate::router::Router;
@@ -67,7 +67,10 @@ pub(crate) fn connect(
         reader: reader.clone(),
         ended: ended.clone(),
     };
-    tokio::spawn(supervisor.supervise(running, async move { reader.read_stdout(pipes.stdout).await }));
+    tokio::spawn(supervisor.supervise(
+        running,
+        async move { reader.read_stdout(pipes.stdout).await },
+    ));
     let stop = Some(stop);
     (pipe, ProcessHandle { stop, ended })
 }
@@ -194,7 +197,8 @@ impl PipeReader {
         };
         let server = self.router.server().clone();
         let max = self.max_line;
-        self.router.fail_request(id, CallError::TooLarge { server, max });
+        self.router
+            .fail_request(id, CallError::TooLarge { server, max });
         true
     }
 
@@ -206,7 +210,8 @@ impl PipeReader {
             Err(error) => {
                 let server = self.router.server();
                 tracing::debug!(%server, %error, "skipped a line of output");
-                self.log.log_stdout(String::from_utf8_lossy(line).trim_end());
+                self.log
+                    .log_stdout(String::from_utf8_lossy(line).trim_end());
             }
         }
     }
@@ -215,7 +220,8 @@ impl PipeReader {
 async fn read_stderr(stderr: ChildStderr, log: Arc<ServerLog>) {
     let mut stderr = BufReader::new(stderr);
     let mut line = Vec::new();
-    while let Ok(Line::Whole | Line::Truncated) = read_line(&mut stderr, &mut line, MAX_STDERR_LINE).await
+    while let Ok(Line::Whole | Line::Truncated) =
+        read_line(&mut stderr, &mut line, MAX_STDERR_LINE).await
     {
         log.log_stderr(String::from_utf8_lossy(&line).trim_end());
     }

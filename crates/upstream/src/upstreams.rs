@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use kitbag_domain::{Lookup, ServerName};
 use tokio::sync::mpsc;
 
-use crate::secret_masking::HashDefinition;
+use crate::built_in::BuiltInOpener;
 use crate::connection::LaunchContext;
 use crate::exchange::ClientIdentity;
-use crate::built_in::BuiltInOpener;
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::{Credentials, Logins};
 use crate::process::{sweep_orphans, sweep_own};
 use crate::process_tree;
 use crate::router::{NOTICE_BACKLOG, Notice};
+use crate::secret_masking::HashDefinition;
 use crate::server::{FindSecrets, Server, ServerParts};
 use crate::spec::ServerSpec;
 

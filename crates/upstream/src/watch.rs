@@ -43,8 +43,8 @@ impl ResourceWatch {
             Era::Modern => {
                 // Before any call goes out, or the changes that the first call makes would be missed.
                 let uris = changes.borrow().clone();
-                let first =
-                    subscription_filter(&connection, &uris).map(|params| (uris, open_stream(&connection, params)));
+                let first = subscription_filter(&connection, &uris)
+                    .map(|params| (uris, open_stream(&connection, params)));
                 let listener = ChangeListener {
                     connection: connection.clone(),
                     wanted: changes,
@@ -109,7 +109,11 @@ impl ResourceWatch {
     async fn send_subscription(&self, method: &str, uri: &str) -> Result<(), CallError> {
         let params = RawObject::new().with("uri", uri);
         self.connection
-            .request(method, params, CallTimeouts::with_single_limit(ACKNOWLEDGE_TIMEOUT))
+            .request(
+                method,
+                params,
+                CallTimeouts::with_single_limit(ACKNOWLEDGE_TIMEOUT),
+            )
             .await
             .map(drop)
     }

@@ -75,7 +75,8 @@ mod tests {
             ("example.com", "not a web address: relative URL"),
             ("https://", "not a web address: empty host"),
         ] {
-            let found = parse_address(text).map_or_else(|error| error.to_string(), |_| String::new());
+            let found =
+                parse_address(text).map_or_else(|error| error.to_string(), |_| String::new());
             assert!(found.contains(expected), "{text}: {found}");
             assert_eq!(found.is_empty(), expected.is_empty(), "{text}: {found}");
         }

@@ -72,13 +72,17 @@ fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, 
 
 impl Envelope {
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, MalformedMessage> {
-        serde_json::from_slice(bytes).map_err(|error| MalformedMessage::from_json_error(bytes, error))
+        serde_json::from_slice(bytes)
+            .map_err(|error| MalformedMessage::from_json_error(bytes, error))
     }
 
     pub(crate) fn into_message(self) -> Result<Message, MalformedMessage> {
         let id = self.id.as_deref().and_then(parse_json::<RequestId>);
         if !self.has_version_2() {
-            return Err(MalformedMessage::not_json_rpc("`jsonrpc` must be \"2.0\"", id));
+            return Err(MalformedMessage::not_json_rpc(
+                "`jsonrpc` must be \"2.0\"",
+                id,
+            ));
         }
         if id.is_none() && self.id.as_deref().is_some_and(|id| !is_null(id)) {
             let why = "`id` must be a string or an integer";
@@ -99,15 +103,24 @@ impl Envelope {
     /// Builds a request if there is an id, otherwise a notification.
     fn into_call(self, id: Option<RequestId>) -> Result<Message, MalformedMessage> {
         let Some(method) = self.method.as_deref().and_then(parse_json::<String>) else {
-            return Err(MalformedMessage::not_json_rpc("`method` must be a string", id));
+            return Err(MalformedMessage::not_json_rpc(
+                "`method` must be a string",
+                id,
+            ));
         };
         let params = self.params.filter(|params| !is_null(params));
         if params.as_deref().is_some_and(|params| !is_object(params)) {
-            return Err(MalformedMessage::not_json_rpc("`params` must be an object", id));
+            return Err(MalformedMessage::not_json_rpc(
+                "`params` must be an object",
+                id,
+            ));
         }
         match (id, self.id) {
             (Some(id), _) => Ok(Message::Request(Request { id, method, params })),
-            (None, Some(_)) => Err(MalformedMessage::not_json_rpc("`id` must not be null", None)),
+            (None, Some(_)) => Err(MalformedMessage::not_json_rpc(
+                "`id` must not be null",
+                None,
+            )),
             (None, None) => Ok(Message::Notification(Notification { method, params })),
         }
     }

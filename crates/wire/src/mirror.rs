@@ -48,7 +48,10 @@ pub fn find_marks(schema: &Value) -> Result<Vec<HeaderMark>, String> {
     let mut search = MarkSearch::default();
     search.walk_schema(schema, true)?;
     match find_repeated_name(&search.found) {
-        Some(mark) => Err(format!("two parameters use the header `{}`", mark.header_name())),
+        Some(mark) => Err(format!(
+            "two parameters use the header `{}`",
+            mark.header_name()
+        )),
         None => Ok(search.found),
     }
 }
@@ -112,7 +115,9 @@ impl MarkSearch {
                     .iter()
                     .try_for_each(|(key, value)| self.walk_member(key, value, is_reachable))
             }
-            Value::Array(items) => items.iter().try_for_each(|item| self.walk_schema(item, false)),
+            Value::Array(items) => items
+                .iter()
+                .try_for_each(|item| self.walk_schema(item, false)),
             _ => Ok(()),
         }
     }
@@ -230,10 +235,13 @@ mod tests {
     #[test]
     fn a_mark_reads_plain_values_wherever_they_stand() {
         let number = json!({"type": "integer", "x-mcp-header": "N"});
-        let found = find_marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();
+        let found =
+            find_marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();
         assert_eq!(found[0].header_name(), "Mcp-Param-N");
         assert_eq!(
-            found[0].header_value(&json!({ "o": { "n": 7 } })).as_deref(),
+            found[0]
+                .header_value(&json!({ "o": { "n": 7 } }))
+                .as_deref(),
             Some("7")
         );
         for without in [

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use kitbag_wire::meta::{self, code, method};
 use kitbag_wire::{
-    Era, ErrorObject, MalformedMessage, Message, Notification, RawObject, Request, RequestId, Response,
+    Era, ErrorObject, MalformedMessage, Message, Notification, RawObject, Request, RequestId,
+    Response,
 };
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;

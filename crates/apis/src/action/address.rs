@@ -44,7 +44,10 @@ impl DeclaredApi {
         if self.may_reach(&request.url) || self.is_overridden_by(&request.url) {
             return Ok(());
         }
-        let reason = format!("to {}, which is not one of its hosts", origin_of(&request.url));
+        let reason = format!(
+            "to {}, which is not one of its hosts",
+            origin_of(&request.url)
+        );
         Err(RequestFault::redirect(reason).into())
     }
 
@@ -79,7 +82,8 @@ fn fill_url(template: &TextPattern, values: &FillValues<'_>) -> Result<Url, Acti
         }
     }
     let text = template.fill(values).unwrap_or_default();
-    let url = Url::parse(&text).map_err(|error| config_invalid(format!("its URL is invalid: {error}")))?;
+    let url = Url::parse(&text)
+        .map_err(|error| config_invalid(format!("its URL is invalid: {error}")))?;
     if url.scheme() != "https" {
         return Err(config_invalid("its address does not begin with `https:`"));
     }

@@ -42,12 +42,19 @@ impl<'a> ActionRun<'a> {
         }
     }
 
-    async fn send_once(&self, request: PendingRequest) -> Result<ResponseWithPermit<'a>, ActionFault> {
+    async fn send_once(
+        &self,
+        request: PendingRequest,
+    ) -> Result<ResponseWithPermit<'a>, ActionFault> {
         self.wait_for_turn().await?;
         // Taken after the wait: a tenant that is held back must not keep others from the API.
         let place = self.api.places.acquire().await;
         let judge = |request: &PendingRequest| self.api.check_redirect(request);
-        let response = self.api.client.send_following_redirects(request, &judge).await?;
+        let response = self
+            .api
+            .client
+            .send_following_redirects(request, &judge)
+            .await?;
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let paces = &self.api.paces;
         paces.record_limits(owner, now, response.status(), response.headers());
@@ -57,7 +64,10 @@ impl<'a> ActionRun<'a> {
     /// Waits until the limits of the tenant allow a request, if that is within the time of the call.
     async fn wait_for_turn(&self) -> Result<(), ActionFault> {
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
-        let booked = self.api.paces.reserve(owner, now, self.deadline.remaining());
+        let booked = self
+            .api
+            .paces
+            .reserve(owner, now, self.deadline.remaining());
         let wait = booked.map_err(|TooEarly { wait }| ActionFault::RateLimited { wait })?;
         if !wait.is_zero() {
             self.api.clock.wait(wait).await;

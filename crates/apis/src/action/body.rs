@@ -19,7 +19,9 @@ pub(super) fn fill_body(
         BodyPattern::Json(json) => json
             .fill(values)
             .map(|json| PendingBody::json(json.to_string())),
-        BodyPattern::Form(form) => form.fill(values).map(|form| encoded_form(&into_members(form))),
+        BodyPattern::Form(form) => form
+            .fill(values)
+            .map(|form| encoded_form(&into_members(form))),
         BodyPattern::Multipart(parts) => match parts.fill(values) {
             Some(parts) => Some(multipart::encode_multipart(&into_members(parts))?),
             None => None,

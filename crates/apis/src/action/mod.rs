@@ -138,7 +138,9 @@ impl DeclaredApi {
         credential: &Credential,
         longest: Duration,
     ) -> Result<(), ActionError> {
-        let wait = self.paces.current_wait(credential.owner(), self.clock.now());
+        let wait = self
+            .paces
+            .current_wait(credential.owner(), self.clock.now());
         if wait <= longest {
             return Ok(());
         }

@@ -53,7 +53,10 @@ struct FilePart {
 
 impl FilePart {
     fn disposition(&self, name: &str) -> String {
-        let (filename, media_type) = (escape_quotes(&self.filename), strip_control(&self.media_type));
+        let (filename, media_type) = (
+            escape_quotes(&self.filename),
+            strip_control(&self.media_type),
+        );
         format!("name=\"{name}\"; filename=\"{filename}\"\r\nContent-Type: {media_type}\r\n")
     }
 }

@@ -207,7 +207,7 @@ fn next_number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u6
 /// led the page before to another host, and a link there must not take the credential along.
 fn same_origin_url(home: &Origin, page: &Url, target: &str) -> Option<Url> {
     let url = page.join(target).ok()?;
-    (url.origin()== *home).then_some(url)
+    (url.origin() == *home).then_some(url)
 }
 
 /// Returns the address under a relation in the header `Link`.

@@ -94,7 +94,10 @@ impl ActionRun<'_> {
             }),
             AuthScheme::Basic => Proof::header(
                 AUTHORIZATION,
-                &basic_login(&credential.field_or_empty("user"), &credential.field_or_empty("password")),
+                &basic_login(
+                    &credential.field_or_empty("user"),
+                    &credential.field_or_empty("password"),
+                ),
             ),
             AuthScheme::AwsSigV4 { service, region } => {
                 let signer = self.signer(service, region, values);

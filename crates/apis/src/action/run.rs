@@ -78,7 +78,9 @@ impl<'a> ActionRun<'a> {
     pub(super) fn api_origin(&self) -> Option<Origin> {
         let nothing = Map::new();
         let field = |name: &str| self.credential.field(name).map(str::to_owned);
-        let base = self.api.base_url(&self.action.fill_values(&nothing, &field));
+        let base = self
+            .api
+            .base_url(&self.action.fill_values(&nothing, &field));
         base.ok().map(|base| base.origin())
     }
 
@@ -123,7 +125,9 @@ impl<'a> ActionRun<'a> {
             return Ok((first.0, first.1.proof));
         };
         if !self.action.repeatable {
-            self.tokens.forget_token(&token.request, &token.access).await;
+            self.tokens
+                .forget_token(&token.request, &token.access)
+                .await;
             return Ok((first.0, first.1.proof));
         }
         let (response, proven) = self.send_request(page, Some(&token.access)).await?;

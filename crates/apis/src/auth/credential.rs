@@ -54,10 +54,7 @@ impl Credential {
 
     /// Returns the fields that must not show in an answer. A region or an account number may.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
-        let secret = self
-            .fields
-            .iter()
-            .filter(|(name, _)| is_secret_name(name));
+        let secret = self.fields.iter().filter(|(name, _)| is_secret_name(name));
         secret.map(|(_, value)| value.as_str())
     }
 }

@@ -132,7 +132,10 @@ impl TokenCache {
             let now = self.clock.now();
             places.retain(|_, place| is_used(place, now));
         }
-        places.entry(TokenKey::for_request(request)).or_default().clone()
+        places
+            .entry(TokenKey::for_request(request))
+            .or_default()
+            .clone()
     }
 }
 

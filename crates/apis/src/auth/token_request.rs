@@ -68,7 +68,11 @@ impl TokenRequest {
         self.parse_answer(&answer)
     }
 
-    async fn send_request(&self, client: &GuardedClient, how: ClientProof) -> Result<ReceivedResponse, TokenFault> {
+    async fn send_request(
+        &self,
+        client: &GuardedClient,
+        how: ClientProof,
+    ) -> Result<ReceivedResponse, TokenFault> {
         let answer = self.send_and_read(client, how).await;
         let answer = answer.map_err(|fault| TokenFault::Request { fault })?;
         Ok(answer.mask_if_failed(&self.secrets()))
@@ -84,7 +88,10 @@ impl TokenRequest {
     }
 
     fn build_request(&self, how: ClientProof) -> Result<PendingRequest, RequestFault> {
-        let login = basic_login(&form_encode(&self.client_id), &form_encode(&self.client_secret));
+        let login = basic_login(
+            &form_encode(&self.client_id),
+            &form_encode(&self.client_secret),
+        );
         let proof = match how {
             ClientProof::InForm => Proof::Nothing,
             ClientProof::InHeader => Proof::header(AUTHORIZATION, &login)?,

@@ -42,7 +42,9 @@ impl Remedy for ProviderError {
                 "if it should be allowed, add \"{method}\" to `methods` of {table}"
             )),
             ProviderFault::Path { .. } => None,
-            ProviderFault::RateLimited { wait } => Some(format!("try again in {}", format_seconds(*wait))),
+            ProviderFault::RateLimited { wait } => {
+                Some(format!("try again in {}", format_seconds(*wait)))
+            }
             ProviderFault::Request(RequestFault::Address { .. }) => Some(format!(
                 "if it should be reachable, set `allow_private` or `allow_addresses` of {table}"
             )),

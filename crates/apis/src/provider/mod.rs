@@ -34,9 +34,9 @@ use crate::auth::{CredentialOwner, Proof};
 use crate::client::GuardedClient;
 use crate::fault::RequestFault;
 use crate::pace::{Paces, TooEarly};
-use crate::request_permits::RequestPermits;
 use crate::received_response::ReceivedResponse;
 use crate::request::{ACCEPT_JSON, PendingBody, PendingRequest, with_trace};
+use crate::request_permits::RequestPermits;
 use error::method_list;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,11 +155,15 @@ impl Provider {
             .reserve(&self.owner, SystemTime::now(), Duration::ZERO);
         booked.map_err(|TooEarly { wait }| ProviderFault::RateLimited { wait })?;
         let judge = |request: &PendingRequest| self.check_redirect(request, judge);
-        let response = self.client.send_following_redirects(request, &judge).await?;
+        let response = self
+            .client
+            .send_following_redirects(request, &judge)
+            .await?;
         let (status, headers) = (response.status(), response.headers());
         self.paces
             .record_limits(&self.owner, SystemTime::now(), status, headers);
-        let received = ReceivedResponse::read_within(response, self.spec.max_response_bytes).await?;
+        let received =
+            ReceivedResponse::read_within(response, self.spec.max_response_bytes).await?;
         Ok(ProviderAnswer::new(received, &secrets))
     }
 

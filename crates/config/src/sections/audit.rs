@@ -97,7 +97,11 @@ impl ArgumentRecording {
             .find(|it| it.as_str() == text.get_ref());
         found.ok_or_else(|| {
             let choices = Self::ALL.map(Self::as_str).to_vec();
-            Section::new("audit").fault_at("arguments", text, TomlProblem::not_one_of(text.get_ref(), choices))
+            Section::new("audit").fault_at(
+                "arguments",
+                text,
+                TomlProblem::not_one_of(text.get_ref(), choices),
+            )
         })
     }
 }

@@ -54,7 +54,10 @@ impl App {
             .await?)
     }
 
-    pub(crate) fn new_eval_turn(&self, surface: Surface) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
+    pub(crate) fn new_eval_turn(
+        &self,
+        surface: Surface,
+    ) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
         let (turn, messages) = self.new_turn("kitbag eval", surface);
         let turn = Turn {
             purpose: Purpose::Measurement,

@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use crate::admin::app::App;
+use crate::admin::eval::discard_messages;
 use crate::call::call_params;
 use crate::call::failure::Failure;
 use crate::front::in_flight::OutgoingMessage;
 use crate::front::lists;
 use crate::surface::call::call_tool;
-use crate::admin::eval::discard_messages;
 use crate::turn::Turn;
 
 /// On the adaptive surface the list follows what the client does, so each client has an id.

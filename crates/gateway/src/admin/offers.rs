@@ -134,7 +134,7 @@ fn is_visible(capability: &Capability, policy: &Policy) -> bool {
 
 /// Returns the first of these members that holds a text.
 fn read_text(definition: &Raw, members: &[&str]) -> Option<String> {
-    members
-        .iter()
-        .find_map(|member| serde_json::from_str(RawObject::peek_member(definition, member)?.get()).ok())
+    members.iter().find_map(|member| {
+        serde_json::from_str(RawObject::peek_member(definition, member)?.get()).ok()
+    })
 }

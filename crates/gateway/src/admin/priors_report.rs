@@ -47,7 +47,11 @@ pub struct PriorsReport {
 }
 
 /// Reads the priors that the last run left, sorted by name.
-pub async fn read_report(config: &Config, store: &Store, now: Timestamp) -> Result<PriorsReport, Error> {
+pub async fn read_report(
+    config: &Config,
+    store: &Store,
+    now: Timestamp,
+) -> Result<PriorsReport, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let measured = MeasuredPriors::load(store, &namespace).await?;
     let kept = load_tracks(store, &namespace).await?;
@@ -63,7 +67,12 @@ pub async fn read_report(config: &Config, store: &Store, now: Timestamp) -> Resu
     })
 }
 
-fn priors_row(config: &Config, measured: &MeasuredPriors, tool: &Capability, kept: &StoredTrack) -> PriorsRow {
+fn priors_row(
+    config: &Config,
+    measured: &MeasuredPriors,
+    tool: &Capability,
+    kept: &StoredTrack,
+) -> PriorsRow {
     let tool_name = client_name(tool);
     let declared = config.tools.get(&tool_name);
     let priors = measured.priors_of(declared, tool, config.priors.usd_per_million_tokens);
@@ -102,7 +111,12 @@ pub async fn stale_since(
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
     let begun = first_row(store).await?.unwrap_or(now);
-    Ok(overdue_age(config.priors.schedule.as_ref(), last, begun, now))
+    Ok(overdue_age(
+        config.priors.schedule.as_ref(),
+        last,
+        begun,
+        now,
+    ))
 }
 
 async fn first_row(store: &Store) -> Result<Option<Timestamp>, Error> {

@@ -105,7 +105,10 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
         origin: &Origin::default(),
         purpose: Purpose::Use,
     };
-    query.record(person, &QueryOutcome::with_results(findings.candidates.len(), None));
+    query.record(
+        person,
+        &QueryOutcome::with_results(findings.candidates.len(), None),
+    );
     SearchResult {
         found: findings
             .candidates
@@ -142,7 +145,9 @@ impl FoundTool {
                 estimated_cost_usd: entry.estimated_cost_usd,
                 last_updated_at: entry.last_updated_at,
             },
-            neighbours: votes.map_or_else(Vec::new, |votes| heaviest_neighbours(votes, &entry.tool_name)),
+            neighbours: votes.map_or_else(Vec::new, |votes| {
+                heaviest_neighbours(votes, &entry.tool_name)
+            }),
         }
     }
 }
@@ -163,7 +168,9 @@ pub(crate) async fn verify_index(gateway: &Gateway) -> IndexVerdict {
     let names: Vec<&str> = tools
         .chain(gateway.providers.names().map(ServerName::as_str))
         .collect();
-    let judging = names.iter().map(|name| check_entry(gateway, &snapshot, name));
+    let judging = names
+        .iter()
+        .map(|name| check_entry(gateway, &snapshot, name));
     let judged: Vec<Vec<IndexProblem>> = stream::iter(judging)
         .buffered(CHECKED_AT_ONCE)
         .collect()

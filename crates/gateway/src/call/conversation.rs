@@ -49,7 +49,7 @@ impl<'a> Conversation<'a> {
     /// `request` is the hash of the request without the parts that change with each repetition.
     pub(crate) fn new(turn: &'a Turn, request: &blake3::Hasher) -> Self {
         Self {
-            parking: turn.parking(),
+            parking: &turn.gateway.services.parking,
             ticket_use: TicketUse {
                 caller: turn.caller().clone(),
                 digest: *request.finalize().as_bytes(),

@@ -2,6 +2,7 @@
 //! in which a client is told each of them.
 
 use kitbag_apis::ProviderError;
+use kitbag_domain::toml_problem::quote_names;
 use kitbag_domain::{Caller, Kind, Outcome, ServerName};
 use kitbag_lockfile::UnapprovedReason;
 use kitbag_store::AuditBeginError;
@@ -186,7 +187,9 @@ impl Failure {
     /// The same failure as this caller may read it.
     pub(crate) fn for_caller(self, caller: &Caller) -> Self {
         match self {
-            Self::Upstream(error) if !caller.sees_all_tenants() => Self::Upstream(error.without_details()),
+            Self::Upstream(error) if !caller.sees_all_tenants() => {
+                Self::Upstream(error.without_details())
+            }
             other => other,
         }
     }

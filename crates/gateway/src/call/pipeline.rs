@@ -253,7 +253,8 @@ fn reject_deep_nesting(target: &McpTarget, result: Raw) -> Result<Raw, Failure> 
 async fn call_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
     let provider = &target.provider;
     // A redirect is a call that the API chose, and may lead where this caller may not go.
-    let judge = |subject: &str| turn.can_see(&Capability::tool(provider.spec().name.clone(), subject));
+    let judge =
+        |subject: &str| turn.can_see(&Capability::tool(provider.spec().name.clone(), subject));
     let answer = provider.call(target.request.clone(), &judge).await?;
     Ok(as_tool_result(&answer))
 }
@@ -265,7 +266,8 @@ fn as_tool_result(answer: &ProviderAnswer) -> Raw {
         head.push_str(&format!("\n{name}: {value}"));
     }
     let body = String::from_utf8_lossy(&answer.body);
-    let content = [&head, &*body].map(|text| json!({ "type": "text", "text": strip_invisible(text) }));
+    let content =
+        [&head, &*body].map(|text| json!({ "type": "text", "text": strip_invisible(text) }));
     raw(&json!({ "content": content, "isError": answer.status >= 400 }))
 }
 

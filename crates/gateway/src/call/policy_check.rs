@@ -52,7 +52,8 @@ pub(crate) fn authorize(
 /// gateway's words for a hidden one. So where rules hide any of the server's tools and prompts, the
 /// gateway asks only for those that the server lists.
 pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capability) -> bool {
-    let (View::Server(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) = (&turn.view, subject)
+    let (View::Server(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) =
+        (&turn.view, subject)
     else {
         return true;
     };

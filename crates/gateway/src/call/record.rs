@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use kitbag_domain::{CallCost, Capability, NanoUsd, Observation, Outcome, TraceParent};
-use kitbag_store::{AuditSink, AuditRowId};
+use kitbag_store::{AuditRowId, AuditSink};
 use kitbag_wire::Raw;
 
 use crate::call::failure::Failure;
@@ -66,7 +66,8 @@ impl CallRecord {
                 tokens: None,
                 price: configured_price(turn, &capability),
             },
-            arguments: arguments.and_then(|it| to_recorded_arguments(kept, &gateway.services.store, it)),
+            arguments: arguments
+                .and_then(|it| to_recorded_arguments(kept, &gateway.services.store, it)),
             capability: capability.into_shortened(),
             outcome: Outcome::Unfinished,
             latency: self.started.elapsed(),

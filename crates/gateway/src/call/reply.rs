@@ -9,7 +9,9 @@ use kitbag_domain::text::strip_invisible;
 use kitbag_lockfile::UnapprovedReason;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::{code, method};
-use kitbag_wire::{Era, ErrorObject, MalformedMessage, ProtocolVersion, Raw, RequestId, Response, raw};
+use kitbag_wire::{
+    Era, ErrorObject, MalformedMessage, ProtocolVersion, Raw, RequestId, Response, raw,
+};
 use serde_json::json;
 
 use crate::call::bridge::for_era;
@@ -18,12 +20,17 @@ use crate::front::in_flight::OutgoingMessage;
 use crate::turn::Turn;
 
 /// Sends the answer, or an error that says that the client must first read the answers it has.
-pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response) -> OutgoingMessage {
+pub(crate) async fn send_response(
+    turn: &Turn,
+    method: &str,
+    response: Response,
+) -> OutgoingMessage {
     let (id, client) = (response.id.clone(), &turn.client);
     match turn
         .gateway
         .services
-        .in_flight.reserve_when_free(&client.caller, response.into())
+        .in_flight
+        .reserve_when_free(&client.caller, response.into())
         .await
     {
         Ok(sent) => sent,
@@ -34,7 +41,8 @@ pub(crate) async fn send_response(turn: &Turn, method: &str, response: Response)
             let refusal = failure_response(id, method, client.era, &failure);
             turn.gateway
                 .services
-                .in_flight.reserve_unconditionally(&client.caller, refusal.into())
+                .in_flight
+                .reserve_unconditionally(&client.caller, refusal.into())
         }
     }
 }
@@ -76,7 +84,9 @@ pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
     let failure = failure.visible_failure();
     let message = failure.to_string();
     match failure {
-        Failure::Malformed(MalformedMessage::NotJson(_)) => ErrorObject::new(code::PARSE_ERROR, message),
+        Failure::Malformed(MalformedMessage::NotJson(_)) => {
+            ErrorObject::new(code::PARSE_ERROR, message)
+        }
         Failure::Malformed(_)
         | Failure::TooLarge { .. }
         | Failure::BrokenBody { .. }
@@ -200,7 +210,9 @@ pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
     };
     for_era(
         era,
-        raw(&json!({ "content": [{ "type": "text", "text": strip_invisible(&text) }], "isError": true })),
+        raw(
+            &json!({ "content": [{ "type": "text", "text": strip_invisible(&text) }], "isError": true }),
+        ),
     )
 }
 

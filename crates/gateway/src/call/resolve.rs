@@ -187,7 +187,9 @@ fn resolve_merged(
         }
         CallSubject::Completion(CompletionReference::Prompt(name)) => resolve_prompt(turn, name),
         CallSubject::Completion(CompletionReference::Resource(uri)) => only_owner(
-            turn.catalog.routes().route_template(uri, &|it| turn.can_see(it)),
+            turn.catalog
+                .routes()
+                .route_template(uri, &|it| turn.can_see(it)),
             uri,
         ),
         CallSubject::List(_) | CallSubject::Task(..) => Err(Failure::UnknownMethod {
@@ -212,7 +214,9 @@ fn resolve_prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
 /// The resource that a URI means to this caller.
 pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
     only_owner(
-        turn.catalog.routes().route_resource(uri, &|it| turn.can_see(it)),
+        turn.catalog
+            .routes()
+            .route_resource(uri, &|it| turn.can_see(it)),
         uri,
     )
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use kitbag_config::{Lock, ServerLock};
 use kitbag_domain::{Capability, Kind};
-use kitbag_lockfile::{UnapprovedReason, ListedDefinition};
-use kitbag_upstream::{Approval, CallError, Listing, concealed};
+use kitbag_lockfile::{ListedDefinition, UnapprovedReason};
+use kitbag_upstream::{Approval, CallError, Listing, mask_json};
 use kitbag_wire::Raw;
 
 use crate::call::CallSubject;
@@ -99,7 +99,7 @@ fn unapproved_failure(subject: &CallSubject, reason: UnapprovedReason) -> Failur
 fn unlisted_failure(turn: &Turn, subject: &CallSubject, capability: &Capability) -> Failure {
     let server = turn.gateway.upstreams.get(&capability.server);
     if server.is_some_and(|server| server.listing().is_none()) {
-        return match server.and_then(|server| server.trouble()) {
+        return match server.and_then(|server| server.start_problem()) {
             Some(trouble) => CallError::Start((*trouble).clone()).into(),
             None => unapproved_failure(subject, UnapprovedReason::NotListedYet),
         };

@@ -40,7 +40,10 @@ pub fn agent_answers(
     directory: Option<&Path>,
     embedder: Option<Arc<TextEmbedder>>,
 ) -> Result<AgentAnswers, DataError> {
-    Ok(AgentAnswers::new(open_library(directory)?, embedder.map(embed_function)))
+    Ok(AgentAnswers::new(
+        open_library(directory)?,
+        embedder.map(embed_function),
+    ))
 }
 
 /// Returns the library in a directory, or else the one in the binary.

@@ -193,7 +193,8 @@ pub(crate) const URI_TEMPLATE: &str = "uriTemplate";
 /// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
 /// for the callers who see those servers.
 fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
-    let name: String = serde_json::from_str(RawObject::peek_member(definition, field)?.get()).ok()?;
+    let name: String =
+        serde_json::from_str(RawObject::peek_member(definition, field)?.get()).ok()?;
     let capability = Capability {
         server: server.clone(),
         kind: Kind::Resource,

@@ -8,8 +8,8 @@ use kitbag_domain::sync::lock;
 use kitbag_domain::text::strip_to_one_line;
 use kitbag_domain::{ExposedName, Kind, ServerName};
 use kitbag_lockfile::{
-    Drift, DriftedDefinition, UnapprovedEntries, UnapprovedReason, Judgement, ListedDefinition, ListedOffer,
-    ReportedDrift,
+    Drift, DriftedDefinition, Judgement, ListedDefinition, ListedOffer, ReportedDrift,
+    UnapprovedEntries, UnapprovedReason,
 };
 use kitbag_store::ApprovedDefinition;
 use kitbag_upstream::Listing;
@@ -23,7 +23,9 @@ pub(crate) fn judge_listing(lock: &Lock, server: &ServerName, listing: &Listing)
     let judgement = match lock.server_lock(server) {
         ServerLock::Unlocked => return Judgement::same_for_all(None, offer),
         ServerLock::Locked(locked) => Judgement::against_lock(locked, offer),
-        ServerLock::Unreadable => Judgement::same_for_all(Some(UnapprovedReason::UnreadableLock), offer),
+        ServerLock::Unreadable => {
+            Judgement::same_for_all(Some(UnapprovedReason::UnreadableLock), offer)
+        }
     };
     match lock.requires_approval(server) {
         true => judgement,

@@ -188,7 +188,12 @@ async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, list
     let listed = drift::listed_offer(listing).definitions().into_iter();
     let approved = listed.filter(|it| locked.is_approved(it));
     let approved: Vec<_> = approved.map(drift::approved_definition).collect();
-    if let Err(error) = gateway.services.store.put_approved_definitions(&approved).await {
+    if let Err(error) = gateway
+        .services
+        .store
+        .put_approved_definitions(&approved)
+        .await
+    {
         tracing::warn!(%server, %error, "the approved definitions could not be kept");
     }
 }

@@ -4,29 +4,29 @@
 //! Built from listings, tool files, the operator's overrides and the lock file. Performs no call for
 //! a client; `list_servers` is the only part that talks to servers.
 
+pub mod built_in_servers;
 pub(crate) mod catalog_entry;
 pub(crate) mod definitions;
 pub mod drift;
-pub mod built_in_servers;
+pub(crate) mod list_diff;
 pub mod list_servers;
 pub(crate) mod overrides;
-pub(crate) mod list_diff;
+pub(crate) mod pending_listings;
 pub mod prompts;
 pub(crate) mod providers;
 pub mod resources;
 pub(crate) mod skills;
-pub(crate) mod uri_template;
 pub mod tool_files;
-pub(crate) mod pending_listings;
+pub(crate) mod uri_template;
 
 use kitbag_domain::WriteClass;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
-use kitbag_config::{ToolOverride, Lock};
+use kitbag_config::{Lock, ToolOverride};
 use kitbag_domain::{Capability, ExposedName, Kind, ServerName};
 use kitbag_intents::{AutomaticIntents, OfferedTool};
-use kitbag_lockfile::{UnapprovedEntries, UnapprovedReason, Judgement};
+use kitbag_lockfile::{Judgement, UnapprovedEntries, UnapprovedReason};
 use kitbag_upstream::Listing;
 use kitbag_wire::{Raw, RawObject};
 
@@ -114,7 +114,8 @@ impl Catalog {
     ) {
         let at = self.tools.len();
         let known = known.filter(|it| self.can_reuse(it, declared)).cloned();
-        let entry = known.or_else(|| self.apply_override(CatalogEntry::from_tool_file(tool), declared));
+        let entry =
+            known.or_else(|| self.apply_override(CatalogEntry::from_tool_file(tool), declared));
         self.add_tools(entry);
         if self.tools.len() > at {
             let aliases = tool.file.aliases.iter();
@@ -268,7 +269,9 @@ impl Catalog {
 
     /// True if a server has a tool of this name, whether clients get it or not.
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
-        self.tool(name).is_some() || self.unapproved.tool(name).is_some() || self.hidden.contains(name)
+        self.tool(name).is_some()
+            || self.unapproved.tool(name).is_some()
+            || self.hidden.contains(name)
     }
 
     /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
@@ -277,8 +280,11 @@ impl Catalog {
         class: impl Fn(&CatalogEntry) -> WriteClass,
     ) -> &AutomaticIntents {
         self.automatic.get_or_init(|| {
-            let named: Vec<(&CatalogEntry, ExposedName, Value)> =
-                self.tools.iter().filter_map(|it| it.with_input_schema()).collect();
+            let named: Vec<(&CatalogEntry, ExposedName, Value)> = self
+                .tools
+                .iter()
+                .filter_map(|it| it.with_input_schema())
+                .collect();
             AutomaticIntents::of(
                 named
                     .iter()
@@ -350,7 +356,10 @@ impl Catalog {
     }
 
     /// Returns everything that one server offers.
-    pub(crate) fn entries_of_server(&self, server: &ServerName) -> impl Iterator<Item = &CatalogEntry> {
+    pub(crate) fn entries_of_server(
+        &self,
+        server: &ServerName,
+    ) -> impl Iterator<Item = &CatalogEntry> {
         let resources = [&self.resources, &self.templates, &self.skills];
         let all = [&self.tools, &self.prompts]
             .into_iter()
@@ -366,7 +375,9 @@ impl Catalog {
         let mut skills = self.skills.iter().map(|it| &**it);
         skills.find(|it| {
             let is_own = it.capability.server == server;
-            is_own && (it.capability.name == own || Skill::from_entry(it).files.iter().any(|it| it == own))
+            is_own
+                && (it.capability.name == own
+                    || Skill::from_entry(it).files.iter().any(|it| it == own))
         })
     }
 

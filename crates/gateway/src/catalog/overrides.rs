@@ -45,7 +45,10 @@ pub(crate) fn is_hidden(turn: &Turn, capability: &Capability) -> bool {
 
 /// Returns the declarations that do not fit their tools, by the name of the tool, and why. They hold all
 /// the same: an argument may be fixed for safety.
-pub(crate) fn find_override_problems(gateway: &Gateway, catalog: &Catalog) -> Vec<(String, String)> {
+pub(crate) fn find_override_problems(
+    gateway: &Gateway,
+    catalog: &Catalog,
+) -> Vec<(String, String)> {
     let mut problems = Vec::new();
     for (server, listing) in catalog.listings() {
         for tool in &listing.tools {

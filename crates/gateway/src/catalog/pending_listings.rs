@@ -18,7 +18,7 @@ impl PendingListings {
     pub(crate) fn new(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Self {
         let servers = gateway.upstreams.iter();
         let asked =
-            servers.filter(|server| server.listing().is_none() && server.trouble().is_none());
+            servers.filter(|server| server.listing().is_none() && server.start_problem().is_none());
         let visible = asked
             .map(|server| server.name())
             .filter(|name| gateway.is_server_visible(catalog, caller, name));

@@ -45,7 +45,11 @@ impl ResourceRoutes {
             if RawObject::peek_member(&listing.capabilities, "resources").is_some() {
                 routes.with_resources.insert(server.clone());
             }
-            for uri in listing.resources.iter().filter_map(|it| read_string(it, "uri")) {
+            for uri in listing
+                .resources
+                .iter()
+                .filter_map(|it| read_string(it, "uri"))
+            {
                 routes.listed.entry(uri).or_default().insert(server.clone());
             }
             for template in listing

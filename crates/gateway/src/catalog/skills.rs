@@ -49,7 +49,8 @@ pub(crate) fn skill_for_client(entry: &CatalogEntry) -> Raw {
 
 /// Marks the URIs in what a server answers about a skill or a directory, if it was asked for by a marked URI.
 pub(crate) fn mark_uris_in_answer(result: Raw, asked: &str) -> Raw {
-    let (Some((server, _)), Ok(mut object)) = (parse_marked_uri(asked), RawObject::open(&result)) else {
+    let (Some((server, _)), Ok(mut object)) = (parse_marked_uri(asked), RawObject::open(&result))
+    else {
         return result;
     };
     if let Some(mut skill) = object.get_object("skill") {
@@ -88,7 +89,7 @@ fn mark_uri_member(object: &mut RawObject, server: &ServerName) {
             kind: Kind::Resource,
             name: uri,
         };
-        object.put("uri", &mark_uri_member(&owner));
+        object.put("uri", &mark_uri(&owner));
     }
 }
 
@@ -98,7 +99,9 @@ pub(crate) struct SkillIndex(Index);
 
 impl SkillIndex {
     pub(crate) fn new(skills: &[Arc<CatalogEntry>]) -> Self {
-        Self(Index::build(skills.iter().map(|it| skill_document(it)).collect()))
+        Self(Index::build(
+            skills.iter().map(|it| skill_document(it)).collect(),
+        ))
     }
 
     /// Returns the places of the admitted skills that have at least half of the words of the text, best first.
@@ -106,7 +109,8 @@ impl SkillIndex {
         let asked: HashSet<String> = split_terms(text).into_iter().collect();
         let has_half = |at: &usize| {
             let skill = &self.0.documents()[*at];
-            let own = split_terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
+            let own =
+                split_terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
             let shared: HashSet<String> = own.filter(|word| asked.contains(word)).collect();
             2 * shared.len() >= asked.len()
         };
@@ -122,7 +126,7 @@ fn skill_document(entry: &CatalogEntry) -> Document {
     Document {
         entry: Arc::new(IndexedTool {
             tool_name: entry.exposed.clone(),
-            provider: entry.capability.server.to_string(),
+            server: entry.capability.server.to_string(),
             description,
             ..IndexedTool::default()
         }),

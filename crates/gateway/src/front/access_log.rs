@@ -56,7 +56,7 @@ pub(super) async fn log_request(
     request: Request,
     next: Next,
 ) -> Response {
-    let request = Arc::new(LoggedRequest {
+    let logged = Arc::new(LoggedRequest {
         id: ShortText::cut(&random_request_id()),
         method: request.method().clone(),
         path: ShortText::cut(request.uri().path()),
@@ -65,11 +65,13 @@ pub(super) async fn log_request(
         caller: OnceLock::new(),
         open: Mutex::default(),
     });
-    let mut response = CURRENT_REQUEST.scope(request.clone(), next.run(request)).await;
-    if let Some(open) = lock(&request.open).take() {
+    let mut response = CURRENT_REQUEST
+        .scope(logged.clone(), next.run(request))
+        .await;
+    if let Some(open) = lock(&logged.open).take() {
         response = reserve_until_sent(response, open);
     }
-    if let Ok(id) = HeaderValue::from_str(request.id.as_str()) {
+    if let Ok(id) = HeaderValue::from_str(logged.id.as_str()) {
         let name = match response.extensions().get() {
             Some(VendorAnswer) => OWN_REQUEST_ID,
             None => REQUEST_ID,
@@ -81,7 +83,7 @@ pub(super) async fn log_request(
     }
     let (head, body) = response.into_parts();
     let line = AccessLine {
-        request,
+        request: logged,
         status: head.status,
         bytes: 0,
     };

@@ -8,7 +8,7 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Message, Notification, Raw, RawObject, is_too_deep};
 
 use crate::catalog::resources::{Route, mark_uri};
-use crate::front::guide::guide;
+use crate::front::guide::guide_for;
 use crate::front::session::subscriber::Subscriber;
 use crate::state::gateway::Gateway;
 use crate::turn::view::View;
@@ -101,7 +101,11 @@ pub fn announce_all_lists(gateway: &Gateway) {
     );
 }
 
-fn announce_lists(gateway: &Gateway, changes: ListChanges, concerned: impl Fn(&Subscriber) -> bool) {
+fn announce_lists(
+    gateway: &Gateway,
+    changes: ListChanges,
+    concerned: impl Fn(&Subscriber) -> bool,
+) {
     let mut guides = ChangedGuides::default();
     for subscriber in gateway.services.sessions.subscribers() {
         if concerned(&subscriber) {
@@ -127,7 +131,7 @@ impl ChangedGuides {
         if let Some(known) = self.by_caller.get(caller) {
             return *known;
         }
-        let guide = guide(gateway, &gateway.catalog(), caller);
+        let guide = guide_for(gateway, &gateway.catalog(), caller);
         let announced = &gateway.services.announced_guides;
         let is_new = announced.replace(caller, guide.as_deref());
         self.by_caller.insert(caller.clone(), is_new);
@@ -196,9 +200,9 @@ fn watched_uris(gateway: &Gateway, subscriber: &Subscriber, resource: &Capabilit
         View::Server(_) => vec![own],
         View::Merged(_) => {
             let catalog = gateway.catalog();
-            let route = catalog
-                .routes()
-                .route_resource(&own, &|it| gateway.policy.is_visible(&subscriber.caller, it));
+            let route = catalog.routes().route_resource(&own, &|it| {
+                gateway.policy.is_visible(&subscriber.caller, it)
+            });
             (route == Route::To(resource.clone()))
                 .then_some(own)
                 .into_iter()

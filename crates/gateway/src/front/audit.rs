@@ -69,8 +69,12 @@ fn parse_query(asked: &QueryParameters) -> Result<AuditQuery, String> {
             "tool" => query.name = Some(value.clone()),
             "key" => query.key = Some(KeyId(value.clone())),
             "run" => query.run = Some(value.clone()),
-            "outcome" => query.outcomes.extend(parse_parameter(parameter, filters::parse_outcomes)?.0),
-            "event" => query.kinds.push(parse_parameter(parameter, filters::parse_row_kind)?),
+            "outcome" => query
+                .outcomes
+                .extend(parse_parameter(parameter, filters::parse_outcomes)?.0),
+            "event" => query
+                .kinds
+                .push(parse_parameter(parameter, filters::parse_row_kind)?),
             "since" => query.since = Some(parse_parameter(parameter, filters::parse_time)?),
             "until" => query.until = Some(parse_parameter(parameter, filters::parse_time)?),
             "limit" => query.limit = parse_parameter(parameter, parse_limit)?,
@@ -85,7 +89,7 @@ fn parse_parameter<T, E: fmt::Display>(
     (name, value): &(String, String),
     read: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<T, String> {
-    parse_parameter(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
+    read(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
 }
 
 const KNOWN: &str =
@@ -169,7 +173,8 @@ mod tests {
 
     #[test]
     fn a_tenant_reads_its_own_and_nothing_that_tells_hidden_from_missing() {
-        let check = |pairs: &[(&str, &str)]| narrow_to_caller(parse_query(&asked(pairs)).unwrap(), &acme());
+        let check =
+            |pairs: &[(&str, &str)]| narrow_to_caller(parse_query(&asked(pairs)).unwrap(), &acme());
         let all = check(&[]).unwrap();
         assert_eq!(all.tenant.unwrap().as_str(), "acme");
         assert!(all.outcomes.contains(&Outcome::Ok) && !all.outcomes.contains(&Outcome::Denied));
@@ -183,7 +188,13 @@ mod tests {
                 == [Outcome::Ok]
         );
         let operator = Caller::operator(KeyId("1".to_owned()));
-        assert!(narrow_to_caller(parse_query(&asked(&[("tenant", "globex")])).unwrap(), &operator).is_some());
+        assert!(
+            narrow_to_caller(
+                parse_query(&asked(&[("tenant", "globex")])).unwrap(),
+                &operator
+            )
+            .is_some()
+        );
     }
 
     #[test]

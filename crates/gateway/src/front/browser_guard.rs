@@ -205,7 +205,11 @@ mod tests {
         for (name, value) in headers {
             map.append(name, value.parse().unwrap());
         }
-        assert_eq!(rejection_reason(&serve, &map).is_none(), allowed, "{headers:?}");
+        assert_eq!(
+            rejection_reason(&serve, &map).is_none(),
+            allowed,
+            "{headers:?}"
+        );
     }
 
     #[test]

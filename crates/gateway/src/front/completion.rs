@@ -74,7 +74,7 @@ fn completion_values(params: &RawObject) -> HashMap<String, String> {
         })
         .collect();
     let typed = params.get_object("argument").unwrap_or_default();
-    if let (Some(name), Some(value)) = (typed.parse("name"), typed.parse::<String>("value"))
+    if let (Some(name), Some(value)) = (typed.read("name"), typed.read::<String>("value"))
         && !value.is_empty()
     {
         values.insert(name, value);
@@ -106,7 +106,7 @@ mod tests {
                     name: name.clone(),
                 };
                 rewrite_reference(&meant, &mut params);
-                (read, params.parse::<Value>("ref").unwrap())
+                (read, params.read::<Value>("ref").unwrap())
             });
         assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
     }

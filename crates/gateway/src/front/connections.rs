@@ -75,7 +75,10 @@ impl Connections {
 
     /// Takes a connection in, if need be in place of one that is only waited for. None if all are
     /// being served.
-    pub(super) fn admit_connection(self: &Arc<Self>, address: IpAddr) -> Option<Arc<ConnectionGuard>> {
+    pub(super) fn admit_connection(
+        self: &Arc<Self>,
+        address: IpAddr,
+    ) -> Option<Arc<ConnectionGuard>> {
         let mut open = lock(&self.open);
         let own = open.values().filter(|it| it.address == address).count();
         let payer = if own >= self.most_each {
@@ -181,7 +184,9 @@ mod tests {
         let served = connections.admit_connection(HERE).unwrap();
         let serving = served.begin_request();
         let third = connections.admit_connection(HERE).unwrap();
-        let crowd: Vec<_> = (0..2).map(|_| connections.admit_connection(HERE).unwrap()).collect();
+        let crowd: Vec<_> = (0..2)
+            .map(|_| connections.admit_connection(HERE).unwrap())
+            .collect();
         assert!(first.ended.is_cancelled() && !served.ended.is_cancelled());
         assert!(!third.ended.is_cancelled() && !crowd[1].ended.is_cancelled());
         drop(serving);
@@ -192,7 +197,9 @@ mod tests {
     fn one_address_does_not_take_the_connections_of_others() {
         let connections = Connections::with_file_limit(16);
         let other = connections.admit_connection(address(1)).unwrap();
-        let _crowd: Vec<_> = (0..100).filter_map(|_| connections.admit_connection(HERE)).collect();
+        let _crowd: Vec<_> = (0..100)
+            .filter_map(|_| connections.admit_connection(HERE))
+            .collect();
         assert!(!other.ended.is_cancelled());
         assert_eq!(lock(&connections.open).len(), 5);
     }
@@ -200,8 +207,10 @@ mod tests {
     #[test]
     fn where_all_are_served_a_new_one_is_turned_away() {
         let connections = Connections::with_file_limit(8);
-        let served: Vec<_> = (0..2).map(|_| connections.admit_connection(HERE).unwrap()).collect();
-        let serving: Vec<_> = served.iter().map(ConnectionGuard::serve).collect();
+        let served: Vec<_> = (0..2)
+            .map(|_| connections.admit_connection(HERE).unwrap())
+            .collect();
+        let serving: Vec<_> = served.iter().map(ConnectionGuard::begin_request).collect();
         assert!(connections.admit_connection(HERE).is_none());
         assert!(
             connections.admit_connection(address(1)).is_some(),

@@ -108,7 +108,10 @@ async fn answer_common(turn: &Turn, method: &str, params: RawObject) -> Result<R
         method::LIST_SKILLS => lists::answer_list(turn, ListMethod::Skills, params).await,
         method::GET_SKILL => {
             let asked: String = required_string(&params, "uri")?;
-            let result = mark_uris_in_answer(run_pipeline(turn, McpCall::for_skill(params)?).await?, &asked);
+            let result = mark_uris_in_answer(
+                run_pipeline(turn, McpCall::for_skill(params)?).await?,
+                &asked,
+            );
             Ok(if turn.client.era == Era::Modern {
                 add_cache_hints(result)
             } else {

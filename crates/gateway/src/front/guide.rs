@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use kitbag_budget::GuideRow;
 use kitbag_domain::{Caller, ServerName};
-use kitbag_relevance::server_summary::{summarize_text, summarize_descriptions, summarize_tool_names, adds_to_name};
+use kitbag_relevance::server_summary::{
+    adds_to_name, summarize_descriptions, summarize_text, summarize_tool_names,
+};
 use kitbag_wire::RawObject;
 
 use crate::catalog::tool_files::FileToolExecutor;
@@ -23,7 +25,11 @@ const NAMES_TOKENS: usize = 30;
 
 /// Returns the names of the servers and APIs that a caller may know of, and nothing of what they are
 /// for.
-pub(crate) fn server_names(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
+pub(crate) fn server_names(
+    gateway: &Gateway,
+    catalog: &Catalog,
+    caller: &Caller,
+) -> Option<String> {
     let tools = tools_by_provider(gateway, catalog, caller);
     let count = |name: &str| tools.get(name).map_or(0, Vec::len);
     let providers = gateway.providers.iter().map(kitbag_apis::Provider::spec);
@@ -103,7 +109,10 @@ fn tools_by_provider<'a>(
             None => gateway.is_built_in(&entry.capability.server),
         };
         if !is_ours && gateway.policy.is_visible(caller, &entry.capability) {
-            tools.entry(entry.server_or_provider()).or_default().push(entry);
+            tools
+                .entry(entry.server_or_provider())
+                .or_default()
+                .push(entry);
         }
     }
     tools
@@ -150,7 +159,8 @@ fn tools_row(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
 /// say no more than that of the server, their descriptions say more.
 fn describe_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     let names = tools.iter().map(|it| it.capability.name.as_str());
-    let things = summarize_tool_names(names, provider).filter(|things| adds_to_name(things, provider));
+    let things =
+        summarize_tool_names(names, provider).filter(|things| adds_to_name(things, provider));
     if tools.len() <= FEW_TOOLS || things.is_none() {
         let described = tools.iter().filter_map(|tool| {
             let definition = RawObject::open(&tool.definition).ok()?;

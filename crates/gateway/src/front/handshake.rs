@@ -20,7 +20,8 @@ pub(super) async fn answer_initialize(
     catalog: &Catalog,
     session: &Session,
 ) -> Result<Raw, Failure> {
-    let introduction = Introduction::for_view(gateway, catalog, session.caller(), &session.view).await?;
+    let introduction =
+        Introduction::for_view(gateway, catalog, session.caller(), &session.view).await?;
     let mut result = RawObject::new()
         .with("protocolVersion", session.version.as_str())
         .with("capabilities", &introduction.capabilities)
@@ -32,7 +33,8 @@ pub(super) async fn answer_initialize(
 }
 
 pub(super) async fn answer_discover(turn: &Turn) -> Result<Raw, Failure> {
-    let introduction = Introduction::for_view(&turn.gateway, &turn.catalog, turn.caller(), &turn.view).await?;
+    let introduction =
+        Introduction::for_view(&turn.gateway, &turn.catalog, turn.caller(), &turn.view).await?;
     let mut result = RawObject::new()
         .with("resultType", "complete")
         .with("supportedVersions", &[ProtocolVersion::LATEST.as_str()])

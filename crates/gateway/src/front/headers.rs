@@ -97,7 +97,10 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
                     .ok()
                     .and_then(decode_header_value)
                     .ok_or_else(|| malformed_header(&name))?;
-                if !body.as_ref().is_some_and(|body| is_same_value(&header, body)) {
+                if !body
+                    .as_ref()
+                    .is_some_and(|body| is_same_value(&header, body))
+                {
                     return Err(mismatched_header(&name, &header, &body.unwrap_or_default()));
                 }
             }

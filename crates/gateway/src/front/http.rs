@@ -11,8 +11,8 @@ use axum::routing::{any, get, post};
 use http::{Method, StatusCode};
 use kitbag_wire::Era;
 
+use super::response::{json_response, method_not_allowed, reject_caller, reject_request};
 use super::streamable_http::AdmittedRequest;
-use super::response::{json_response, reject_caller, method_not_allowed, reject_request};
 use super::{access_log, audit, auth, context, feedback, metrics, models, ready, retrieve, tokens};
 use crate::call::failure::Failure;
 use crate::state::gateway::Gateway;

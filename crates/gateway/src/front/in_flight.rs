@@ -119,7 +119,9 @@ impl InFlightLoad {
             bytes: 0,
             requests: 1,
         };
-        self.reserve(caller, one, |load, _| load.requests < MAX_REQUESTS_PER_CALLER)
+        self.reserve(caller, one, |load, _| {
+            load.requests < MAX_REQUESTS_PER_CALLER
+        })
     }
 
     /// Counts a message to a client, if it fits within the limits.
@@ -177,7 +179,11 @@ impl InFlightLoad {
     }
 
     /// Counts what is said to a client, whatever there is already: for what is short.
-    pub(crate) fn reserve_unconditionally(&self, caller: &Caller, message: Message) -> OutgoingMessage {
+    pub(crate) fn reserve_unconditionally(
+        &self,
+        caller: &Caller,
+        message: Message,
+    ) -> OutgoingMessage {
         let bytes = message_length(&message);
         let held = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
         OutgoingMessage { message, held }
@@ -330,7 +336,8 @@ mod tests {
     #[test]
     fn who_does_not_read_gets_no_more_and_others_do() {
         let in_flight = in_flight();
-        let send = |tenant: &str, bytes: usize| in_flight.reserve_message(&caller(tenant), answer(bytes));
+        let send =
+            |tenant: &str, bytes: usize| in_flight.reserve_message(&caller(tenant), answer(bytes));
         let unread: Vec<_> = (0..10).filter_map(|_| send("low", 13 << 10).ok()).collect();
         assert_eq!(unread.len(), 4);
         assert!(send("low", 50).is_ok(), "what is small always passes");
@@ -343,7 +350,9 @@ mod tests {
     #[test]
     fn all_callers_together_have_a_limit_that_leaves_everyone_one_answer() {
         let in_flight = in_flight();
-        let send = |number: usize| in_flight.reserve_message(&caller(&format!("t{number}")), answer(30 << 10));
+        let send = |number: usize| {
+            in_flight.reserve_message(&caller(&format!("t{number}")), answer(30 << 10))
+        };
         let unread: Vec<_> = (0..40)
             .filter_map(|number| send(number % 20).ok())
             .collect();
@@ -383,13 +392,19 @@ mod tests {
             .map(|_| in_flight.reserve_message(&low, answer(15 << 10)).unwrap())
             .collect();
         assert!(
-            in_flight.reserve_when_free(&low, answer(15 << 10)).await.is_err(),
+            in_flight
+                .reserve_when_free(&low, answer(15 << 10))
+                .await
+                .is_err(),
             "nobody reads"
         );
         let mut waiting = Box::pin(in_flight.reserve_when_free(&low, answer(15 << 10)));
         assert!(futures::poll!(&mut waiting).is_pending());
         assert!(
-            in_flight.reserve_when_free(&low, answer(60 << 10)).await.is_err(),
+            in_flight
+                .reserve_when_free(&low, answer(60 << 10))
+                .await
+                .is_err(),
             "too much would wait"
         );
         drop(unread);

@@ -34,7 +34,9 @@ pub(super) async fn read_json_post(
 ) -> Result<JsonPost, HttpResponse> {
     let caller = match auth::admit_user(gateway, peer, request.headers()).await {
         Ok(caller) => caller,
-        Err(Rejection::Foreign { reason }) => return Err(error_response(StatusCode::FORBIDDEN, &reason)),
+        Err(Rejection::Foreign { reason }) => {
+            return Err(error_response(StatusCode::FORBIDDEN, &reason));
+        }
         Err(refused) => return Err(reject_caller(&refused)),
     };
     if let Some(reason) = gateway.policy.unknown_tenant_reason(&caller) {

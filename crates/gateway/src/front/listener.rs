@@ -20,10 +20,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tower_service::Service;
 
-use super::connections::{ConnectionGuard, Connections};
 use super::browser_guard;
-use super::http::router;
 use super::chunked_body::ChunkedBody;
+use super::connections::{ConnectionGuard, Connections};
+use super::http::router;
 use super::timeout_stream::{ConnectionTimeouts, TimeoutStream};
 use crate::state::file_limit;
 use crate::state::host::GatewayHost;

@@ -7,7 +7,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use kitbag_domain::{Capability, Kind, ServerName};
 use kitbag_fetch::Secrets;
-use kitbag_upstream::{CallError, concealed};
+use kitbag_upstream::{CallError, mask_json};
 use kitbag_wire::meta::method;
 use kitbag_wire::{Era, Raw, RawObject, is_too_deep};
 use serde_json::value::RawValue;
@@ -20,8 +20,8 @@ use crate::call::{Call, McpCall};
 use crate::catalog::CatalogEntry;
 use crate::catalog::overrides;
 use crate::catalog::skills;
-use crate::surface::sanitize;
 use crate::surface::remainder_resource;
+use crate::surface::sanitize;
 use crate::surface::tool_list::{always_on_tools, surface_tools};
 use crate::telemetry::meter::ShownList;
 use crate::turn::Turn;
@@ -45,7 +45,11 @@ pub(crate) async fn list_tools(turn: &Turn, params: RawObject) -> Result<Raw, Fa
     answer_list(turn, ListMethod::Tools, params).await
 }
 
-pub(super) async fn answer_list(turn: &Turn, list: ListMethod, params: RawObject) -> Result<Raw, Failure> {
+pub(super) async fn answer_list(
+    turn: &Turn,
+    list: ListMethod,
+    params: RawObject,
+) -> Result<Raw, Failure> {
     let result = match turn.view {
         View::Merged(surface) => match list {
             ListMethod::Tools if surface.truncates_answers() => surface_tools(turn, surface).await,
@@ -93,7 +97,10 @@ fn merged_page(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw,
         .collect();
     let from = page_start(&visible, params)?;
     let page = &visible[from..visible.len().min(from + turn.gateway.serve.page_size)];
-    let mut definitions: Vec<Raw> = page.iter().map(|it| visible_definition(turn, list, it)).collect();
+    let mut definitions: Vec<Raw> = page
+        .iter()
+        .map(|it| visible_definition(turn, list, it))
+        .collect();
     if from == 0 && matches!(list, ListMethod::Templates) && turn.view.is_frugal() {
         definitions.push(remainder_resource::remainder_template().clone());
     }
@@ -170,7 +177,9 @@ fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw,
     let shown: Vec<_> = items
         .iter()
         .zip(&clean)
-        .map(|(item, clean)| overrides::override_definition(turn, &list.capability(server, item), clean))
+        .map(|(item, clean)| {
+            overrides::override_definition(turn, &list.capability(server, item), clean)
+        })
         .collect();
     let is_changed = has_secret || shown.iter().any(|it| matches!(it, Cow::Owned(_)));
     let mut visible: Vec<(&Raw, &Raw)> = items.iter().zip(shown.iter().map(|it| &**it)).collect();

@@ -260,7 +260,7 @@ fn write_visible_servers(
     let servers = gateway.upstreams.iter();
     let up = servers
         .filter(|it| is_visible(it.name()))
-        .map(|it| (by_server(it.name()), u8::from(it.trouble().is_none())));
+        .map(|it| (by_server(it.name()), u8::from(it.start_problem().is_none())));
     page.write_gauges(
         "kitbag_upstream_up",
         "Whether the last attempt to start a server succeeded",
@@ -273,7 +273,7 @@ fn write_visible_servers(
         "Definitions of tools and prompts that a server changed",
         changed.map(|(server, count)| (by_server(server), *count)),
     );
-    let unapproved = catalog.held.counts();
+    let unapproved = catalog.unapproved.counts();
     let unapproved = unapproved.iter().filter(|(server, _)| is_visible(server));
     page.write_gauges(
         "kitbag_definitions_held",
@@ -303,7 +303,7 @@ fn write_gateway(page: &mut MetricsPage, gateway: &Gateway) {
     page.write_counter(
         "kitbag_audit_lost",
         "Calls that could not be written to the audit",
-        services.audit.lost(),
+        services.audit.lost_count(),
     );
     page.write_counter(
         "kitbag_learning_lost",
@@ -313,7 +313,7 @@ fn write_gateway(page: &mut MetricsPage, gateway: &Gateway) {
     page.write_gauge(
         "kitbag_audit_waiting",
         "Calls waiting to be written to the audit",
-        services.audit.queued(),
+        services.audit.queued_count(),
     );
     page.write_info(
         "kitbag_build",

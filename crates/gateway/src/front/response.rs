@@ -123,7 +123,8 @@ pub(super) fn announcement_stream(session: &Session, since: Option<u64>) -> Http
     event_stream(futures::stream::unfold(
         (subscriber, reader, since),
         |(subscriber, reader, since)| async move {
-            let again = since.and_then(|since| subscriber.mailbox.taken_since(since.saturating_add(1)));
+            let again =
+                since.and_then(|since| subscriber.mailbox.taken_since(since.saturating_add(1)));
             let since = again.as_ref().map(|(number, _)| *number);
             let (number, message) = match again {
                 Some(again) => again,

@@ -8,7 +8,9 @@ use std::time::Duration;
 use kitbag_domain::{Caller, Origin, ShortText};
 use kitbag_wire::lines::{Line, read_line};
 use kitbag_wire::meta::method;
-use kitbag_wire::{Era, MalformedMessage, Message, Notification, RawObject, Request, RequestId, Response};
+use kitbag_wire::{
+    Era, MalformedMessage, Message, Notification, RawObject, Request, RequestId, Response,
+};
 use tokio::io::{AsyncBufRead, AsyncWrite, AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -75,7 +77,11 @@ struct StdioRequest {
 }
 
 impl StdioConnection {
-    fn new(host: Arc<GatewayHost>, endpoint: McpEndpoint, outbox: mpsc::Sender<OutgoingMessage>) -> Self {
+    fn new(
+        host: Arc<GatewayHost>,
+        endpoint: McpEndpoint,
+        outbox: mpsc::Sender<OutgoingMessage>,
+    ) -> Self {
         Self {
             host,
             endpoint,
@@ -97,7 +103,11 @@ impl StdioConnection {
         loop {
             let gateway = self.host.gateway();
             // A client that does not read what it asked for is not asked what else it wants.
-            gateway.services.in_flight.wait_for_room(&Caller::local()).await;
+            gateway
+                .services
+                .in_flight
+                .wait_for_room(&Caller::local())
+                .await;
             let max = gateway.serve.max_body_bytes;
             let read = tokio::select! {
                 read = read_line(input, &mut line, max) => read?,
@@ -118,7 +128,10 @@ impl StdioConnection {
             Ok(Message::Request(request)) => self.clone().handle_request(request, requests).await,
             Ok(Message::Notification(notification)) => self.handle_notification(&notification),
             Ok(Message::Response(response)) => self.handle_response(response),
-            Err(malformed) => self.send_to_client(malformed_response(malformed).into()).await,
+            Err(malformed) => {
+                self.send_to_client(malformed_response(malformed).into())
+                    .await
+            }
         }
     }
 
@@ -234,7 +247,12 @@ impl StdioConnection {
         Turn::new(gateway, catalog, client, view, back)
     }
 
-    async fn open_session(&self, gateway: &Gateway, catalog: &Catalog, request: Request) -> Response {
+    async fn open_session(
+        &self,
+        gateway: &Gateway,
+        catalog: &Catalog,
+        request: Request,
+    ) -> Response {
         let params = request.open_params().unwrap_or_default();
         let opened = gateway.services.sessions.open(
             &gateway.surfaces,
@@ -309,7 +327,8 @@ impl StdioConnection {
             .host
             .gateway()
             .services
-            .in_flight.reserve_unconditionally(&Caller::local(), message);
+            .in_flight
+            .reserve_unconditionally(&Caller::local(), message);
         let _ = self.outbox.send(message).await;
     }
 
@@ -336,7 +355,10 @@ async fn forward_announcements(session: Arc<Session>, outbox: mpsc::Sender<Outgo
 /// Writes each message as a line. What comes together goes out together, but an answer never goes
 /// out with what was said before it: some clients forget the call as soon as they see the answer,
 /// and with it the progress they have read and not yet handled.
-async fn write_lines(output: impl AsyncWrite + Unpin, mut messages: mpsc::Receiver<OutgoingMessage>) {
+async fn write_lines(
+    output: impl AsyncWrite + Unpin,
+    mut messages: mpsc::Receiver<OutgoingMessage>,
+) {
     let mut output = BufWriter::new(output);
     let mut said: Option<Instant> = None;
     while let Some(OutgoingMessage {

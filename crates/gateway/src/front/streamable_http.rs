@@ -17,8 +17,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::body::read_body;
-use super::response::{self, accepts_events, json_response, method_not_allowed, reject_request};
 use super::request_task::RequestTask;
+use super::response::{self, accepts_events, json_response, method_not_allowed, reject_request};
 use super::{browser_guard, dispatch, handshake, headers, modern};
 use crate::call::failure::Failure;
 use crate::call::reply;
@@ -114,7 +114,11 @@ impl AdmittedRequest {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (in_flight, caller) = (self.gateway.services.in_flight.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), in_flight, caller, None);
-        let held = self.gateway.services.key_requests.register(&self.caller, &cancelled);
+        let held = self
+            .gateway
+            .services
+            .key_requests
+            .register(&self.caller, &cancelled);
         let turn = Turn {
             cancelled,
             origin: self.origin,
@@ -260,7 +264,9 @@ impl AdmittedRequest {
             .and_then(EventId::parse);
         match last {
             None => response::announcement_stream(&session, None),
-            Some(EventId::Announcement(number)) => response::announcement_stream(&session, Some(number)),
+            Some(EventId::Announcement(number)) => {
+                response::announcement_stream(&session, Some(number))
+            }
             Some(EventId::Answer { stream, number }) => match session.streams.find_stream(stream) {
                 Some(mailbox) => {
                     response::resume_stream(session, mailbox, stream, number.saturating_add(1))
@@ -294,7 +300,8 @@ impl AdmittedRequest {
         let id = id.to_str().map_err(|_| Failure::UnknownSession)?;
         self.gateway
             .services
-            .sessions.find_session(id, &self.caller, &self.endpoint)
+            .sessions
+            .find_session(id, &self.caller, &self.endpoint)
             .ok_or(Failure::UnknownSession)
     }
 }

@@ -65,7 +65,7 @@ pub(super) async fn unsubscribe(
     let resource = resolve_watched(turn, &uri)?;
     if session.subscriber.filter().uris.remove(&uri) {
         session
-            .watching
+            .watched
             .remove(&uri)
             .unwrap_or(resource)
             .end()

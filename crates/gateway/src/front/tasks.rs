@@ -21,7 +21,11 @@ pub(super) async fn list_tasks(turn: &Turn) -> Result<Raw, Failure> {
             ..turn.clone()
         };
         match list_server_tasks(&there).await {
-            Ok(listed) => tasks.extend(listed.iter().filter_map(|task| visible_task(turn, &server, task))),
+            Ok(listed) => tasks.extend(
+                listed
+                    .iter()
+                    .filter_map(|task| visible_task(turn, &server, task)),
+            ),
             // One server that fails must not hide the tasks of the others.
             Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
         }

@@ -46,7 +46,11 @@ struct Timer {
 }
 
 impl<S> TimeoutStream<S> {
-    pub(super) fn new(stream: S, admitted: Arc<ConnectionGuard>, timeouts: ConnectionTimeouts) -> Self {
+    pub(super) fn new(
+        stream: S,
+        admitted: Arc<ConnectionGuard>,
+        timeouts: ConnectionTimeouts,
+    ) -> Self {
         let mut head = Timer::new(timeouts.head);
         head.start();
         Self {
@@ -69,7 +73,8 @@ impl<S> TimeoutStream<S> {
             return written;
         }
         self.reader.start();
-        self.reader.poll_expired(context, "the client has stopped reading")
+        self.reader
+            .poll_expired(context, "the client has stopped reading")
     }
 }
 
@@ -182,10 +187,14 @@ mod tests {
     };
     const PART: Duration = Duration::from_millis(50);
 
-    fn patient() -> (TimeoutStream<DuplexStream>, DuplexStream, Arc<ConnectionGuard>) {
+    fn patient() -> (
+        TimeoutStream<DuplexStream>,
+        DuplexStream,
+        Arc<ConnectionGuard>,
+    ) {
         let (ours, theirs) = duplex(1024);
-        let admitted = Connections::within(100)
-            .admit(IpAddr::V4(Ipv4Addr::LOCALHOST))
+        let admitted = Connections::with_file_limit(100)
+            .admit_connection(IpAddr::V4(Ipv4Addr::LOCALHOST))
             .unwrap();
         (
             TimeoutStream::new(ours, admitted.clone(), SHORT),

@@ -15,8 +15,8 @@ use serde_json::json;
 
 use crate::call::observe;
 use crate::state::gateway::Gateway;
-use crate::surface::find::{Findings, find_best};
 use crate::surface::adaptive_list;
+use crate::surface::find::{Findings, find_best};
 use crate::surface::signature::api_signature;
 use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 
@@ -47,7 +47,10 @@ pub(crate) struct UserPrompt<'a> {
 }
 
 /// Answers, and leaves a row in the audit.
-pub(crate) async fn find_tools_for_prompt(by: QueryContext<'_>, words: UserPrompt<'_>) -> PromptTools {
+pub(crate) async fn find_tools_for_prompt(
+    by: QueryContext<'_>,
+    words: UserPrompt<'_>,
+) -> PromptTools {
     let (started, gateway, caller) = (Instant::now(), by.gateway, by.caller);
     let places = words.places.clamp(1, MAX_TOP_K);
     let found = find_best(gateway, caller, words.text, places).await;
@@ -59,7 +62,9 @@ pub(crate) async fn find_tools_for_prompt(by: QueryContext<'_>, words: UserPromp
     let names: Arc<[String]> = useful.iter().map(|it| it.entry.tool_name.clone()).collect();
     adaptive_list::add_prompt_tools(gateway, caller, names.iter().map(String::as_str));
     observe::report_prompt(gateway, caller, words.text, names);
-    let tools = useful.iter().filter_map(|it| to_suggested_tool(gateway, &found, it));
+    let tools = useful
+        .iter()
+        .filter_map(|it| to_suggested_tool(gateway, &found, it));
     let tools: Vec<SuggestedTool> = tools.collect();
     let query = AuditedQuery {
         kind: InquiryKind::Search,
@@ -75,7 +80,11 @@ pub(crate) async fn find_tools_for_prompt(by: QueryContext<'_>, words: UserPromp
     }
 }
 
-fn to_suggested_tool(gateway: &Gateway, found: &Findings, candidate: &Candidate) -> Option<SuggestedTool> {
+fn to_suggested_tool(
+    gateway: &Gateway,
+    found: &Findings,
+    candidate: &Candidate,
+) -> Option<SuggestedTool> {
     let name = candidate.entry.tool_name.clone();
     let line = match found.catalog.tool(&name) {
         Some(entry) => {

@@ -52,7 +52,10 @@ fn built_in_texts() -> BTreeSet<String> {
         overrides: &BTreeMap::new(),
         before: &Catalog::default(),
     });
-    let sources = catalog.tools.iter().map(|it| source::ToolSource::from_entry(it));
+    let sources = catalog
+        .tools
+        .iter()
+        .map(|it| source::ToolSource::from_entry(it));
     let tools = sources.map(|tool| tool.into_source(Priors::default(), Timestamp(0)).text);
     library.embedded_texts().into_iter().chain(tools).collect()
 }

@@ -10,7 +10,11 @@ use kitbag_platform::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbe
 pub fn embed_function(embedder: Arc<TextEmbedder>) -> EmbedFunction {
     Arc::new(move |texts| {
         let embedder = embedder.clone();
-        let embedded = async move { embed_texts(&embedder, texts).await.map_err(to_embedding_failed) };
+        let embedded = async move {
+            embed_texts(&embedder, texts)
+                .await
+                .map_err(to_embedding_failed)
+        };
         embedded.boxed()
     })
 }

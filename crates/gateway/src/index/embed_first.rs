@@ -7,7 +7,7 @@ use kitbag_relevance::{Options, nearest_by_words};
 use kitbag_store::TextHash;
 
 use super::embedded_query::EmbeddedQuery;
-use super::{CapabilityIndex, Snapshot, IndexSubject};
+use super::{CapabilityIndex, IndexSubject, Snapshot};
 
 /// The time that a search waits for the vectors of its nearest tools. On two idle cores the turn of the embedder
 /// that is under way and those of the search take 0.3 to 0.5 s; on a busy machine it is enough for the
@@ -25,7 +25,10 @@ impl CapabilityIndex {
     ) {
         let snapshot = self.snapshot();
         // An intent without a vector is compared by words, whatever the tools have.
-        if snapshot.index.is_complete() || intent.vector().is_none() || !self.requested_texts.has_run() {
+        if snapshot.index.is_complete()
+            || intent.vector().is_none()
+            || !self.requested_texts.has_run()
+        {
             return;
         }
         let missing = snapshot.missing_near(intent, options, allowed);

@@ -46,7 +46,8 @@ impl CapabilityIndex {
                 Err(error) => break Err(error),
             }
         };
-        self.store_and_publish(computed, sources, &mut served).await?;
+        self.store_and_publish(computed, sources, &mut served)
+            .await?;
         ended?;
         if total > 0 && missing.is_empty() {
             progress(total, total);

@@ -36,7 +36,11 @@ impl CapabilityIndex {
     /// An intent as a caller puts it. The built-in model was trained on English alone; of another model it
     /// is not known. The vector of a foreign intent still finds more than its words.
     pub async fn prepare_query(&self, text: &str) -> EmbeddedQuery {
-        let language = self.embedder.is_built_in().then(|| detect_foreign_language(text)).flatten();
+        let language = self
+            .embedder
+            .is_built_in()
+            .then(|| detect_foreign_language(text))
+            .flatten();
         let corrected = match language {
             None => self.correct_spelling(&self.snapshot().index, text).await,
             Some(_) => None,
@@ -112,7 +116,10 @@ impl QueryVectors {
 
 impl EmbeddedQuery {
     /// An intent that is asked once, of no gateway.
-    pub(super) async fn embed_uncached(text: &str, embedder: &TextEmbedder) -> Result<Self, EmbedderError> {
+    pub(super) async fn embed_uncached(
+        text: &str,
+        embedder: &TextEmbedder,
+    ) -> Result<Self, EmbedderError> {
         let vectors = QueryVectors::embed(text, embedder).await?;
         Ok(Self {
             vectors: Some(Arc::new(vectors)),

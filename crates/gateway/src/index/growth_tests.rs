@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use kitbag_config::{ToolOverride, Embedder, Lock};
+use kitbag_config::{Embedder, Lock, ToolOverride};
 use kitbag_domain::Lookup;
 use kitbag_upstream::Listing;
 use kitbag_wire::{Era, raw};
@@ -89,7 +89,7 @@ impl GrowingGateway {
 
     async fn count_mirrored(&self) -> usize {
         let namespace = self.index.namespace().await.unwrap();
-        self.store.count_mirrored(&namespace).await.unwrap().len()
+        self.store.mirror_entries(&namespace).await.unwrap().len()
     }
 }
 
@@ -161,7 +161,7 @@ async fn the_mirror_is_whole_again_after_another_process_has_written_into_it() {
     assert!(
         gateway
             .index
-            .count_mirrored("bed__tool_0")
+            .mirror_entry("bed__tool_0")
             .await
             .unwrap()
             .is_some()

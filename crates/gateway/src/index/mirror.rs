@@ -48,7 +48,8 @@ struct MirrorEntry<'a> {
 
 #[derive(Deserialize)]
 struct StoredEntry {
-    provider: String,
+    #[serde(rename = "provider", alias = "server")]
+    server: String,
     last_updated_at: i64,
     definition: String,
 }
@@ -69,7 +70,9 @@ impl Mirror {
 
     /// Returns the entry of the tool of that name.
     pub(super) async fn read_entry(&self, name: &str) -> Result<Option<String>, Error> {
-        self.store.mirror_entry(&self.namespace().await?, name).await
+        self.store
+            .mirror_entry(&self.namespace().await?, name)
+            .await
     }
 
     /// Gives each new tool whose definition is the one in the mirror the time of its last change: of the
@@ -111,7 +114,10 @@ impl Mirror {
         let namespace = self.namespace().await?;
         let mut written = self.written.lock().await;
         let entries = match written.take() {
-            Some(before) => self.write_difference(&namespace, &before, sources, unlisted).await?,
+            Some(before) => {
+                self.write_difference(&namespace, &before, sources, unlisted)
+                    .await?
+            }
             None => None,
         };
         let entries = match entries {
@@ -201,7 +207,10 @@ impl MirrorDifference {
         let mut difference = Self::default();
         let mut stays = vec![false; before.len()];
         let [names_before, names] = [before, sources].map(tool_names);
-        for (source, place) in sources.iter().zip(previous_positions(&names_before, &names)) {
+        for (source, place) in sources
+            .iter()
+            .zip(previous_positions(&names_before, &names))
+        {
             if let Some(at) = place {
                 stays[at] = true;
             }
@@ -213,7 +222,7 @@ impl MirrorDifference {
         let gone = before.iter().zip(stays).filter(|(_, stays)| !stays);
         let gone = gone.map(|(source, _)| &*source.document.entry);
         let is_unlisted = |tool: &IndexedTool| {
-            let owner = tool.provider.parse::<ServerName>();
+            let owner = tool.server.parse::<ServerName>();
             owner.is_ok_and(|owner| unlisted.contains(&owner))
         };
         let gone = gone.filter(|tool| !is_unlisted(tool));
@@ -243,7 +252,7 @@ fn to_mirror_row(source: &IndexSource) -> (String, String) {
 
 /// The server or API that an entry belongs to.
 fn entry_server(text: &str) -> Option<ServerName> {
-    parse_entry(text)?.provider.parse().ok()
+    parse_entry(text)?.server.parse().ok()
 }
 
 fn embedded_text(text: &str) -> Option<TextHash> {

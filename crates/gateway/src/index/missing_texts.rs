@@ -36,7 +36,8 @@ impl MissingTexts {
 
     /// Takes out the texts of the next turn; none if nothing is missing any more.
     pub(super) fn next_batch(&mut self, asked: &RequestedTexts) -> Vec<(TextHash, String)> {
-        let mut next = asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
+        let mut next =
+            asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
         if next.is_empty() {
             next = self.next_in_catalog();
         }
@@ -90,7 +91,11 @@ mod tests {
         let late = [2 * BATCH + 1, 5, BATCH];
         let _search = asked.request(late.map(hash).to_vec());
         let of_search = [2 * BATCH + 1, BATCH];
-        assert_eq!(numbers(missing.next_batch(&asked)), of_search, "5 was embedded");
+        assert_eq!(
+            numbers(missing.next_batch(&asked)),
+            of_search,
+            "5 was embedded"
+        );
 
         let others: Vec<usize> = (BATCH + 1..2 * BATCH + 1).collect();
         assert_eq!(numbers(missing.next_batch(&asked)), others);

@@ -16,20 +16,20 @@
 //! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
-mod embed_first;
-mod requested_texts;
 #[cfg(test)]
 mod built_in_vectors;
 pub mod context_embedding;
 pub mod detached;
+mod embed_first;
 mod embed_missing;
+pub mod embedded_query;
 #[cfg(test)]
 mod growth_tests;
-pub mod embedded_query;
-mod query_cache;
 mod mirror;
 mod missing_texts;
 pub mod priors;
+mod query_cache;
+mod requested_texts;
 mod snapshot;
 pub mod source;
 mod vectors;
@@ -45,12 +45,12 @@ use kitbag_relevance::Index;
 use kitbag_store::{Error, Store};
 use tokio::sync::watch;
 
-use self::requested_texts::RequestedTexts;
 use self::embedded_query::QueryVectors;
-use self::query_cache::QueryCache;
 use self::mirror::Mirror;
-use self::priors::{ToolOverrides, MeasuredPriors, Priors};
-pub(crate) use self::snapshot::{Snapshot, IndexSubject};
+use self::priors::{MeasuredPriors, Priors, ToolOverrides};
+use self::query_cache::QueryCache;
+use self::requested_texts::RequestedTexts;
+pub(crate) use self::snapshot::{IndexSubject, Snapshot};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::ToolVectors;
 use crate::catalog::Catalog;
@@ -195,7 +195,11 @@ impl CapabilityIndex {
         self.mirror_words(&begun, contents).await
     }
 
-    async fn mirror_words(&self, begun: &WordIndex, contents: &IndexContents<'_>) -> Result<(), Error> {
+    async fn mirror_words(
+        &self,
+        begun: &WordIndex,
+        contents: &IndexContents<'_>,
+    ) -> Result<(), Error> {
         let served = &begun.sources[..contents.served_count()];
         self.mirror.write(served, contents.unlisted).await?;
         self.published_run.send_replace(begun.priors_run);
@@ -239,7 +243,10 @@ impl CapabilityIndex {
 
     /// Does the same for a process that knows only some of the servers: the mirror, which tells
     /// other runs of all of them, stays as it is.
-    pub(crate) async fn build_unmirrored(&self, contents: &IndexContents<'_>) -> Result<(), EmbedderError> {
+    pub(crate) async fn build_unmirrored(
+        &self,
+        contents: &IndexContents<'_>,
+    ) -> Result<(), EmbedderError> {
         let begun = self.publish_words(contents).await;
         self.embed_rest(begun, || false, |_, _| {}).await
     }
@@ -251,9 +258,13 @@ impl CapabilityIndex {
         let before = self.snapshot();
         let subjects = contents.subjects();
         let places = before.find_positions(&subjects);
-        let sources = self.collect_sources(contents, &subjects, &before, &places).await;
+        let sources = self
+            .collect_sources(contents, &subjects, &before, &places)
+            .await;
         let recalled = self.vectors.load_from_store(&sources).await;
-        let words = self.publish_snapshot(&sources, subjects, &before, &places).await;
+        let words = self
+            .publish_snapshot(&sources, subjects, &before, &places)
+            .await;
         WordIndex {
             sources,
             priors_run: self.measured.load().counted_at,
@@ -293,9 +304,9 @@ impl CapabilityIndex {
                 .await?;
         }
         let nothing = Snapshot::default();
-        let documents = self
-            .vectors
-            .build_documents(&sources, &nothing, &vec![None; sources.len()]);
+        let documents =
+            self.vectors
+                .build_documents(&sources, &nothing, &vec![None; sources.len()]);
         Ok(nothing.index.with_documents(documents))
     }
 
@@ -437,7 +448,12 @@ impl IndexContents<'_> {
 
     fn subjects(&self) -> Arc<[IndexSubject]> {
         let tools = self.catalog.tools.iter().cloned().map(IndexSubject::Tool);
-        let held = self.catalog.unapproved_tools.iter().cloned().map(IndexSubject::Unapproved);
+        let held = self
+            .catalog
+            .unapproved_tools
+            .iter()
+            .cloned()
+            .map(IndexSubject::Unapproved);
         tools
             .chain(self.providers.names().cloned().map(IndexSubject::Provider))
             .chain(held)

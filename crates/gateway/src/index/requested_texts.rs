@@ -59,7 +59,11 @@ impl RequestedTexts {
 
     /// Returns up to `count` texts to embed next, out of those for which `is_left` holds. Searches that
     /// have given up come after those that wait.
-    pub(super) fn next_batch(&self, count: usize, is_left: impl Fn(&TextHash) -> bool) -> Vec<TextHash> {
+    pub(super) fn next_batch(
+        &self,
+        count: usize,
+        is_left: impl Fn(&TextHash) -> bool,
+    ) -> Vec<TextHash> {
         let state = lock(&self.0);
         let (given_up, waiting): (Vec<_>, Vec<_>) = state
             .searches

@@ -44,8 +44,8 @@ impl Snapshot {
 
     /// Returns the place that each of these has here, by its name.
     pub(super) fn find_positions(&self, subjects: &[IndexSubject]) -> Vec<Option<usize>> {
-        let [before, now] =
-            [&self.subjects, subjects].map(|it| it.iter().map(IndexSubject::name).collect::<Vec<_>>());
+        let [before, now] = [&self.subjects, subjects]
+            .map(|it| it.iter().map(IndexSubject::name).collect::<Vec<_>>());
         previous_positions(&before, &now)
     }
 
@@ -87,9 +87,10 @@ impl IndexSubject {
     /// True if nothing about the tool can be different, as far as its definition goes.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Tool(one) | Self::Unapproved(one), Self::Tool(other) | Self::Unapproved(other)) => {
-                Arc::ptr_eq(one, other)
-            }
+            (
+                Self::Tool(one) | Self::Unapproved(one),
+                Self::Tool(other) | Self::Unapproved(other),
+            ) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }

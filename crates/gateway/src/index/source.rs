@@ -78,10 +78,16 @@ impl ToolSource {
             exposed: entry.exposed.clone(),
             name: strip_to_one_line(&entry.capability.name),
             server: entry.server_or_provider().to_owned(),
-            description: strip_invisible(&definition.read::<String>("description").unwrap_or_default())
-                .into_owned(),
+            description: strip_invisible(
+                &definition.read::<String>("description").unwrap_or_default(),
+            )
+            .into_owned(),
             schema: definition.read("inputSchema").unwrap_or_default(),
-            tags: entry.tags.iter().map(|tag| strip_to_one_line(tag)).collect(),
+            tags: entry
+                .tags
+                .iter()
+                .map(|tag| strip_to_one_line(tag))
+                .collect(),
             scopes: Vec::new(),
             group: None,
             write_class: Some(entry.write_class),
@@ -143,7 +149,7 @@ impl ToolSource {
         let text = ToolText {
             name: &self.name,
             description: &self.description,
-            provider: &self.server,
+            server: &self.server,
             group: self.group.as_deref().unwrap_or_default(),
             parameters: &parameters,
             scopes: &self.scopes,
@@ -186,7 +192,7 @@ impl ToolSource {
             last_updated_at: now.0 / 1_000,
             write_class: self.write_class.unwrap_or_default(),
             group: Some(self.group.unwrap_or_else(|| self.server.clone())),
-            provider: self.server,
+            server: self.server,
             tenants: Vec::new(),
         }
     }

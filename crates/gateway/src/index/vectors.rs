@@ -73,7 +73,10 @@ impl ToolVectors {
 
     /// Takes from the store the vectors that are not in memory yet, and drops from memory those
     /// that are not needed any more.
-    pub(super) async fn load_from_store(&self, sources: &[Arc<IndexSource>]) -> Result<(), EmbedderError> {
+    pub(super) async fn load_from_store(
+        &self,
+        sources: &[Arc<IndexSource>],
+    ) -> Result<(), EmbedderError> {
         let wanted = self.drop_unused(sources);
         if wanted.is_empty() {
             return Ok(());
@@ -155,7 +158,11 @@ impl ToolVectors {
         }
     }
 
-    async fn forget_unused_of_model(&self, model: &str, mirror: &Mirror) -> Result<u64, kitbag_store::Error> {
+    async fn forget_unused_of_model(
+        &self,
+        model: &str,
+        mirror: &Mirror,
+    ) -> Result<u64, kitbag_store::Error> {
         let used: HashSet<TextHash> = lock(&self.in_memory).keys().copied().collect();
         let kept = self.store.vector_count(model).await?;
         if !has_many_unused(kept, &used) {

@@ -55,7 +55,9 @@ fn collect_parts(parts: &mut Vec<ArgumentPart>, name: &str, value: &Value) {
         parts.push(ArgumentPart { name, value });
     };
     match value {
-        Value::Object(fields) => fields.iter().for_each(|(name, it)| collect_parts(parts, name, it)),
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(name, it)| collect_parts(parts, name, it)),
         Value::Array(items) => items.iter().for_each(|it| collect_parts(parts, name, it)),
         Value::String(text) if !text.trim().is_empty() && text != MASK => {
             let end = text.floor_char_boundary(LONGEST_VALUE);

@@ -113,7 +113,11 @@ impl Intents {
     }
 
     /// Returns the templates that a tenant's programs taught, as they were some seconds ago.
-    pub(crate) async fn learned_templates(&self, store: &Store, tenant: &Tenant) -> Arc<[LearnedTemplate]> {
+    pub(crate) async fn learned_templates(
+        &self,
+        store: &Store,
+        tenant: &Tenant,
+    ) -> Arc<[LearnedTemplate]> {
         let known = lock(&self.learned).get(tenant).cloned();
         if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_FOR) {
             return known.templates;

@@ -27,13 +27,18 @@ pub(crate) struct LearnedLessons {
 }
 
 impl LearnedLessons {
-    pub(super) fn with_lessons(&self, more: Vec<StoredLesson>, model: &str, now: Timestamp) -> Self {
+    pub(super) fn with_lessons(
+        &self,
+        more: Vec<StoredLesson>,
+        model: &str,
+        now: Timestamp,
+    ) -> Self {
         let ids = self.ids.iter().copied().chain(more.iter().map(|it| it.id));
         let ids = ids.collect();
         let uses = more.iter().filter_map(successful_use);
-        let favourites = self.favourites.with(uses);
+        let favourites = self.favourites.with_uses(uses);
         let lessons = more.into_iter().filter_map(|it| to_lesson(it, model));
-        let experience = self.experience.with(lessons.collect(), now);
+        let experience = self.experience.with_lessons(lessons.collect(), now);
         let spare = [&self.spare, experience.dropped_ids()].concat();
         Self {
             experience,

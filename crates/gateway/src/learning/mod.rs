@@ -18,9 +18,9 @@
 pub mod arguments;
 pub(crate) mod client_lists;
 pub(crate) mod intents;
-mod lessons;
 pub mod learned_templates;
 mod lesson_memory;
+mod lessons;
 pub mod priors;
 pub mod priors_schedule;
 pub mod template_check;
@@ -41,8 +41,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::index::CapabilityIndex;
 use crate::state::clock::now;
-pub(crate) use lessons::LearnedLessons;
 use lesson_memory::{LearnedMemory, LessonScope};
+pub(crate) use lessons::LearnedLessons;
 use writer::{FlushRequest, LessonWriter};
 
 /// Events that may wait to be written. Further ones are lost and counted: requests never wait.

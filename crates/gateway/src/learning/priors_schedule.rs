@@ -79,7 +79,10 @@ async fn run_if_due(
 }
 
 /// Counts the calls that no run has counted yet. The caller holds the lock of the priors.
-pub(crate) async fn update_priors(gateway: &Gateway, namespace: &str) -> Result<PriorsSummary, Error> {
+pub(crate) async fn update_priors(
+    gateway: &Gateway,
+    namespace: &str,
+) -> Result<PriorsSummary, Error> {
     let (store, catalog) = (&gateway.services.store, gateway.catalog());
     gateway.services.audit.flush().await;
     let unlisted = gateway.unlisted_servers();
@@ -99,7 +102,11 @@ async fn is_due(
     let last = gateway.services.index.read_priors_updated_at().await?;
     if last.is_none() && at_start {
         // Calls of an earlier start have never been counted.
-        let first = gateway.services.store.first_audit_row_id(Timestamp(0)).await?;
+        let first = gateway
+            .services
+            .store
+            .first_audit_row_id(Timestamp(0))
+            .await?;
         return Ok(first.is_some());
     }
     let next = schedule.next_after(last.unwrap_or(started));

@@ -21,7 +21,7 @@ impl TemplateFolder {
     pub fn read(path: &Path) -> Self {
         let mut folder = Self::default();
         match list_toml_files(path) {
-            Ok(paths) => paths.into_iter().for_each(|path| folder.add(path)),
+            Ok(paths) => paths.into_iter().for_each(|path| folder.add_file(path)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => folder.unreadable.push((path.to_owned(), error)),
         }

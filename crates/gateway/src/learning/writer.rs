@@ -14,8 +14,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::ObservedUse;
 use super::arguments;
 use super::lesson_memory::LearnedMemory;
+use kitbag_relevance::learning::call_linker::{CallLinker, DraftContext, LessonDraft};
 use kitbag_relevance::learning::event::{CallArguments, UseEvent, UseKind};
-use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, CallLinker};
 
 /// Events that come within this time are written together.
 const TOGETHER: Duration = Duration::from_millis(250);
@@ -112,10 +112,13 @@ impl LessonWriter {
             left -= usize::from(arguments.text.is_some());
             let tenant = &event.client.caller.tenant;
             let of_tenant = counts.entry(tenant.clone()).or_insert(0);
-            for draft in self.linker.take(event, vector, arguments) {
+            for draft in self.linker.record_event(event, vector, arguments) {
                 *of_tenant += 1;
                 if *of_tenant <= MOST_LESSONS_TOGETHER {
-                    lessons.push(self.to_lesson(event, draft, &model, settings.keep_words).await);
+                    lessons.push(
+                        self.to_lesson(event, draft, &model, settings.keep_words)
+                            .await,
+                    );
                 }
             }
         }

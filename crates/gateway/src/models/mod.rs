@@ -113,7 +113,9 @@ fn choose_kept(
     if trims_foreign {
         memory
             .foreign
-            .choose_tools(foreign, limits.foreign, |name| tools.find_foreign(name).is_some());
+            .choose_tools(foreign, limits.foreign, |name| {
+                tools.find_foreign(name).is_some()
+            });
     }
     let is_kept = tools.decide(
         |name| !trims_own || memory.own.contains(name),

@@ -56,7 +56,11 @@ impl ModelVendors {
 
     /// Returns the URL of a path at the vendor. It is always below the configured address, however dots and
     /// slashes are encoded.
-    pub(crate) fn vendor_url(&self, vendor: Vendor, path_and_query: &str) -> Result<Url, VendorError> {
+    pub(crate) fn vendor_url(
+        &self,
+        vendor: Vendor,
+        path_and_query: &str,
+    ) -> Result<Url, VendorError> {
         let base = &self.settings_for(vendor).url;
         let root = base.as_str().trim_end_matches('/');
         if !stays_below_root(path_and_query) {

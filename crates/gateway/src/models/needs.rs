@@ -21,7 +21,9 @@ pub(super) fn own_needs<'r>(
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
     ToolNeeds {
-        demanded: demanded.filter_map(|name| tools.own_name_of(name)).collect(),
+        demanded: demanded
+            .filter_map(|name| tools.own_name_of(name))
+            .collect(),
         always_on: tools
             .all_own()
             .filter(|name| AlwaysOnTool::from_name(name).is_some())
@@ -56,7 +58,9 @@ pub(super) fn foreign_needs<'r>(
         .filter_map(|it| it.function.as_deref())
         .map(|name| (name, name));
     ToolNeeds {
-        demanded: demanded.filter_map(|name| tools.find_foreign(name)).collect(),
+        demanded: demanded
+            .filter_map(|name| tools.find_foreign(name))
+            .collect(),
         used: calls.filter_map(|name| tools.find_foreign(name)).collect(),
         relevant: said
             .are_words_new

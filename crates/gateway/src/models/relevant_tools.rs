@@ -46,20 +46,25 @@ pub(super) async fn find_relevant<'r>(
     }
     // The task continues after the timeout, so that the next request finds the vector.
     let searching = tokio::spawn(search_owned(gateway.clone(), caller.clone(), words));
-    let found = tokio::time::timeout(SEARCH_TIMEOUT, searching).await.ok()?.ok()?;
+    let found = tokio::time::timeout(SEARCH_TIMEOUT, searching)
+        .await
+        .ok()?
+        .ok()?;
     if found.degraded.is_some() {
         return None;
     }
     // The more lessons match the text, the fewer tools it needs.
     let known = found.votes.as_ref().map_or(0.0, Votes::confidence);
-    let places = places(known).min(MAX_RELEVANT);
+    let places = tools_to_show(known).min(MAX_RELEVANT);
     let offered = found
         .candidates
         .iter()
         .filter_map(|candidate| find_offered(tools, candidate));
     Some(RelevantTools {
         names: offered.take(places).collect(),
-        are_clear: found.confidence.is_none_or(|it| it.any >= CLEAR_PROBABILITY),
+        are_clear: found
+            .confidence
+            .is_none_or(|it| it.any >= CLEAR_PROBABILITY),
         ask_for_none: found.confidence.is_some_and(|it| !it.is_likely()),
     })
 }

@@ -73,7 +73,9 @@ impl<'r> RequestTools<'r> {
         is_ours: impl Fn(&str) -> bool,
     ) {
         let function = tool.function.as_deref();
-        if function.is_some_and(|written| strip_client_prefix(written, NAME, is_unapproved).is_some()) {
+        if function
+            .is_some_and(|written| strip_client_prefix(written, NAME, is_unapproved).is_some())
+        {
             self.sides.push(ToolSide::Unapproved);
             return;
         }

@@ -10,7 +10,7 @@ use kitbag_store::{Error, Vault};
 use kitbag_tool_files::ToolFile;
 use kitbag_tool_spec::AuthScheme;
 
-use crate::catalog::tool_files::{FileToolExecutor, FileTool};
+use crate::catalog::tool_files::{FileTool, FileToolExecutor};
 use crate::secrets::credentials::Credentials;
 
 /// The outcome of trying a credential out.
@@ -38,7 +38,9 @@ pub async fn try_credential(
         return Ok(CredentialTrial::NothingHarmless);
     };
     let credentials = Credentials::open(vault).await?;
-    let credential = credentials.credential_of(tenant, declared.credential.as_ref()).await?;
+    let credential = credentials
+        .credential_of(tenant, declared.credential.as_ref())
+        .await?;
     let tokens = &credentials.tokens;
     if let Some((action, arguments)) = file.test_call()
         && let Some(request) = &action.request

@@ -12,12 +12,14 @@ use kitbag_upstream::mask::add_secret;
 use kitbag_upstream::{INHERITED, ServerKind, ServerSpec};
 
 /// The lookup, with every answer of it kept out of the logs.
-pub(crate) fn mask_lookups(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Lookup {
+pub(crate) fn mask_lookups(
+    lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> Lookup {
     Arc::new(move |variable| {
         let value = lookup(variable)?;
         // Masking the home directory would garble every path.
         if !INHERITED.contains(&variable) {
-            hide(&value);
+            add_secret(&value);
         }
         Some(value)
     })
@@ -121,13 +123,15 @@ fn mask_template(template: &Template) {
 }
 
 fn mask_typed_parts(value: &SensitiveText) {
-    typed_secrets(value).iter().for_each(|secret| mask_text(secret));
+    typed_secrets(value)
+        .iter()
+        .for_each(|secret| mask_text(secret));
 }
 
 /// A text with variables is hidden when they have their values.
 fn mask_text(text: &str) {
     if !text.contains("${") {
-        hide(text);
+        add_secret(text);
     }
 }
 

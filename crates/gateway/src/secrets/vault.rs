@@ -85,7 +85,7 @@ impl KeyKeeper for UnsetKeyVariable {
 pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
     secrecy::mask_typed_secrets(config);
     if !wants_secrets(config) {
-        return Ok(secrecy::mask_lookups(environment));
+        return Ok(secrecy::mask_lookups(environment_variable));
     }
     let vault = open_vault(config.secret_key, store)?;
     // Subscribed to before the first look, so that no change falls between the two.
@@ -99,19 +99,19 @@ pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Looku
         .await
         .context("the configuration needs secrets from the store")?;
     tokio::spawn(follow_changes(Arc::downgrade(&secrets), changes));
-    Ok(secrecy::mask_lookups(move |variable: &str| {
-        match variable.strip_prefix(Template::SECRET) {
+    Ok(secrecy::mask_lookups(
+        move |variable: &str| match variable.strip_prefix(Template::SECRET) {
             Some(name) => secrets.known.load().get(name).cloned(),
             None => environment_variable(variable),
-        }
-    }))
+        },
+    ))
 }
 
 /// Does the same for a command that has no store open: the store is opened only if the
 /// configuration needs secrets.
 pub async fn open_lookup_without_store(config: &Config) -> anyhow::Result<Lookup> {
     if !wants_secrets(config) {
-        return Ok(secrecy::mask_lookups(environment));
+        return Ok(secrecy::mask_lookups(environment_variable));
     }
     open_lookup(config, &Store::open(store_address(config)?).await?).await
 }
@@ -250,7 +250,10 @@ mod tests {
         let text = "[servers.a]\ncommand = '${A}'\nenv = { K = '${B:-x}${secret:s}${C}' }\n\
                     [servers.b]\nurl = 'https://b/${D}'\n[providers.c]\nurl = 'https://c'\nbearer = '${E}'";
         let expected = ["A", "B", "C", "D", "E", KEY_VARIABLE].map(str::to_owned);
-        assert_eq!(referenced_variables(&config(text)), BTreeSet::from(expected));
+        assert_eq!(
+            referenced_variables(&config(text)),
+            BTreeSet::from(expected)
+        );
     }
 
     #[test]

@@ -111,7 +111,11 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
 /// Recomputes, once at the start, lessons that were learned with another embedding model, and deletes expired
 /// lessons at intervals.
 pub async fn expire_lessons(host: Arc<GatewayHost>) {
-    host.gateway().services.learner.recompute_stale_lessons().await;
+    host.gateway()
+        .services
+        .learner
+        .recompute_stale_lessons()
+        .await;
     loop {
         let gateway = host.gateway();
         let learner = &gateway.services.learner;
@@ -212,7 +216,10 @@ pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
         server.is_none_or(|server| server.listing().is_some())
     };
     let catalog = gateway.catalog();
-    let unknown = gateway.overrides.keys().filter(|name| !catalog.knows_tool(name));
+    let unknown = gateway
+        .overrides
+        .keys()
+        .filter(|name| !catalog.knows_tool(name));
     for tool in unknown.filter(|name| asked(name)) {
         tracing::warn!(
             tool,

@@ -65,7 +65,9 @@ async fn relist_after_logins(host: &Arc<GatewayHost>) {
         };
         if credentials.has_new_grant().await {
             tracing::info!(server = %server.name(), "the user has logged in");
-            if let Err(error) = list_servers::refresh_listing(host, server, ListChanges::default()).await {
+            if let Err(error) =
+                list_servers::refresh_listing(host, server, ListChanges::default()).await
+            {
                 tracing::warn!(server = %server.name(), %error, "the server cannot be used yet");
             }
         }
@@ -74,7 +76,7 @@ async fn relist_after_logins(host: &Arc<GatewayHost>) {
 
 fn is_waiting_for_login(server: &Server) -> bool {
     server
-        .trouble()
+        .start_problem()
         .is_some_and(|trouble| matches!(*trouble, StartError::Login(_)))
 }
 

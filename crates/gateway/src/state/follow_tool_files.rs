@@ -29,6 +29,6 @@ pub(crate) async fn reload_tool_files(host: &Arc<GatewayHost>) {
     if changed.await.unwrap_or(false) {
         tracing::info!("tool files or their credentials have changed");
         host.rebuild_catalog().await;
-        announce_changes(&gateway, &tool_files_server(), ListChanges::of_tools());
+        announce_changes(&gateway, &tool_files_server(), ListChanges::tools_only());
     }
 }

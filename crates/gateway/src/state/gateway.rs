@@ -133,8 +133,12 @@ impl Gateway {
         if caller.is_local() || !self.policy.has_tool_rules(caller) {
             return self.policy.is_server_visible(caller, server);
         }
-        let offered = catalog.entries_of_server(server).map(|entry| &entry.capability);
-        let mut offered = offered.chain(catalog.unapproved.of_server(server)).peekable();
+        let offered = catalog
+            .entries_of_server(server)
+            .map(|entry| &entry.capability);
+        let mut offered = offered
+            .chain(catalog.unapproved.of_server(server))
+            .peekable();
         match offered.peek() {
             Some(_) => offered.any(|capability| self.policy.is_visible(caller, capability)),
             None => self.policy.may_reach(caller, server),
@@ -144,7 +148,8 @@ impl Gateway {
     /// Returns the usage figures that the caller may see.
     pub(crate) fn visible_figures(&self, catalog: &Catalog, caller: &Caller) -> UsageFigures {
         self.services
-            .meter.figures_for(caller, |name, server| match (catalog.tool(name), server) {
+            .meter
+            .figures_for(caller, |name, server| match (catalog.tool(name), server) {
                 (Some(entry), _) => self.policy.is_visible(caller, &entry.capability),
                 (None, Some(server)) => self.is_server_visible(catalog, caller, server),
                 (None, None) => true,

@@ -12,10 +12,10 @@ use kitbag_store::{Store, StoredListing};
 use kitbag_upstream::{Listing, Notice, Server, ServerSpec, UpstreamContext, Upstreams};
 use tokio::sync::{Notify, mpsc};
 
-use crate::catalog::drift;
 use crate::catalog::built_in_servers;
+use crate::catalog::drift;
 use crate::catalog::providers::Providers;
-use crate::catalog::tool_files::{LoadedToolFiles, FileTools};
+use crate::catalog::tool_files::{FileTools, LoadedToolFiles};
 use crate::catalog::{Catalog, CatalogSources};
 use crate::learning::template_check::check_templates;
 use crate::models::model_vendors::ModelVendors;

@@ -10,14 +10,14 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::json;
 
-use super::tool_answer::add_correction_note;
 use super::parse_arguments::parse_arguments;
 use super::request::ApiRequest;
+use super::tool_answer::add_correction_note;
 use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use crate::call::reply;
-use crate::turn::{AskStyle, Turn};
 use crate::turn::client::ClientCapabilities;
+use crate::turn::{AskStyle, Turn};
 
 pub(super) const MAX_CALLS: usize = 10;
 

@@ -3,12 +3,14 @@
 use kitbag_domain::{ExposedName, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::tool_answer::{add_correction_note, correct_arguments, record_tokens, truncate_and_check};
 use super::dispatch::dispatch_audited;
 use super::parse_arguments::parse_arguments;
 use super::request::ApiRequest;
+use super::tool_answer::{
+    add_correction_note, correct_arguments, record_tokens, truncate_and_check,
+};
 use super::tools::AlwaysOnTool;
-use super::{batch, code, intent, adaptive_list};
+use super::{adaptive_list, batch, code, intent};
 use crate::call::bridge;
 use crate::call::failure::Failure;
 use crate::call::pipeline;

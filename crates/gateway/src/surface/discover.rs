@@ -78,7 +78,7 @@ fn list_everything(turn: &Turn) -> String {
 
 /// A server in one line.
 fn server_line(turn: &Turn, server: &Server) -> String {
-    let state = match (server.trouble(), server.listing()) {
+    let state = match (server.start_problem(), server.listing()) {
         (Some(trouble), _) => describe_obstacle(turn.caller(), &trouble),
         (None, None) => "not listed yet".to_owned(),
         (None, Some(_)) => groups::format_tool_count(tools_of_server(turn, server).count()),
@@ -134,7 +134,7 @@ fn describe_server(turn: &Turn, server: &Server) -> String {
         .listing()
         .and_then(|listing| quote_instructions(name, listing.instructions.as_deref()?));
     let has_nothing = lines.is_empty() && skills::skills_of_server(turn, name).is_empty();
-    match (server.trouble(), has_nothing) {
+    match (server.start_problem(), has_nothing) {
         (Some(trouble), true) => explain_call_error(&start_error_for(turn.caller(), &trouble)),
         (None, true) => format!("{name} offers no tools."),
         (_, false) => {

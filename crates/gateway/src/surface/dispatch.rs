@@ -6,8 +6,8 @@ use kitbag_domain::text::strip_invisible;
 use kitbag_domain::{InquiryKind, Outcome, Surface};
 use kitbag_wire::{Raw, RawObject};
 
-use super::tool_answer::{add_correction_note, record_tokens, text_result, truncate_to_budget};
 use super::parse_arguments::parse_arguments;
+use super::tool_answer::{add_correction_note, record_tokens, text_result, truncate_to_budget};
 use super::tools::AlwaysOnTool;
 use super::{discover, groups, search};
 use crate::call::failure::Failure;

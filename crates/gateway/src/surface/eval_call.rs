@@ -8,11 +8,11 @@
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::value::RawValue;
 
-use super::tool_answer::{add_correction_note, correct_arguments, text_result, truncate_to_budget};
 use super::batch::Batch;
 use super::call::{call_tool, call_truncated};
 use super::parse_arguments::parse_arguments;
 use super::request::ApiRequest;
+use super::tool_answer::{add_correction_note, correct_arguments, text_result, truncate_to_budget};
 use super::tools::AlwaysOnTool;
 use crate::call::bridge;
 use crate::call::failure::Failure;
@@ -112,7 +112,10 @@ async fn call_aimed_tool(
         result,
         also,
     });
-    Ok(EvalAnswer { shown: told, called: reached })
+    Ok(EvalAnswer {
+        shown: told,
+        called: reached,
+    })
 }
 
 fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {

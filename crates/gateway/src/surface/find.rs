@@ -247,7 +247,9 @@ async fn learned_votes(
     intent.vector()?;
     let learner = &gateway.services.learner;
     let intent = intent.as_intent();
-    learner.votes_on_query(&gateway.learning, caller, &intent).await
+    learner
+        .votes_on_query(&gateway.learning, caller, &intent)
+        .await
 }
 
 /// The index follows the catalog with a delay, so what is held back is looked up.

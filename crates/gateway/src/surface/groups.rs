@@ -98,7 +98,11 @@ fn groups_of_tool<'a>(
     entry: &'a CatalogEntry,
 ) -> impl Iterator<Item = &'a str> {
     let made = gateway.surfaces.groups.iter();
-    let made = made.filter(|(_, patterns)| patterns.iter().any(|it| it.matches_capability(&entry.capability)));
+    let made = made.filter(|(_, patterns)| {
+        patterns
+            .iter()
+            .any(|it| it.matches_capability(&entry.capability))
+    });
     let declared = gateway.overrides.get(&entry.plain_name);
     let tags = declared
         .map(|it| &it.tags)

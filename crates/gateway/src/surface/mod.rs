@@ -14,28 +14,28 @@
 //! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
 //! - `kept`: the rest of a long result, read as a resource; `skills`: skills found and read
 
-pub(crate) mod tool_answer;
-pub(crate) mod sanitize;
+pub(crate) mod adaptive_list;
 mod batch;
 pub(crate) mod call;
-mod tool_choice;
 mod code;
 mod discover;
+mod dispatch;
+pub(crate) mod eval_call;
 mod file_tool_lines;
 pub mod find;
 mod groups;
 mod intent;
-pub(crate) mod remainder_resource;
-pub(crate) mod tool_list;
-mod dispatch;
 mod parse_arguments;
-pub(crate) mod eval_call;
+pub(crate) mod remainder_resource;
 mod request;
+pub(crate) mod sanitize;
 mod search;
-pub(crate) mod adaptive_list;
 pub(crate) mod signature;
 mod skills;
 pub mod tokens;
+pub(crate) mod tool_answer;
+mod tool_choice;
+pub(crate) mod tool_list;
 pub(crate) mod tools;
 pub mod withheld;
 

@@ -17,8 +17,15 @@ pub(crate) fn read_remainder(turn: &Turn, params: &RawObject) -> Option<Result<R
         return None;
     };
     let uri: String = params.read("uri")?;
-    let id = uri.strip_prefix(SCHEME).filter(|_| surface.truncates_answers())?;
-    let Some(pages) = turn.gateway.services.remainders.find(&turn.client.caller, id) else {
+    let id = uri
+        .strip_prefix(SCHEME)
+        .filter(|_| surface.truncates_answers())?;
+    let Some(pages) = turn
+        .gateway
+        .services
+        .remainders
+        .find(&turn.client.caller, id)
+    else {
         return Some(Err(Failure::UnknownResource { uri }));
     };
     let contents = json!([{ "uri": uri, "mimeType": "text/plain", "text": pages.full_text() }]);

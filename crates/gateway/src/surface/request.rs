@@ -9,9 +9,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::tool_answer::{continuation_call, record_tokens, text_result, truncate_to_budget};
 use super::call::call_truncated;
 use super::dispatch::call_nested;
+use super::tool_answer::{continuation_call, record_tokens, text_result, truncate_to_budget};
 use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
 use crate::call::pipeline;
@@ -154,7 +154,12 @@ pub(super) fn remainder_page(
     offset: usize,
     tokens: usize,
 ) -> Result<String, Failure> {
-    let Some(whole) = turn.gateway.services.remainders.find(turn.caller(), &result) else {
+    let Some(whole) = turn
+        .gateway
+        .services
+        .remainders
+        .find(turn.caller(), &result)
+    else {
         return Err(Failure::UnknownResult { result });
     };
     let page = whole.page(offset, tokens);

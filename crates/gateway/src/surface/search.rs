@@ -145,7 +145,7 @@ fn tool_obstacle(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
         .gateway
         .upstreams
         .get(&entry.capability.server)?
-        .trouble()?;
+        .start_problem()?;
     Some(describe_obstacle(&turn.client.caller, &trouble))
 }
 

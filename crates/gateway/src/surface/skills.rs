@@ -33,7 +33,8 @@ pub(super) fn find_skills(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<Str
 
 pub(super) fn skills_of_server(turn: &Turn, server: &ServerName) -> Vec<String> {
     let skills = turn.catalog.skills.iter();
-    let skills = skills.filter(|it| it.capability.server == *server && turn.can_see(&it.capability));
+    let skills =
+        skills.filter(|it| it.capability.server == *server && turn.can_see(&it.capability));
     skills.map(|it| skill_line(it)).collect()
 }
 

@@ -14,7 +14,7 @@ use kitbag_domain::ServerName;
 use kitbag_relevance::MAX_TOP_K;
 use kitbag_wire::Era;
 
-use super::{groups, adaptive_list};
+use super::{adaptive_list, groups};
 use crate::catalog::CatalogEntry;
 use crate::learning::client_lists::{ListHolder, ListedFavourites};
 use crate::state::clock::now;
@@ -121,9 +121,9 @@ async fn favourite_tools(turn: &Turn) -> ListedFavourites {
     let key = turn.caller().key.as_ref();
     services.client_lists.favourites(turn.caller(), || {
         let learned = learned.as_ref().map(|it| &it.favourites);
-        let tools = learned.map_or_else(Vec::new, |it| it.of(key));
+        let tools = learned.map_or_else(Vec::new, |it| it.tools_for(key));
         let tools = tools.into_iter().map(str::to_owned).collect();
-        let enough = learned.and_then(|it| it.enough(key, now()));
+        let enough = learned.and_then(|it| it.sufficient_count(key, now()));
         ListedFavourites::new(tools, enough)
     })
 }

@@ -9,7 +9,7 @@ use super::tool_choice;
 use super::tools::AlwaysOnTool;
 use crate::call::observe;
 use crate::catalog::Catalog;
-use crate::front::guide::{guide, names};
+use crate::front::guide::{guide_for, server_names};
 use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use crate::turn::view::View;
@@ -34,7 +34,10 @@ pub(crate) fn always_on_tools(turn: &Turn) -> Vec<Raw> {
     let View::Merged(surface) = turn.view else {
         return Vec::new();
     };
-    let guide = surface.truncates_answers().then(|| current_guide(turn)).flatten();
+    let guide = surface
+        .truncates_answers()
+        .then(|| current_guide(turn))
+        .flatten();
     let behind = guide_sentence(turn, surface, guide);
     let tools = AlwaysOnTool::ALL.into_iter();
     tools
@@ -45,9 +48,9 @@ pub(crate) fn always_on_tools(turn: &Turn) -> Vec<Raw> {
 
 /// Returns the guide to the servers behind the search. A change of it will be announced.
 fn current_guide(turn: &Turn) -> Option<Arc<str>> {
-    let guide = guide(&turn.gateway, &turn.catalog, turn.caller());
-    let told = &turn.gateway.services.announced_guides;
-    told.note(turn.caller(), guide.as_deref());
+    let guide = guide_for(&turn.gateway, &turn.catalog, turn.caller());
+    let announced = &turn.gateway.services.announced_guides;
+    announced.remember_first(turn.caller(), guide.as_deref());
     guide
 }
 
@@ -56,7 +59,7 @@ fn current_guide(turn: &Turn) -> Option<Arc<str>> {
 fn guide_sentence(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<String> {
     match surface {
         Surface::Code => {
-            let names = names(&turn.gateway, &turn.catalog, turn.caller())?;
+            let names = server_names(&turn.gateway, &turn.catalog, turn.caller())?;
             Some(format!("Behind it: {names}."))
         }
         _ => Some(format!(

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
 use crate::index::embedded_query::EmbeddedQuery;
-use crate::index::{Snapshot, IndexSubject};
+use crate::index::{IndexSubject, Snapshot};
 use crate::state::gateway::Gateway;
 
 /// The tools that were kept out, by name. The names stay in here: they are what rules hide.

@@ -25,14 +25,19 @@ pub(crate) struct KeyRejectionLog {
 
 impl KeyRejectionLog {
     /// Records the reason and origin of a rejected key, never the key itself.
-    pub(crate) fn record_key_rejection(&self, audit: &AuditSink, refused: &Rejection, origin: Origin) {
+    pub(crate) fn record_key_rejection(
+        &self,
+        audit: &AuditSink,
+        refused: &Rejection,
+        origin: Origin,
+    ) {
         let Some(fault) = refused.describe_key_fault() else {
             return;
         };
         let Some(skipped) = lock(&self.budget).try_spend(&LIMITS, Instant::now()) else {
             return;
         };
-        audit.record_key_rejection(Event {
+        audit.record_event(Event {
             origin,
             key: refused.rejected_key().cloned(),
             detail: describe_skipped(skipped).map(|text| ShortText::cut(&text)),
@@ -101,7 +106,9 @@ impl Rejection {
             Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
             Self::NotABearer => Some("not of the form of a key"),
             Self::OperatorKey => Some("an operator's, which calls nothing"),
-            Self::Foreign { .. } | Self::KeyMissing | Self::TooManyRequests | Self::Store(_) => None,
+            Self::Foreign { .. } | Self::KeyMissing | Self::TooManyRequests | Self::Store(_) => {
+                None
+            }
         }
     }
 }

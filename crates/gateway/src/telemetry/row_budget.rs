@@ -71,7 +71,10 @@ mod tests {
             .filter_map(|_| budget.try_spend(&limits, start))
             .collect();
         assert_eq!(told, [0; 20]);
-        assert_eq!(budget.try_spend(&limits, start + limits.one_every), Some(980));
+        assert_eq!(
+            budget.try_spend(&limits, start + limits.one_every),
+            Some(980)
+        );
         assert_eq!(budget.try_spend(&limits, start + limits.one_every), None);
         let later = start + limits.one_every * 100;
         assert_eq!(budget.try_spend(&limits, later), Some(1));

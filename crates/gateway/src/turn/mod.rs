@@ -181,7 +181,8 @@ impl BackChannel {
     /// Sends a notification, or drops it if the client is too far behind.
     pub(crate) fn notify(&self, method: &str, params: Option<Raw>) {
         if let Ok(message) = self
-            .in_flight.reserve_message(&self.caller, Notification::new(method, params).into())
+            .in_flight
+            .reserve_message(&self.caller, Notification::new(method, params).into())
         {
             let _ = self.outbox.try_send(message);
         }
@@ -222,8 +223,13 @@ impl BackChannel {
             session: &session,
             id: Some(request.id.clone()),
         };
-        let question = in_flight.reserve_message(&caller, request.into()).map_err(|_| client_gone_error())?;
-        outbox.send(question).await.map_err(|_| client_gone_error())?;
+        let question = in_flight
+            .reserve_message(&caller, request.into())
+            .map_err(|_| client_gone_error())?;
+        outbox
+            .send(question)
+            .await
+            .map_err(|_| client_gone_error())?;
         drop(outbox);
         let answer = answer.await.unwrap_or_else(|_| Err(client_gone_error()));
         guard.disarm();

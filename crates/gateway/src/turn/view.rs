@@ -37,12 +37,20 @@ pub enum McpEndpoint {
 impl McpEndpoint {
     /// Returns the client's view. At the main endpoint a surface configured for the key takes precedence
     /// over one for the client's name.
-    pub(crate) fn resolve_view(&self, surfaces: &Surfaces, caller: &Caller, client: Option<&str>) -> View {
+    pub(crate) fn resolve_view(
+        &self,
+        surfaces: &Surfaces,
+        caller: &Caller,
+        client: Option<&str>,
+    ) -> View {
         match self {
             Self::Server(server) => View::Server(server.clone()),
             Self::Surface(surface) => View::Merged(*surface),
             Self::Main => {
-                let by_key = caller.key.as_ref().and_then(|key| surface_for_key(surfaces, key));
+                let by_key = caller
+                    .key
+                    .as_ref()
+                    .and_then(|key| surface_for_key(surfaces, key));
                 let by_name = client.and_then(|name| surface_for_client(surfaces, name));
                 View::Merged(by_key.or(by_name).unwrap_or(surfaces.default))
             }
@@ -80,7 +88,7 @@ mod tests {
             key: key.map(|id| KeyId(id.to_owned())),
             ..Caller::local()
         };
-        assert_eq!(door.view(&surfaces, &caller, client), *expect);
+        assert_eq!(door.resolve_view(&surfaces, &caller, client), *expect);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use kitbag_agents::{Library, export, serve};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::output::{pluralize, format_table};
+use super::output::{format_table, pluralize};
 use super::{Invocation, to_exit_code};
 use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::catalog::built_in_servers;
@@ -111,12 +111,20 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
             Ok(ExitCode::SUCCESS)
         }
         Verb::Export(ExportArguments { to }) => {
-            write_site(&built_in_servers::open_library(directory.as_deref())?, &to, invocation)?;
+            write_site(
+                &built_in_servers::open_library(directory.as_deref())?,
+                &to,
+                invocation,
+            )?;
             Ok(ExitCode::SUCCESS)
         }
         Verb::Lint(LintArguments { date }) => {
             let date = date.unwrap_or_else(|| jiff::Zoned::now().date());
-            report_ages(&built_in_servers::open_library(directory.as_deref())?, date, invocation)
+            report_ages(
+                &built_in_servers::open_library(directory.as_deref())?,
+                date,
+                invocation,
+            )
         }
     }
 }
@@ -159,7 +167,9 @@ fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow
     };
     invocation.output.show(&report, for_people)?;
     let mut sources = report.sources.iter();
-    Ok(to_exit_code(sources.all(|source| source.age != Age::TooOld)))
+    Ok(to_exit_code(
+        sources.all(|source| source.age != Age::TooOld),
+    ))
 }
 
 fn for_people(report: &AgeReport) -> String {

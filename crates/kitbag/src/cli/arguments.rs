@@ -152,7 +152,11 @@ fn infer_value(text: &str) -> Value {
     }
 }
 
-fn set_path(arguments: &mut Map<String, Value>, key: &str, value: Value) -> Result<(), ArgumentError> {
+fn set_path(
+    arguments: &mut Map<String, Value>,
+    key: &str,
+    value: Value,
+) -> Result<(), ArgumentError> {
     let (outer, last) = split_path(key);
     let mut object = arguments;
     for (depth, step) in outer.iter().enumerate() {
@@ -264,7 +268,8 @@ mod tests {
             found,
             BTreeMap::from(expected.map(|(key, text)| (key.to_owned(), text.to_owned())))
         );
-        let refused = |words: [&str; 2]| parse_texts(Map::new(), &words.map(str::to_owned)).unwrap_err();
+        let refused =
+            |words: [&str; 2]| parse_texts(Map::new(), &words.map(str::to_owned)).unwrap_err();
         assert_eq!(
             refused(["a=1", "a=2"]),
             ArgumentError::Twice {

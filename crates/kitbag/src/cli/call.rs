@@ -140,7 +140,10 @@ mod tests {
     fn arguments_are_words_or_an_object_with_words_over_it() {
         let check = |args: Option<&str>, words: &[&str], expected: Value| {
             let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-            assert_eq!(Value::Object(parse_arguments(args, &words).unwrap()), expected);
+            assert_eq!(
+                Value::Object(parse_arguments(args, &words).unwrap()),
+                expected
+            );
         };
         check(None, &[], json!({}));
         check(None, &["a=1"], json!({ "a": 1 }));

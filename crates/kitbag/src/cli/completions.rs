@@ -24,7 +24,7 @@ use kitbag_store::Store;
 use serde_json::{Value, json};
 
 use super::arguments::to_text;
-use super::output::{to_one_line, strip_controls};
+use super::output::{strip_controls, to_one_line};
 use super::{Cli, Invocation, block_on};
 use crate::key_check::is_active;
 use kitbag_domain::text::first_sentence;
@@ -117,19 +117,21 @@ pub(super) fn disabled_servers() -> Vec<CompletionCandidate> {
     load_config().map_or_else(Vec::new, |config| server_candidates(config.disabled.keys()))
 }
 
-fn server_candidates<'a>(servers: impl Iterator<Item = &'a ServerName>) -> Vec<CompletionCandidate> {
+fn server_candidates<'a>(
+    servers: impl Iterator<Item = &'a ServerName>,
+) -> Vec<CompletionCandidate> {
     servers.map(|name| name.as_str().into()).collect()
 }
 
 pub(super) fn tools() -> Vec<CompletionCandidate> {
-    let rows = read_catalog(offers::tools).unwrap_or_default();
+    let rows = read_catalog(offers::tool_rows).unwrap_or_default();
     rows.into_iter()
         .filter_map(|row| to_candidate(row.name, row.description.as_deref()))
         .collect()
 }
 
 pub(super) fn prompts() -> Vec<CompletionCandidate> {
-    let rows = read_catalog(offers::prompts).unwrap_or_default();
+    let rows = read_catalog(offers::prompt_rows).unwrap_or_default();
     rows.into_iter()
         .filter_map(|row| to_candidate(row.name, row.description.as_deref()))
         .collect()
@@ -137,7 +139,7 @@ pub(super) fn prompts() -> Vec<CompletionCandidate> {
 
 /// Returns templates, too: the person replaces the text in braces.
 pub(super) fn resources() -> Vec<CompletionCandidate> {
-    let rows = read_catalog(offers::resources).unwrap_or_default();
+    let rows = read_catalog(offers::resource_rows).unwrap_or_default();
     rows.into_iter()
         .filter_map(|row| to_candidate(row.uri, row.description.as_deref()))
         .collect()
@@ -170,7 +172,7 @@ pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, given)) = parse_typed_call(&["prompts", "get"]) else {
         return Vec::new();
     };
-    let rows = read_catalog(offers::prompts).unwrap_or_default();
+    let rows = read_catalog(offers::prompt_rows).unwrap_or_default();
     let parameters: Vec<_> = rows
         .into_iter()
         .filter(|row| row.name == name)
@@ -190,8 +192,9 @@ pub(super) fn keys() -> Vec<CompletionCandidate> {
 }
 
 pub(super) fn secrets() -> Vec<CompletionCandidate> {
-    let names =
-        read_store(async |config, store| Ok(open_vault(config.secret_key, store)?.list_secrets().await?));
+    let names = read_store(async |config, store| {
+        Ok(open_vault(config.secret_key, store)?.list_secrets().await?)
+    });
     names
         .unwrap_or_default()
         .into_iter()
@@ -205,7 +208,9 @@ pub(super) fn secrets_and_credentials() -> Vec<CompletionCandidate> {
 
 pub(super) fn credentials() -> Vec<CompletionCandidate> {
     let known = read_store(async |config, store| {
-        Ok(open_vault(config.secret_key, store)?.list_credentials().await?)
+        Ok(open_vault(config.secret_key, store)?
+            .list_credentials()
+            .await?)
     });
     let mut names: Vec<String> = known
         .unwrap_or_default()
@@ -272,7 +277,12 @@ impl From<PromptArgument> for CompletableParameter {
 const MAX_DEPTH: usize = 3;
 
 /// The parameters of a schema, those of objects within it as `outer.inner`.
-fn collect_parameters(outer: &str, schema: &Value, depth: usize, parameters: &mut Vec<CompletableParameter>) {
+fn collect_parameters(
+    outer: &str,
+    schema: &Value,
+    depth: usize,
+    parameters: &mut Vec<CompletableParameter>,
+) {
     let properties = schema
         .get("properties")
         .and_then(Value::as_object)

@@ -5,7 +5,12 @@ use serde_json::Value;
 pub(super) fn format_block(block: &Value) -> String {
     let resource = block.get("resource").unwrap_or(&Value::Null);
     let (kind, data) = (get_str(block, "type"), get_str(block, "data"));
-    match (kind, get_str(block, "text"), data, get_str(resource, "text")) {
+    match (
+        kind,
+        get_str(block, "text"),
+        data,
+        get_str(resource, "text"),
+    ) {
         (Some("text"), Some(text), ..) | (Some("resource"), .., Some(text)) => text.to_owned(),
         (Some("resource_link"), ..) => format_uri(block),
         (Some("resource"), ..) => format_uri(resource),

@@ -14,7 +14,7 @@ use kitbag_upstream::{CallError, StartError};
 use serde::{Deserialize, Serialize};
 
 use super::help::find_new_spelling;
-use super::output::{is_closed_pipe, strip_controls, stderr};
+use super::output::{is_closed_pipe, stderr, strip_controls};
 use crate::key_check::NoKeys;
 use crate::local::gateway_connection::UnansweredRequest;
 use crate::local::relay::GatewayEnded;
@@ -257,11 +257,7 @@ impl fmt::Display for CommandFailure {
             write!(f, "\n  {DIM}why:{DIM:#} {}", indent(why, "       "))?;
         }
         if let Some(text) = &self.last_words {
-            write!(
-                f,
-                "\n  {DIM}it said:{DIM:#}\n    {}",
-                indent(text, "    ")
-            )?;
+            write!(f, "\n  {DIM}it said:{DIM:#}\n    {}", indent(text, "    "))?;
         }
         for advice in &self.advice {
             write!(f, "\n  {CYAN}try:{CYAN:#} {}", indent(advice, "       "))?;
@@ -271,7 +267,9 @@ impl fmt::Display for CommandFailure {
 }
 
 fn indent(text: &str, by: &str) -> String {
-    strip_controls(text).trim_end().replace('\n', &format!("\n{by}"))
+    strip_controls(text)
+        .trim_end()
+        .replace('\n', &format!("\n{by}"))
 }
 
 impl fmt::Display for AdvisedError {

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::moment::format_relative;
-use super::output::{strip_controls, format_table};
+use super::output::{format_table, strip_controls};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
@@ -98,11 +98,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(
-    store: &Store,
-    wanted: ListArguments,
-    invocation: &Invocation,
-) -> anyhow::Result<()> {
+async fn list(store: &Store, wanted: ListArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let found = store.list_feedback(&wanted.to_query()).await?;
     if found.is_empty() && !invocation.output.json {
         invocation.output.note("No report of that kind.");
@@ -111,7 +107,9 @@ async fn list(
     let cells: Vec<_> = found.iter().map(cells).collect();
     let lines: Vec<FeedbackLine> = found.into_iter().map(FeedbackLine::from_stored).collect();
     let headings = ["ID", "WHEN", "STATUS", "KIND", "TENANT", "TOOL", "SUMMARY"];
-    invocation.output.show(&lines, |_| format_table(headings, cells))
+    invocation
+        .output
+        .show(&lines, |_| format_table(headings, cells))
 }
 
 fn cells(stored: &StoredFeedback) -> [String; 7] {
@@ -133,7 +131,11 @@ fn cells(stored: &StoredFeedback) -> [String; 7] {
 
 async fn show(store: &Store, id: i64, invocation: &Invocation) -> anyhow::Result<()> {
     let found = store.feedback_by_id(id).await?;
-    let line = FeedbackLine::from_stored(found.ok_or_else(|| unknown_report(id)).advise(list_remedy)?);
+    let line = FeedbackLine::from_stored(
+        found
+            .ok_or_else(|| unknown_report(id))
+            .advise(list_remedy)?,
+    );
     invocation.output.show(&line, format_report)
 }
 
@@ -168,7 +170,9 @@ async fn resolve_reports(
     let resolution = FeedbackResolution { at: now(), note };
     for id in ids {
         let found = store.feedback_by_id(*id).await?;
-        let found = found.ok_or_else(|| unknown_report(*id)).advise(list_remedy)?;
+        let found = found
+            .ok_or_else(|| unknown_report(*id))
+            .advise(list_remedy)?;
         if store.resolve_feedback(*id, &resolution).await? {
             let subject = format!("report {id}");
             let event = trail::change_event(

@@ -3,7 +3,9 @@
 use clap::Args;
 use kitbag_config::Config;
 use kitbag_domain::{ExposedName, ServerName};
-use kitbag_gateway::admin::app::{App, CallProgress, CallOptions, ServerDefinitions, UnlistedServer};
+use kitbag_gateway::admin::app::{
+    App, CallOptions, CallProgress, ServerDefinitions, UnlistedServer,
+};
 use kitbag_gateway::admin::offers::ToolRow;
 use serde_json::Value;
 
@@ -169,7 +171,9 @@ pub(super) fn find_owner(tool: &str, config: &Config) -> Option<ServerName> {
 
 /// Lists all servers that were never listed, for a verb that always opens its own gateway.
 pub(super) async fn fetch_all_listings(app: &App, output: Output) {
-    let failed = output.with_progress(FETCHING_TOOLS, app.list_unlisted(None)).await;
+    let failed = output
+        .with_progress(FETCHING_TOOLS, app.list_unlisted(None))
+        .await;
     warn_of_missing_tools(&failed, output);
 }
 

@@ -12,8 +12,8 @@ use serde::Serialize;
 use super::Invocation;
 use super::completions::clients;
 use super::confirm::{Confirmation, confirm};
-use super::output::{Output, pluralize, strip_controls, format_table};
-use crate::import::{ImportAction, ImportPlan, ImportRow, split_by_project, client_directories};
+use super::output::{Output, format_table, pluralize, strip_controls};
+use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories, split_by_project};
 
 /// Take over the servers that your MCP clients are configured with.
 ///
@@ -58,7 +58,10 @@ struct ImportReport {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let (at, places) = (invocation.at.clone(), client_directories(&invocation.at.environment)?);
+    let (at, places) = (
+        invocation.at.clone(),
+        client_directories(&invocation.at.environment)?,
+    );
     let (here, elsewhere) = split_by_project(find(&places, arguments.from), &places);
     let clients: Vec<Client> = here.iter().map(|found| found.client).collect();
     let mut plan = ImportPlan::build(here, &at).await?;
@@ -207,7 +210,10 @@ impl ImportReport {
         let servers = pluralize(number, "server");
         let secrets = match self.added().map(|row| row.secrets.len()).sum() {
             0 => String::new(),
-            number => format!(", with {} encrypted in the store", pluralize(number, "secret")),
+            number => format!(
+                ", with {} encrypted in the store",
+                pluralize(number, "secret")
+            ),
         };
         match rehearsed {
             _ if number == 0 => format!("\nNothing to add to {path}."),
@@ -223,7 +229,12 @@ impl ImportReport {
 
 /// Returns what a person should know of a server besides its row in the table.
 fn row_notes(row: &ImportRow) -> Vec<String> {
-    let mut remarks: Vec<String> = row.reason.iter().cloned().chain(describe_rename(row)).collect();
+    let mut remarks: Vec<String> = row
+        .reason
+        .iter()
+        .cloned()
+        .chain(describe_rename(row))
+        .collect();
     if !row.sets.is_empty() {
         remarks.push(format!("sets {}", row.sets.join(", ")));
     }

@@ -7,7 +7,7 @@ use clap_complete::ArgValueCandidates;
 
 use super::completions::tools;
 use super::gateway::{FETCHING_TOOLS, fetch_all_listings, warn_of_missing_tools};
-use super::output::{pluralize, strip_controls, format_table};
+use super::output::{format_table, pluralize, strip_controls};
 use super::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::search::IndexVerdict;

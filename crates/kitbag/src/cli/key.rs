@@ -181,7 +181,11 @@ impl CreateArguments {
     }
 }
 
-async fn create_key(store: &Store, order: &KeyOrder, invocation: &Invocation) -> anyhow::Result<()> {
+async fn create_key(
+    store: &Store,
+    order: &KeyOrder,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let key = store.create_key(order, now()).await?;
     let of = tenant_of_role(order.role, &order.tenant);
     let event = trail::key_event("kitbag key create", Action::KeyCreated, &key.id, of);
@@ -290,7 +294,11 @@ async fn revoke_key(store: &Store, id: KeyId, invocation: &Invocation) -> anyhow
         return Err(anyhow!("there is no key `{id}` that could be revoked"))
             .advise(|| "see which there are with `kitbag key list`".to_owned());
     }
-    let revoked = store.list_keys().await?.into_iter().find(|key| key.id == id);
+    let revoked = store
+        .list_keys()
+        .await?
+        .into_iter()
+        .find(|key| key.id == id);
     let of = revoked.and_then(|key| tenant_of_role(key.role, &key.tenant));
     let event = trail::key_event("kitbag key revoke", Action::KeyRevoked, &id, of);
     trail::record_event(store, event).await?;
@@ -349,7 +357,9 @@ fn to_row(key: KeyInfo) -> KeyRow {
 fn describe_state(key: &KeyInfo, now: Timestamp) -> String {
     match (key.revoked_at, key.expires_at) {
         (Some(at), _) => format!("revoked {}", date_part(&format_date(at))),
-        (None, Some(end)) if key.is_expired(now) => format!("expired {}", date_part(&format_date(end))),
+        (None, Some(end)) if key.is_expired(now) => {
+            format!("expired {}", date_part(&format_date(end)))
+        }
         (None, Some(end)) => format!("expires {}", format_relative(end)),
         (None, None) => "active".to_owned(),
     }

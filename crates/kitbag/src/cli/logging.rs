@@ -33,7 +33,8 @@ pub enum LogFormat {
 pub fn init_logging(logging: Logging) {
     let targets = logging.targets;
     let targets = targets.unwrap_or_else(|| default_targets(logging.default));
-    let lines = tracing_subscriber::fmt::layer().with_writer(|| MaskingWriter(progress::lock_stderr()));
+    let lines =
+        tracing_subscriber::fmt::layer().with_writer(|| MaskingWriter(progress::lock_stderr()));
     let lines = match logging.format {
         LogFormat::Text => lines.with_ansi(use_color()).boxed(),
         LogFormat::Json => lines.with_ansi(false).json().boxed(),

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::Invocation;
 use super::output::pluralize;
-use crate::import::{split_by_project, client_directories};
+use crate::import::{client_directories, split_by_project};
 
 #[derive(Debug, Serialize)]
 pub(super) struct NextSteps {
@@ -55,7 +55,9 @@ pub(super) fn has_no_servers(config: &Config) -> bool {
 
 /// Returns the steps for the verbs that have nothing to show because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
-    ExistingClients::read(invocation).without_servers().for_people()
+    ExistingClients::read(invocation)
+        .without_servers()
+        .for_people()
 }
 
 /// The servers that the clients on this machine have.
@@ -128,7 +130,10 @@ impl ExistingClients {
         ];
         NextSteps {
             servers,
-            heading: format!("{} configured. What to do next:", pluralize(servers, "server")),
+            heading: format!(
+                "{} configured. What to do next:",
+                pluralize(servers, "server")
+            ),
             next,
         }
     }

@@ -55,7 +55,11 @@ impl Output {
     /// Tells of a problem that did not spoil the result.
     pub fn warn(self, text: &str) {
         const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-        let _unheard = writeln!(stderr(), "{YELLOW}warning:{YELLOW:#} {}", strip_controls(text));
+        let _unheard = writeln!(
+            stderr(),
+            "{YELLOW}warning:{YELLOW:#} {}",
+            strip_controls(text)
+        );
     }
 
     /// Tells something worth knowing beside the result; a program has no use for it.
@@ -140,7 +144,12 @@ fn format_table_within<const N: usize>(
 
 /// Columns wrap between words only: people copy names, and a name that is cut in two is none. Where
 /// the words alone are wider than the terminal, the lines are, too.
-fn wrap_columns<const N: usize>(table: &mut Table, width: u16, headings: [&str; N], rows: &[[String; N]]) {
+fn wrap_columns<const N: usize>(
+    table: &mut Table,
+    width: u16,
+    headings: [&str; N],
+    rows: &[[String; N]],
+) {
     let longest: [u16; N] = std::array::from_fn(|column| {
         let cells = rows
             .iter()
@@ -215,7 +224,8 @@ fn is_style(codes: &str) -> bool {
 pub fn escape_json(json: &str) -> String {
     let mut clean = String::with_capacity(json.len());
     for c in json.chars() {
-        let is_harmless = c == '\n' || !strip_controls(c.encode_utf8(&mut [0; 4])).trim().is_empty();
+        let is_harmless =
+            c == '\n' || !strip_controls(c.encode_utf8(&mut [0; 4])).trim().is_empty();
         if c.is_ascii_graphic() || c == ' ' || is_harmless {
             clean.push(c);
         } else {
@@ -285,7 +295,8 @@ mod tests {
 
     fn plain(width: Option<u16>, rows: [[&str; 2]; 2]) -> String {
         let rows = rows.map(|row| row.map(str::to_owned));
-        anstream::adapter::strip_str(&format_table_within(width, ["NAME", "TEXT"], rows)).to_string()
+        anstream::adapter::strip_str(&format_table_within(width, ["NAME", "TEXT"], rows))
+            .to_string()
     }
 
     #[test]
@@ -341,7 +352,9 @@ mod tests {
             "\u{1b}[1mNAME\u{1b}[0m\nx"
         );
         assert_eq!(
-            strip_all_but_styles("a\u{1b}[8mhidden\u{1b}[2Jb\u{1b}]0;t\u{7}c\u{202e}d\u{1b}[31mred"),
+            strip_all_but_styles(
+                "a\u{1b}[8mhidden\u{1b}[2Jb\u{1b}]0;t\u{7}c\u{202e}d\u{1b}[31mred"
+            ),
             "ahiddenbcd\u{1b}[31mred"
         );
     }

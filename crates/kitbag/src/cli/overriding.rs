@@ -75,7 +75,10 @@ pub(super) fn list_overrides(overrides: &Overrides) -> Vec<Override> {
         .map(|surface| Value::String(surface.as_str().to_owned()));
     let key =
         std::env::var_os(KEY_VARIABLE).map(|_| Value::String(KeyLocation::Env.as_str().to_owned()));
-    let store = overrides.store.as_ref().map(|address| to_store_override(address));
+    let store = overrides
+        .store
+        .as_ref()
+        .map(|address| to_store_override(address));
     let given = [
         (
             ("store", store.as_ref().map_or("path", |(key, _)| key)),

@@ -9,12 +9,12 @@ use kitbag_domain::ServerName;
 use serde_json::{Map, Value};
 
 use super::Invocation;
-use super::arguments::{read_object, parse_texts};
+use super::arguments::{parse_texts, read_object};
 use super::completions;
 use super::content::{format_block, get_str};
 use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
-use super::output::{Output, to_one_line, strip_controls, format_table};
+use super::output::{Output, format_table, strip_controls, to_one_line};
 use crate::local::requests::{GetPrompt, ListPrompts};
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::PromptRow;
@@ -126,7 +126,12 @@ async fn fetch_prompt(
     given: BTreeMap<String, String>,
     output: Output,
 ) -> anyhow::Result<Value> {
-    if !gateway.ask(ListPrompts {}).await?.iter().any(|row| row.name == name) {
+    if !gateway
+        .ask(ListPrompts {})
+        .await?
+        .iter()
+        .any(|row| row.name == name)
+    {
         gateway.fetch_listings(None, output).await?;
     }
     let (name, arguments) = (name.to_owned(), given);
@@ -162,7 +167,11 @@ fn for_people(result: &Value) -> String {
 /// Returns one block, or several as some servers send them.
 fn format_content(message: &Value) -> String {
     match message.get("content") {
-        Some(Value::Array(blocks)) => blocks.iter().map(format_block).collect::<Vec<_>>().join("\n"),
+        Some(Value::Array(blocks)) => blocks
+            .iter()
+            .map(format_block)
+            .collect::<Vec<_>>()
+            .join("\n"),
         Some(one) => format_block(one),
         None => String::new(),
     }

@@ -20,7 +20,7 @@ use super::content::get_str;
 use super::failure::Advise as _;
 use super::gateway::{CommandGateway, JoinChoice};
 use super::listing::{ListArguments, OfferedRow, list};
-use super::output::{Output, pluralize, strip_controls, format_table};
+use super::output::{Output, format_table, pluralize, strip_controls};
 use crate::local::requests::{ListResources, ReadResource};
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ResourceRow;
@@ -128,17 +128,33 @@ async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyho
 
 /// Servers that have not been asked what they offer are asked only if no other server has the
 /// resource.
-async fn fetch_resource(gateway: &mut CommandGateway, uri: &str, output: Output) -> anyhow::Result<Value> {
-    if !gateway.ask(ListResources {}).await?.iter().any(|row| row.uri == uri) {
+async fn fetch_resource(
+    gateway: &mut CommandGateway,
+    uri: &str,
+    output: Output,
+) -> anyhow::Result<Value> {
+    if !gateway
+        .ask(ListResources {})
+        .await?
+        .iter()
+        .any(|row| row.uri == uri)
+    {
         gateway.fetch_listings(None, output).await?;
     }
     let uri = uri.to_owned();
     let what = format!("Reading {uri}");
-    output.with_progress(&what, gateway.ask(ReadResource { uri })).await
+    output
+        .with_progress(&what, gateway.ask(ReadResource { uri }))
+        .await
 }
 
 /// Writes the resource into a file that the person named.
-fn save_to_file(result: &Value, path: &Path, wanted: &ReadArguments, output: Output) -> anyhow::Result<()> {
+fn save_to_file(
+    result: &Value,
+    path: &Path,
+    wanted: &ReadArguments,
+    output: Output,
+) -> anyhow::Result<()> {
     let parts = parse_parts(result)?;
     let [part] = parts.as_slice() else {
         return Err(anyhow!(
@@ -162,7 +178,11 @@ fn save_to_file(result: &Value, path: &Path, wanted: &ReadArguments, output: Out
 }
 
 fn write_to_stdout(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()> {
-    let bytes = to_stdout_bytes(&parse_parts(result)?, io::stdout().is_terminal(), &wanted.uri)?;
+    let bytes = to_stdout_bytes(
+        &parse_parts(result)?,
+        io::stdout().is_terminal(),
+        &wanted.uri,
+    )?;
     // Colours of a text in a pipe are part of the text, so this writes to stdout itself.
     let mut stdout = io::stdout().lock();
     stdout.write_all(&bytes)?;
@@ -171,7 +191,11 @@ fn write_to_stdout(result: &Value, wanted: &ReadArguments) -> anyhow::Result<()>
 
 /// Returns the bytes for stdout: a single part as it is, unless it goes to a terminal; of several,
 /// the texts one below the other.
-fn to_stdout_bytes(parts: &[ResourcePart], at_terminal: bool, uri: &str) -> anyhow::Result<Vec<u8>> {
+fn to_stdout_bytes(
+    parts: &[ResourcePart],
+    at_terminal: bool,
+    uri: &str,
+) -> anyhow::Result<Vec<u8>> {
     if let ([part], false) = (parts, at_terminal) {
         return Ok(part.bytes().to_owned());
     }
@@ -275,7 +299,8 @@ mod tests {
             let parts = parse_parts(&json!({ "contents": contents }));
             let shown = parts.and_then(|parts| to_stdout_bytes(&parts, at_terminal, "x:y"));
             shown.map_err(|error| {
-                anstream::adapter::strip_str(&CommandFailure::from_error(&error).to_string()).to_string()
+                anstream::adapter::strip_str(&CommandFailure::from_error(&error).to_string())
+                    .to_string()
             })
         };
         let found = shown(true).map(|bytes| String::from_utf8(bytes).unwrap());

@@ -51,7 +51,10 @@ async fn run_program(
 ) -> anyhow::Result<Value> {
     gateway.fetch_listings(None, invocation.output).await?;
     let name = "run_code".to_owned();
-    let running = gateway.ask(CallAlwaysOnTool { name, arguments: given });
+    let running = gateway.ask(CallAlwaysOnTool {
+        name,
+        arguments: given,
+    });
     invocation
         .output
         .with_progress("Running the program", running)

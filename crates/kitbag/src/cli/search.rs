@@ -60,7 +60,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut gateway =
         CommandGateway::join_or_open(arguments.join, &invocation.config()?, invocation).await?;
     let (intent, explain) = (arguments.intent.join(" "), arguments.explain);
-    let searched = search_tools(&mut gateway, intent, arguments.to_options(), invocation.output).await;
+    let searched = search_tools(
+        &mut gateway,
+        intent,
+        arguments.to_options(),
+        invocation.output,
+    )
+    .await;
     gateway.close().await;
     print_result(&searched?, explain, invocation.output)?;
     Ok(ExitCode::SUCCESS)
@@ -73,7 +79,7 @@ impl Arguments {
             max_cost_usd: self.max_cost,
             include_unknown_cost: self.unknown_cost,
             max_latency_ms_p99: self.max_latency,
-            providers: self.provider,
+            servers: self.provider,
             tags: self.tag,
             write_classes: self.write_class,
             ..Options::default()
@@ -113,7 +119,10 @@ async fn search_tools(
 ) -> anyhow::Result<SearchResult> {
     gateway.fetch_listings(None, output).await?;
     let shown = output.progress("Indexing tools");
-    let request = SearchTools { query: intent, options };
+    let request = SearchTools {
+        query: intent,
+        options,
+    };
     let searched = gateway.ask_with_progress(request, |step| {
         let (done, total) = (step.progress, step.total.unwrap_or_default());
         shown.update(&format_progress(done as usize, total as usize));

@@ -7,12 +7,12 @@ use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand};
 use kitbag_config::Config;
 use kitbag_domain::{Action, Template};
-use kitbag_store::{CopyProgress, CopyReport, Store, StoreAddress, copy};
+use kitbag_store::{CopyProgress, CopyReport, Store, StoreAddress, copy_store};
 use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::{pluralize, format_table};
+use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::local::gateway_connection::{JoinOutcome, join_gateway};
 use crate::local::protocol::Want;
@@ -75,9 +75,13 @@ enum Verb {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     match arguments.verb {
-        Verb::Migrate { from, to } => migrate_store(from.as_deref(), &to, &config, invocation).await?,
+        Verb::Migrate { from, to } => {
+            migrate_store(from.as_deref(), &to, &config, invocation).await?
+        }
         Verb::Backup { file } => back_up(&file, &config, invocation).await?,
-        Verb::Restore { file, to } => restore_backup(&file, to.as_deref(), &config, invocation).await?,
+        Verb::Restore { file, to } => {
+            restore_backup(&file, to.as_deref(), &config, invocation).await?
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -164,7 +168,11 @@ async fn reject_running_gateway(config: &Config, invocation: &Invocation) -> any
     }
 }
 
-async fn copy_with_progress(from: &Store, to: &Store, invocation: &Invocation) -> anyhow::Result<CopyReport> {
+async fn copy_with_progress(
+    from: &Store,
+    to: &Store,
+    invocation: &Invocation,
+) -> anyhow::Result<CopyReport> {
     let going_on = invocation.output.progress("Copying");
     let report = copy_store(from, to, |step| going_on.update(&format_progress(step))).await;
     drop(going_on);
@@ -220,7 +228,9 @@ fn show_report(
         .map(|(table, rows)| ((*table).to_owned(), json!(rows)))
         .collect();
     let result = json!({ "from": from, "to": to, "resumed": report.resumed, "rows": rows });
-    invocation.output.show(&result, |_| format_report(report, from, to))
+    invocation
+        .output
+        .show(&result, |_| format_report(report, from, to))
 }
 
 fn format_report(report: &CopyReport, from: &str, to: &str) -> String {

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::Invocation;
 use super::confirm::{Confirmation, confirm};
 use super::failure::Advise as _;
-use super::output::{pluralize, format_table};
+use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use kitbag_launch_review::{Review, ReviewSource};
@@ -86,7 +86,10 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-async fn trust_project(arguments: &TrustingArguments, invocation: &Invocation) -> anyhow::Result<()> {
+async fn trust_project(
+    arguments: &TrustingArguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let path = existing_file(arguments.path.as_deref(), invocation)?;
     let file = ProjectFile::load(&path, &invocation.at).context("this file cannot be trusted")?;
     let trust = Trust {
@@ -121,7 +124,9 @@ async fn trust_project(arguments: &TrustingArguments, invocation: &Invocation) -
         )
     })?;
     for variable in &refused {
-        invocation.output.warn(&describe_not_granted(variable, &path));
+        invocation
+            .output
+            .warn(&describe_not_granted(variable, &path));
     }
     Ok(())
 }

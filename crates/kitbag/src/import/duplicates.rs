@@ -32,7 +32,11 @@ impl ConfiguredServers<'_> {
     }
 
     /// Returns the name of the configured server that is equivalent to this one.
-    pub(super) fn find_duplicate(&self, wish: &ServerName, theirs: &FoundServer) -> Option<ServerName> {
+    pub(super) fn find_duplicate(
+        &self,
+        wish: &ServerName,
+        theirs: &FoundServer,
+    ) -> Option<ServerName> {
         let mut specs = self.specs();
         let alike = specs.find(|spec| is_duplicate(spec, wish, theirs, self.secrets));
         alike
@@ -67,7 +71,8 @@ fn is_duplicate(
         return false;
     };
     pairs.iter().all(|(our, their)| {
-        fill_secrets(our, secrets) == reveal_typed(their) || (agree && is_same_but_for_secrets(our, their))
+        fill_secrets(our, secrets) == reveal_typed(their)
+            || (agree && is_same_but_for_secrets(our, their))
     })
 }
 
@@ -109,7 +114,11 @@ fn pair_values<'a>(
             ClientLaunch::Http { url, headers, .. },
         ) => {
             let mut pairs = vec![(endpoint.url.source().to_owned(), url)];
-            pairs.extend(pair_named_values(&endpoint.headers, headers, str::to_lowercase)?);
+            pairs.extend(pair_named_values(
+                &endpoint.headers,
+                headers,
+                str::to_lowercase,
+            )?);
             Some(pairs)
         }
         _ => None,
@@ -205,7 +214,11 @@ mod tests {
         let secrets = BTreeMap::from([("a.T".to_owned(), "s3cret".to_owned())]);
         let ours = config.servers.values().next().unwrap();
         let wish = server.name.parse().unwrap();
-        assert_eq!(is_duplicate(ours, &wish, server, &secrets), expected, "{theirs}");
+        assert_eq!(
+            is_duplicate(ours, &wish, server, &secrets),
+            expected,
+            "{theirs}"
+        );
     }
 
     #[test]

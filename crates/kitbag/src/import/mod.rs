@@ -6,10 +6,10 @@
 //! - `history`: the servers that the clients' files had before
 //! - [`staged_secrets`]: secrets on their way into the store
 
-pub(crate) mod staged_secrets;
+mod duplicates;
 mod history;
 mod plan;
-mod duplicates;
+pub(crate) mod staged_secrets;
 
 use std::collections::BTreeSet;
 use std::env;
@@ -55,7 +55,10 @@ pub(crate) fn split_by_project(
 
 /// Imports the servers that were added to these clients' user files since the last import. Since
 /// nobody confirms them, servers flagged as dangerous are imported disabled.
-pub(crate) async fn import_additions(clients: &[Client], at: &ConfigSource) -> anyhow::Result<ImportPlan> {
+pub(crate) async fn import_additions(
+    clients: &[Client],
+    at: &ConfigSource,
+) -> anyhow::Result<ImportPlan> {
     let directories = client_directories(&at.environment)?;
     let found = user_files(clients, &directories)
         .flat_map(|file| open(&file, &directories))
@@ -73,12 +76,17 @@ pub(crate) fn client_files(clients: &[Client], around: &Environment) -> Vec<Path
     let Ok(directories) = client_directories(around) else {
         return Vec::new();
     };
-    user_files(clients, &directories).map(|file| file.path).collect()
+    user_files(clients, &directories)
+        .map(|file| file.path)
+        .collect()
 }
 
 /// Excludes project files: their author is unknown, so their servers are imported only after a
 /// review.
-fn user_files(clients: &[Client], directories: &ClientDirectories) -> impl Iterator<Item = ClientFile> {
+fn user_files(
+    clients: &[Client],
+    directories: &ClientDirectories,
+) -> impl Iterator<Item = ClientFile> {
     clients
         .iter()
         .flat_map(|client| client.files(directories))

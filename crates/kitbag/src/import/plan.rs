@@ -16,9 +16,9 @@ use kitbag_domain::{RemoteTransport, ServerName, Template};
 use serde::Serialize;
 use toml_edit::Array;
 
-use super::staged_secrets::StagedSecrets;
-use super::history::{ImportHistory, SectionSnapshot, section_of};
 use super::duplicates::ConfiguredServers;
+use super::history::{ImportHistory, SectionSnapshot, section_of};
+use super::staged_secrets::StagedSecrets;
 use kitbag_gateway::state::store_address::store_address;
 use kitbag_launch_review::danger::Danger;
 use kitbag_launch_review::words::variables;
@@ -205,9 +205,10 @@ impl ImportPlan {
             return;
         }
         let rows = &self.rows;
-        self.memory.record(&self.config, &self.snapshots, |section, name| {
-            find_configured_name(rows, section, name)
-        });
+        self.memory
+            .record(&self.config, &self.snapshots, |section, name| {
+                find_configured_name(rows, section, name)
+            });
         // The servers are imported even if the history cannot be saved.
         if let Err(error) = self.memory.save(&self.data_dir) {
             tracing::warn!(%error, "the import history cannot be saved");
@@ -221,7 +222,11 @@ impl ImportPlan {
             from,
             known,
         } = merged;
-        let review = Review::of(name.as_str(), review_source(&from, at), &reveal_values(&server.launch));
+        let review = Review::of(
+            name.as_str(),
+            review_source(&from, at),
+            &reveal_values(&server.launch),
+        );
         let awaits_review = self.marked == FlaggedServers::Disabled && !review.dangers.is_empty();
         let mut row = ImportRow {
             target: review.line(),
@@ -242,7 +247,7 @@ impl ImportPlan {
             self.rows.push(row);
             return;
         }
-        let checkpoint = self.secrets.mark();
+        let checkpoint = self.secrets.checkpoint();
         match self.add_to_text(&row, &server, at) {
             Ok(text) => {
                 self.text = text;
@@ -410,7 +415,10 @@ fn reveal_values(launch: &ClientLaunch) -> Reach {
 }
 
 /// Builds the reach, converting each value with `text`, which also gets the value's key.
-fn build_reach(launch: &ClientLaunch, mut text: impl FnMut(&SensitiveText, &str) -> String) -> Reach {
+fn build_reach(
+    launch: &ClientLaunch,
+    mut text: impl FnMut(&SensitiveText, &str) -> String,
+) -> Reach {
     match launch {
         ClientLaunch::Stdio {
             command,

@@ -104,11 +104,7 @@ impl StagedSecrets {
     }
 
     /// Encrypts the staged secrets into the store. Does not create a store if there are none.
-    pub(crate) async fn save(
-        &self,
-        store: &StoreAddress,
-        key: KeyLocation,
-    ) -> anyhow::Result<()> {
+    pub(crate) async fn save(&self, store: &StoreAddress, key: KeyLocation) -> anyhow::Result<()> {
         if self.staged.is_empty() {
             return Ok(());
         }
@@ -153,7 +149,8 @@ impl StagedSecrets {
         let free = names
             .find(|name| !self.is_taken(name))
             .expect("there are more numbers than secrets");
-        free.parse().expect("made of characters that a name may contain")
+        free.parse()
+            .expect("made of characters that a name may contain")
     }
 
     fn is_taken(&self, name: &str) -> bool {
@@ -201,7 +198,10 @@ mod tests {
         );
         assert_eq!(keeping.staged_since(mark), ["git.X-Token-2"]);
         keeping.roll_back(mark);
-        assert_eq!(keeping.stage(&git, "argument", "a"), "${secret:git.X-Token}");
+        assert_eq!(
+            keeping.stage(&git, "argument", "a"),
+            "${secret:git.X-Token}"
+        );
         assert_eq!(keeping.stage(&lab, "X-Token", "a"), "${secret:git.X-Token}");
         assert_eq!(keeping.stage(&lab, "a/b", "c"), "${secret:lab.a_b}");
         assert!(keeping.contains("lab.a_b") && keeping.staged.len() == 2);
@@ -214,9 +214,18 @@ mod tests {
         keeping.names.insert("git.token".to_owned());
         let git: ServerName = "git".parse().unwrap();
         let (one, other) = (Path::new("/a"), Path::new("/b"));
-        assert_eq!(keeping.reserve_name(one, &git, "token"), "${secret:git.token-2}");
-        assert_eq!(keeping.reserve_name(one, &git, "token"), "${secret:git.token-2}");
-        assert_eq!(keeping.reserve_name(other, &git, "token"), "${secret:git.token-3}");
+        assert_eq!(
+            keeping.reserve_name(one, &git, "token"),
+            "${secret:git.token-2}"
+        );
+        assert_eq!(
+            keeping.reserve_name(one, &git, "token"),
+            "${secret:git.token-2}"
+        );
+        assert_eq!(
+            keeping.reserve_name(other, &git, "token"),
+            "${secret:git.token-3}"
+        );
         assert_eq!(
             keeping.stage(&git, "token", "typed"),
             "${secret:git.token-4}"

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use kitbag_domain::{ServerName, Surface};
 use kitbag_gateway::admin::app::{
-    App, CallProgress, CallOptions, ServerDefinitions, ServerReport, UnlistedServer, Status,
+    App, CallOptions, CallProgress, ServerDefinitions, ServerReport, Status, UnlistedServer,
 };
 use kitbag_gateway::admin::offers::{PromptRow, ResourceRow, SkillRow, ToolRow};
 use kitbag_gateway::admin::search::SearchResult;

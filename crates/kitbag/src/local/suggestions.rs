@@ -30,7 +30,8 @@ impl From<PromptRow> for KnownName {
 impl From<ResourceRow> for KnownName {
     fn from(row: ResourceRow) -> Self {
         Self {
-            name: parse_marked_uri(&row.uri).map_or_else(|| row.uri.clone(), |(_, own)| own.to_owned()),
+            name: parse_marked_uri(&row.uri)
+                .map_or_else(|| row.uri.clone(), |(_, own)| own.to_owned()),
             typed: row.uri,
         }
     }

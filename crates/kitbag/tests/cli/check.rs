@@ -146,7 +146,9 @@ fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
         json!({ "id": name, "name": name, "description": description }).to_string()
     });
     home.write("others/tools.jsonl", &others.join("\n"));
-    let told = home.run(&["tools", "check", "cat", "--among", "others", "--only", "intents"]);
+    let told = home.run(&[
+        "tools", "check", "cat", "--among", "others", "--only", "intents",
+    ]);
     assert_eq!(told.code, Some(1));
     let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the first three for \"resize a photo\"; \
                     `resize`, ";

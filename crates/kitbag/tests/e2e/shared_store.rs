@@ -171,7 +171,10 @@ async fn while_the_database_is_away_calls_go_on_and_their_rows_are_there_afterwa
     let address = StoreAddress::parse(&url, &home.path("data")).unwrap();
     let store = Store::open(address).await.unwrap();
     until("every call is on record, once", async || {
-        let rows = store.read_audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        let rows = store
+            .read_audit(&AuditQuery::newest(u32::MAX))
+            .await
+            .unwrap();
         (rows.iter().filter(|row| is_call(row)).count() == 22).then_some(())
     })
     .await;

@@ -74,7 +74,10 @@ impl PromptError {
             provider: provider.map(str::to_owned),
             model: model.to_owned(),
             ended: provider.and_then(|provider| known.day.model_ended(provider, model)),
-            near: near_names(model, names.iter().copied()).into_iter().map(str::to_owned).collect(),
+            near: near_names(model, names.iter().copied())
+                .into_iter()
+                .map(str::to_owned)
+                .collect(),
             known: names.into_iter().map(str::to_owned).collect(),
         }
     }

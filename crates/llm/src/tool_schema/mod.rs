@@ -167,7 +167,7 @@ mod tests {
             cut.chars().count() <= 1024 && cut.ends_with("letters.…"),
             "{cut}"
         );
-        let words = super::truncate_text(&"ä".repeat(2000), 1024);
+        let words = truncate_text(&"ä".repeat(2000), 1024);
         assert_eq!(words.chars().count(), 1024);
     }
 

@@ -4,9 +4,9 @@ use kitbag_store::{FactFilter, FactHolders, NewFact};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::check_enabled;
 use super::claim::WeighedClaim;
 use super::question::query_key;
-use super::check_enabled;
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 
 #[derive(Debug, Deserialize)]

@@ -92,7 +92,8 @@ pub(super) fn text_to_embed(fact: &NewFact) -> String {
 pub fn stored_fact_to_json(stored: &StoredFact) -> Value {
     let tenant = stored.fact.tenant.as_ref().map_or("*", Tenant::as_str);
     let mut listed = json!({ "id": stored.id, "tenant": tenant });
-    if let (Value::Object(listed), Value::Object(shown)) = (&mut listed, fact_to_json(&stored.fact)) {
+    if let (Value::Object(listed), Value::Object(shown)) = (&mut listed, fact_to_json(&stored.fact))
+    {
         listed.extend(shown);
     }
     listed

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::fact::fact_to_json;
 use super::ranking::{AskedQuestion, RankedFact, rank_by_authority, rank_by_relevance};
-use super::{comparison_key, has_ended, check_enabled};
+use super::{check_enabled, comparison_key, has_ended};
 use crate::embedding::{EmbeddedTexts, TextsToEmbed};
 use crate::{PlatformCaller, PlatformError, PlatformServices};
 

@@ -56,7 +56,10 @@ pub(super) fn rank_by_relevance<'a>(
     facts: &'a [NewFact],
 ) -> Vec<RankedFact<'a>> {
     let question = QuestionWords::from_question(asked.words);
-    let shared: Vec<u64> = facts.iter().map(|it| question.shared_words(&text_to_embed(it))).collect();
+    let shared: Vec<u64> = facts
+        .iter()
+        .map(|it| question.shared_words(&text_to_embed(it)))
+        .collect();
     let weights = question.word_weights(&shared);
     let mut ranked: Vec<RankedFact<'a>> = facts
         .iter()

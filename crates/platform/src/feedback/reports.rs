@@ -82,7 +82,9 @@ fn parse_parameter(query: &mut FeedbackQuery, name: &str, value: &str) -> Result
         "cursor" => query.before_id = Some(parse_cursor(value).map_err(unusable(name, value))?),
         _ => {
             let known = "status, kind, tenant, limit and cursor";
-            return Err(format!("unknown parameter `{name}`; the parameters are {known}"));
+            return Err(format!(
+                "unknown parameter `{name}`; the parameters are {known}"
+            ));
         }
     }
     Ok(())

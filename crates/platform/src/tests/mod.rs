@@ -104,7 +104,10 @@ fn vector(text: &str) -> Vec<f32> {
 async fn every_action_of_the_tool_files_is_carried_out() {
     let kitbag = TestPlatform::open(None).await;
     let catalog = ToolCatalog::built_in();
-    let own = catalog.tools().iter().filter(|tool| is_platform_tool(&tool.id));
+    let own = catalog
+        .tools()
+        .iter()
+        .filter(|tool| is_platform_tool(&tool.id));
     let mut counts = HashMap::new();
     for tool in own {
         for action in &tool.actions {

@@ -32,7 +32,10 @@ async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
 #[tokio::test]
 async fn words_are_looked_for_one_by_one_when_no_name_has_them_all() {
     let shelf = Shelf::open().await;
-    let found = at(&shelf).find_servers(" Forecasts: weather ").await.unwrap();
+    let found = at(&shelf)
+        .find_servers(" Forecasts: weather ")
+        .await
+        .unwrap();
     assert_eq!(names(&found)[0], "io.github.acme/weather 1.1.0");
     assert_eq!(
         shelf.asked(),
@@ -69,7 +72,13 @@ async fn an_entry_is_fetched_by_name_and_version() {
         3
     );
     assert_eq!(
-        registry.find_by_short_name("ledger").await.unwrap().server.name.as_str(),
+        registry
+            .find_by_short_name("ledger")
+            .await
+            .unwrap()
+            .server
+            .name
+            .as_str(),
         "io.github.acme/ledger"
     );
 }

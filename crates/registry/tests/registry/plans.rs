@@ -218,7 +218,10 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
 #[tokio::test]
 async fn of_many_ways_the_one_that_runs_here_is_taken() {
     let server = server("io.github.acme/everywhere").await;
-    let names: Vec<_> = offered_kinds(&server).iter().map(ToString::to_string).collect();
+    let names: Vec<_> = offered_kinds(&server)
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         names,
         ["npm", "pypi", "nuget", "remote", "oci", "mcpb", "other"]

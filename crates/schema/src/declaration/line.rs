@@ -86,8 +86,13 @@ fn parameters(schema: &Value, extent: &Extent) -> String {
         kind => format!("{}: {kind}", strip_to_one_line(name)),
     });
     let optional = members.optional.iter().take(extent.optional);
-    let optional = optional
-        .map(|(name, part)| format!("{}?: {}", strip_to_one_line(name), writer.parameter(part, "?")));
+    let optional = optional.map(|(name, part)| {
+        format!(
+            "{}?: {}",
+            strip_to_one_line(name),
+            writer.parameter(part, "?")
+        )
+    });
     let mut shown: Vec<String> = required.chain(optional).collect();
     if members.optional.len() > extent.optional {
         shown.push("…".to_owned());

@@ -190,7 +190,11 @@ impl StateSums {
         StateWriteOutcome::Written(last_version)
     }
 
-    fn apply_delete(&mut self, if_version: Option<i64>, found: Option<VersionRow>) -> StateDeleteOutcome {
+    fn apply_delete(
+        &mut self,
+        if_version: Option<i64>,
+        found: Option<VersionRow>,
+    ) -> StateDeleteOutcome {
         let version = found.map_or(0, |(version, _)| version);
         if if_version.is_some_and(|wanted| wanted != version) {
             return StateDeleteOutcome::OtherVersion(version);

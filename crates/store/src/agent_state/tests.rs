@@ -34,7 +34,10 @@ async fn put(store: &Store, of: &str, write: &StateWrite) -> StateWriteOutcome {
 }
 
 async fn value(store: &Store, of: &str, key: &str, now: i64) -> Option<String> {
-    let found = store.get_state(&tenant(of), key, Timestamp(now)).await.unwrap();
+    let found = store
+        .get_state(&tenant(of), key, Timestamp(now))
+        .await
+        .unwrap();
     found.map(|(_, value)| value)
 }
 
@@ -93,7 +96,11 @@ async fn a_writer_can_insist_on_the_version_that_it_read(place: TestPlace) {
         assert_eq!(done.unwrap(), deleted, "{wanted:?}");
     }
     let again = put(&store, "acme", &write("k", "1")).await;
-    assert_eq!(again, StateWriteOutcome::Written(4), "no version comes again");
+    assert_eq!(
+        again,
+        StateWriteOutcome::Written(4),
+        "no version comes again"
+    );
 }
 
 async fn a_value_that_has_ended_is_not_there_and_makes_room(place: TestPlace) {
@@ -155,7 +162,12 @@ async fn keys_are_listed_by_prefix_page_by_page(place: TestPlace) {
 async fn a_tenant_keeps_no_more_than_it_may(place: TestPlace) {
     let store = place.open().await;
     for (of, key, value, written) in [
-        ("acme", "a", "1234567890123456789", StateWriteOutcome::Written(1)),
+        (
+            "acme",
+            "a",
+            "1234567890123456789",
+            StateWriteOutcome::Written(1),
+        ),
         ("acme", "b", "123456789", StateWriteOutcome::Written(2)),
         ("acme", "c", "1", StateWriteOutcome::TooManyBytes),
         ("acme", "b", "1", StateWriteOutcome::Written(3)),
@@ -192,7 +204,10 @@ async fn counts_of_several_agents_add_up(place: TestPlace) {
 
 async fn count_one(store: &Store) {
     loop {
-        let found = store.get_state(&tenant("acme"), "count", NOW).await.unwrap();
+        let found = store
+            .get_state(&tenant("acme"), "count", NOW)
+            .await
+            .unwrap();
         let (version, count) = found.map_or((0, 0), |(entry, value)| {
             (entry.version, value.parse::<u32>().unwrap())
         });
@@ -200,7 +215,10 @@ async fn count_one(store: &Store) {
             if_version: Some(version),
             ..write("count", &(count + 1).to_string())
         };
-        if matches!(put(store, "acme", &next).await, StateWriteOutcome::Written(_)) {
+        if matches!(
+            put(store, "acme", &next).await,
+            StateWriteOutcome::Written(_)
+        ) {
             return;
         }
     }

@@ -19,7 +19,10 @@ pub struct ApprovedDefinition {
 
 impl Store {
     /// Remembers the texts that are not known yet: the text of a hash does not change.
-    pub async fn put_approved_definitions(&self, definitions: &[ApprovedDefinition]) -> Result<(), Error> {
+    pub async fn put_approved_definitions(
+        &self,
+        definitions: &[ApprovedDefinition],
+    ) -> Result<(), Error> {
         const ACTION: &str = "remember approved definitions";
         let mut sorted: Vec<_> = definitions.iter().collect();
         // In one order, so that two gateways that write the same do not wait for each other.
@@ -32,7 +35,10 @@ impl Store {
     }
 
     /// Returns the texts of those hashes that are known.
-    pub async fn approved_bodies(&self, hashes: &[[u8; 32]]) -> Result<HashMap<[u8; 32], String>, Error> {
+    pub async fn approved_bodies(
+        &self,
+        hashes: &[[u8; 32]],
+    ) -> Result<HashMap<[u8; 32], String>, Error> {
         let mut known = HashMap::new();
         for hash in hashes {
             if let Some(body) = statements::select_body(&self.engine, hash).await? {
@@ -59,10 +65,16 @@ mod tests {
         };
         let texts = [row(1, "{\"é\":\"\\u0000\"}"), row(2, "{}"), row(1, "again")];
         store.put_approved_definitions(&texts).await.unwrap();
-        store.put_approved_definitions(&[row(2, "other")]).await.unwrap();
+        store
+            .put_approved_definitions(&[row(2, "other")])
+            .await
+            .unwrap();
         store.close().await;
         let store = place.open().await;
-        let known = store.approved_bodies(&[[1; 32], [2; 32], [3; 32]]).await.unwrap();
+        let known = store
+            .approved_bodies(&[[1; 32], [2; 32], [3; 32]])
+            .await
+            .unwrap();
         let expected = [1, 2].map(|at: u8| ([at; 32], texts[usize::from(at) - 1].body.clone()));
         assert_eq!(known, HashMap::from(expected));
     }

@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome, RecordedArguments, Timestamp};
 
-use crate::engine::{Engine, with_timeout, statement};
+use crate::engine::{Engine, statement, with_timeout};
 use crate::private_file::random_bytes;
 use crate::{Error, Store};
 
@@ -130,7 +130,9 @@ impl Store {
     pub(crate) async fn is_written(&self, mark: &BatchMark) -> Result<bool, Error> {
         match &self.engine {
             Engine::Sqlite(_) => Ok(false),
-            Engine::Postgres(it) => with_timeout(it.timeout(), postgres::is_written(it, mark)).await,
+            Engine::Postgres(it) => {
+                with_timeout(it.timeout(), postgres::is_written(it, mark)).await
+            }
         }
     }
 

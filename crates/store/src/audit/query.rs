@@ -152,7 +152,8 @@ mod tests {
                     tokens: (number % 2 == 0).then_some(350),
                     price: (number % 3 == 0).then_some(NanoUsd(200_000)),
                 };
-                call.arguments = (number % 2 == 1).then(|| RecordedArguments::truncate("{\"a\":1}"));
+                call.arguments =
+                    (number % 2 == 1).then(|| RecordedArguments::truncate("{\"a\":1}"));
                 call
             })
             .collect();

@@ -11,7 +11,7 @@ use kitbag_domain::{CallCost, Observation, Outcome, RecordedArguments};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::Instant;
 
-use super::{AuditBatch, AuditRecord, CallEnding, AuditRowId};
+use super::{AuditBatch, AuditRecord, AuditRowId, CallEnding};
 
 /// Bounds how much may wait, and how long the writer goes on trying after it was asked to end.
 #[derive(Debug, Clone, Copy)]
@@ -237,7 +237,9 @@ impl QueueState {
             return false;
         }
         // One tenant may fill half of the queue, so that it cannot cost the others their records.
-        let of_tenant = write.tenant_name().and_then(|tenant| self.tenants.get(tenant));
+        let of_tenant = write
+            .tenant_name()
+            .and_then(|tenant| self.tenants.get(tenant));
         self.entries >= limits.entries
             || self.bytes + write.memory_size() > limits.bytes
             || of_tenant.is_some_and(|count| *count >= limits.entries.div_ceil(2))

@@ -183,6 +183,10 @@ fn parse_tenant(text: &str) -> Result<Option<Tenant>, Error> {
     parse_column(text, "tenant", |text| text.parse().ok()).map(Some)
 }
 
-fn parse_column<T>(text: &str, what: &'static str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+fn parse_column<T>(
+    text: &str,
+    what: &'static str,
+    parse: impl Fn(&str) -> Option<T>,
+) -> Result<T, Error> {
     parse(text).ok_or_else(|| unreadable(what, text))
 }

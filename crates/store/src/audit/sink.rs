@@ -15,7 +15,7 @@ use kitbag_domain::{CallCost, Event, Inquiry, Observation, Outcome};
 use tokio::sync::oneshot;
 
 use super::queue::{AuditQueue, QueueLimits, QueueRefusal, QueuedWrite};
-use super::{AuditRecord, CallEnding, AuditRowId, writer};
+use super::{AuditRecord, AuditRowId, CallEnding, writer};
 use crate::Store;
 
 /// A cheap handle; clones feed the same queue. The writing task ends with the last of them.
@@ -71,7 +71,10 @@ impl AuditSink {
     }
 
     /// Writes the row of a call as unfinished, and returns when that is done or has failed.
-    pub async fn begin_call(&self, observation: Observation) -> Result<AuditRowId, AuditBeginError> {
+    pub async fn begin_call(
+        &self,
+        observation: Observation,
+    ) -> Result<AuditRowId, AuditBeginError> {
         let observation = Observation {
             outcome: Outcome::Unfinished,
             ..observation
@@ -284,7 +287,11 @@ mod tests {
         for at in 0..1000 {
             sink.record_call(seen(at, "acme", &format!("git/{}", "x".repeat(200))));
         }
-        assert!((1..40).contains(&sink.queued_count()), "{}", sink.queued_count());
+        assert!(
+            (1..40).contains(&sink.queued_count()),
+            "{}",
+            sink.queued_count()
+        );
         assert_eq!(sink.lost_count() as usize + sink.queued_count(), 1000);
     }
 
@@ -370,7 +377,9 @@ mod tests {
             Err(AuditBeginError::NotWritten)
         );
         open_table(&store).await;
-        sink.begin_call(seen(3001, "acme", "git/push")).await.unwrap();
+        sink.begin_call(seen(3001, "acme", "git/push"))
+            .await
+            .unwrap();
         assert_eq!(written(&store).await, 3001);
     }
 

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::queue::{AuditQueue, QueueEntry, to_batch};
 use super::trouble_log::TroubleLog;
-use super::{AuditWriteError, BatchMark, AuditRowId};
+use super::{AuditRowId, AuditWriteError, BatchMark};
 use crate::{Error, Store};
 
 /// Rows in one transaction: a sync of the disk for each would be the slowest part.
@@ -73,7 +73,12 @@ impl AuditWriter {
 
     /// Finds out whether the batch was written before anything else is: to write it again might
     /// write it twice, and to go on might lose it.
-    async fn resolve_doubtful_batch(&mut self, entries: Vec<QueueEntry>, begun: Vec<AuditRowId>, error: Error) {
+    async fn resolve_doubtful_batch(
+        &mut self,
+        entries: Vec<QueueEntry>,
+        begun: Vec<AuditRowId>,
+        error: Error,
+    ) {
         self.pause_after_error(&error).await;
         loop {
             match self.store.is_written(&self.mark).await {

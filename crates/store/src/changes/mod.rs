@@ -125,7 +125,8 @@ impl fmt::Debug for ChangeFeed {
 
 impl ChangeState {
     fn count_change(&self, table: WatchedTable) {
-        self.counts.send_modify(|counts| *counts.counter_mut(table) += 1);
+        self.counts
+            .send_modify(|counts| *counts.counter_mut(table) += 1);
     }
 
     fn count_all_changes(&self) {
@@ -168,7 +169,9 @@ impl WatchedTable {
     ];
 
     fn from_table_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|table| table.table_name() == name)
+        Self::ALL
+            .into_iter()
+            .find(|table| table.table_name() == name)
     }
 
     fn table_name(self) -> &'static str {
@@ -211,7 +214,10 @@ mod tests {
 
         let (vault, secret) = (elsewhere.vault(None), Secret::new("1"));
         let name = "token".parse().unwrap();
-        vault.put_secret(&name, &secret, Timestamp(1)).await.unwrap();
+        vault
+            .put_secret(&name, &secret, Timestamp(1))
+            .await
+            .unwrap();
         heard(&here, |it| it.secrets > before.secrets).await;
         let server = "docs".parse().unwrap();
         vault

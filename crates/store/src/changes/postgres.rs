@@ -11,8 +11,8 @@ use sqlx::Executor;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
 use super::{ChangeState, WatchedTable};
-use crate::engine::with_timeout;
 use crate::engine::postgres::{Postgres, connect_options};
+use crate::engine::with_timeout;
 use crate::{Error, store_error};
 
 /// More often than once a second, which is the age at which keys are no longer believed.
@@ -89,7 +89,9 @@ async fn check_and_receive(listener: &mut PgListener, news: &ChangeState) -> Res
     news.set_current_at(asked_at);
     let next = tokio::time::timeout(ASK_EVERY, listener.try_recv()).await;
     let Ok(next) = next else { return Ok(()) };
-    let notification = next.map_err(store_error(LISTEN))?.ok_or_else(closed_error)?;
+    let notification = next
+        .map_err(store_error(LISTEN))?
+        .ok_or_else(closed_error)?;
     count_notification(news, notification.payload());
     Ok(())
 }
@@ -107,7 +109,10 @@ async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
         .map_err(store_error(LISTEN))?;
     listener.eager_reconnect(false);
     let channel = format!("{}_changes", postgres.address.schema.as_str());
-    listener.listen(&channel).await.map_err(store_error(LISTEN))?;
+    listener
+        .listen(&channel)
+        .await
+        .map_err(store_error(LISTEN))?;
     Ok(listener)
 }
 

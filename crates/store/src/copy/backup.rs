@@ -12,7 +12,7 @@ use super::{CopyProgress, copy_engine_data};
 use crate::address::directory_of;
 use crate::engine::Engine;
 use crate::engine::sqlite::{Sqlite, create_private_file};
-use crate::{Error, Store, StoreAddress, store_error, private_file};
+use crate::{Error, Store, StoreAddress, private_file, store_error};
 
 const ACTION: &str = "write a backup";
 

@@ -18,7 +18,7 @@ mod tables;
 
 use tables::{CopiedTable, TABLES};
 
-use crate::engine::{PreparationGuard, ByEngine, Engine};
+use crate::engine::{ByEngine, Engine, PreparationGuard};
 use crate::pepper::Pepper;
 use crate::properties::Property;
 use crate::{Error, Store, StoreAddress};
@@ -50,7 +50,8 @@ pub async fn copy_store(
     progress: impl FnMut(CopyProgress),
 ) -> Result<CopyReport, Error> {
     let pepper = from.key_cache.pepper();
-    let report = copy_engine_data(&from.engine, (&to.engine, &to.address), &pepper, progress).await?;
+    let report =
+        copy_engine_data(&from.engine, (&to.engine, &to.address), &pepper, progress).await?;
     to.key_cache.replace_pepper(pepper);
     Ok(report)
 }

@@ -9,7 +9,8 @@ use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use super::tables::{
-    self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, descending_order, column_list,
+    self, ColumnKind, CopiedColumn, CopiedRow, CopiedTable, CopiedValue, column_list,
+    descending_order,
 };
 use crate::engine::postgres::{Postgres, replace_zero_bytes};
 use crate::{Error, store_error};

@@ -8,7 +8,7 @@ use sqlx::query_builder::Separated;
 use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
-use super::tables::{self, CopiedRow, CopiedTable, CopiedValue, descending_order, column_list};
+use super::tables::{self, CopiedRow, CopiedTable, CopiedValue, column_list, descending_order};
 use crate::engine::sqlite::Sqlite;
 use crate::{Error, store_error};
 

@@ -69,7 +69,10 @@ impl Vault {
         Ok(None)
     }
 
-    async fn open_credential_key(&self, key: &CredentialKey) -> Result<Option<CredentialFields>, Error> {
+    async fn open_credential_key(
+        &self,
+        key: &CredentialKey,
+    ) -> Result<Option<CredentialFields>, Error> {
         let sealed = statements::select_credential(&self.engine, key).await?;
         sealed
             .map(|sealed| self.open_credential(key, sealed))
@@ -156,7 +159,10 @@ mod tests {
         assert!(vault.remove_credential(&key("acme", "desk")).await.unwrap());
         assert!(!vault.remove_credential(&key("acme", "desk")).await.unwrap());
         assert_eq!(token(&vault, "acme").await.as_deref(), Some("s3cret-all"));
-        assert!(vault.list_secrets().await.unwrap().is_empty(), "it is no secret");
+        assert!(
+            vault.list_secrets().await.unwrap().is_empty(),
+            "it is no secret"
+        );
         store.close().await;
         assert!(!place.holds("s3cret").await);
     }

@@ -9,7 +9,7 @@ use sqlx::postgres::{PgConnectOptions, PgConnection};
 use sqlx::{ConnectOptions, Connection};
 use tokio::time::Instant;
 
-use super::{with_timeout, postgres};
+use super::{postgres, with_timeout};
 use crate::address::{PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 

@@ -39,8 +39,8 @@ macro_rules! statement {
         match $on {
             $crate::engine::ByEngine::Sqlite(it) => sqlite::$name(it, $($argument),*).await,
             $crate::engine::ByEngine::Postgres(it) => {
-                let patience = it.patience();
-                $crate::engine::answered(patience, postgres::$name(it, $($argument),*)).await
+                let timeout = it.timeout();
+                $crate::engine::with_timeout(timeout, postgres::$name(it, $($argument),*)).await
             }
         }
     };
@@ -64,7 +64,10 @@ impl PreparationGuard {
     }
 
     /// Takes the lock for one purpose. A file has one lock for all purposes.
-    pub(crate) async fn take_for_purpose(address: &StoreAddress, purpose: &str) -> Result<Self, Error> {
+    pub(crate) async fn take_for_purpose(
+        address: &StoreAddress,
+        purpose: &str,
+    ) -> Result<Self, Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let taken = sqlite::PreparationLock::take(path).await?;
@@ -87,7 +90,9 @@ impl PreparationGuard {
 
 impl Engine {
     /// Connects, and brings the tables up to date. Returns the lock under which that was done.
-    pub(crate) async fn connect_and_migrate(address: &StoreAddress) -> Result<(Self, PreparationGuard), Error> {
+    pub(crate) async fn connect_and_migrate(
+        address: &StoreAddress,
+    ) -> Result<(Self, PreparationGuard), Error> {
         match address {
             StoreAddress::Sqlite(path) => {
                 let alone = sqlite::PreparationLock::take(path).await?;

@@ -80,23 +80,23 @@ macro_rules! run {
         match $query.target {
             Target::Sqlite(engine, $values) => {
                 let $on = &engine.$pool;
-                $run.await.map_err(failed($action))
+                $run.await.map_err(store_error($action))
             }
             Target::SqliteTransaction(transaction, $values) => {
                 let $on = &mut **transaction;
-                $run.await.map_err(failed($action))
+                $run.await.map_err(store_error($action))
             }
             Target::Postgres(engine, $values) => {
                 let $on = &engine.pool;
-                answered(engine.patience(), async {
-                    $run.await.map_err(failed($action))
+                with_timeout(engine.timeout(), async {
+                    $run.await.map_err(store_error($action))
                 })
                 .await
             }
             Target::PostgresTransaction(transaction, $values) => {
-                let patience = transaction.patience();
+                let timeout = transaction.timeout();
                 let $on = &mut **transaction;
-                answered(patience, async { $run.await.map_err(failed($action)) }).await
+                with_timeout(timeout, async { $run.await.map_err(store_error($action)) }).await
             }
         }
     }};
@@ -170,7 +170,9 @@ impl Query<'_> {
     pub(crate) fn bind_untrusted_text(self, text: Option<&str>) -> Self {
         match self.target {
             Target::Sqlite(..) | Target::SqliteTransaction(..) => self.bind(text),
-            Target::Postgres(..) | Target::PostgresTransaction(..) => self.bind(text.map(replace_zero_bytes)),
+            Target::Postgres(..) | Target::PostgresTransaction(..) => {
+                self.bind(text.map(replace_zero_bytes))
+            }
         }
     }
 

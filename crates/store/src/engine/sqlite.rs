@@ -43,7 +43,8 @@ impl Sqlite {
         let writer = pool_options(1).connect_with(writing).await;
         let writer = writer.map_err(store_error("open the database"))?;
         run_migrations(&writer, path).await?;
-        let reader = pool_options(READERS).connect_lazy_with(connect_options(path).pragma("query_only", "ON"));
+        let reader = pool_options(READERS)
+            .connect_lazy_with(connect_options(path).pragma("query_only", "ON"));
         open_first_reader(&reader).await?;
         Ok(Self { writer, reader })
     }
@@ -155,8 +156,8 @@ impl PreparationLock {
     fn lock_directory(path: &Path) -> Result<Self, Error> {
         create_directory(path)
             .map_err(|source| Error::file_error("create the directory", path, source))?;
-        let directory =
-            File::open(path).map_err(|source| Error::file_error("open the directory", path, source))?;
+        let directory = File::open(path)
+            .map_err(|source| Error::file_error("open the directory", path, source))?;
         directory
             .lock()
             .map_err(|source| Error::file_error("lock the directory", path, source))?;

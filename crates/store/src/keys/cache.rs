@@ -164,7 +164,9 @@ impl CachedKey {
     pub(super) fn needs_refresh(&self, feed: &ChangeFeed) -> bool {
         let age = self.read_at.elapsed();
         let waits = self.unanswered_at.map(|at| at.elapsed());
-        if self.is_trusted_while_unavailable() && waits.is_some_and(|since| since < Self::BETWEEN_ATTEMPTS) {
+        if self.is_trusted_while_unavailable()
+            && waits.is_some_and(|since| since < Self::BETWEEN_ATTEMPTS)
+        {
             return false;
         }
         if self.record.is_none() {

@@ -7,8 +7,8 @@
 //! - `cache`: the keys that this process has seen, so that few requests read the table
 //! - `row`: the rows of the table; `statements`: its statements
 
-mod cache;
 pub mod authentication;
+mod cache;
 mod row;
 mod statements;
 

@@ -40,7 +40,10 @@ impl Store {
     }
 
     /// Returns the rows of one tenant, or of all, by tenant and id.
-    pub async fn learned_templates(&self, tenant: Option<&Tenant>) -> Result<Vec<StoredTemplate>, Error> {
+    pub async fn learned_templates(
+        &self,
+        tenant: Option<&Tenant>,
+    ) -> Result<Vec<StoredTemplate>, Error> {
         let rows = statements::select_templates(&self.engine, tenant).await?;
         Ok(skip_unreadable(rows, read_template))
     }
@@ -97,7 +100,13 @@ mod tests {
 
         assert_eq!(store.learned_template(&acme, "3").await.unwrap(), None);
         let globex = "globex".parse().unwrap();
-        assert!(store.learned_template(&globex, "1").await.unwrap().is_some());
+        assert!(
+            store
+                .learned_template(&globex, "1")
+                .await
+                .unwrap()
+                .is_some()
+        );
     }
 
     async fn a_row_is_written_over_the_revision_that_was_read_alone(place: TestPlace) {
@@ -110,10 +119,15 @@ mod tests {
             (1, "late", false),
             (2, "third", true),
         ] {
-            let put = store.put_learned_template(&row("acme", "1", revision, body)).await;
+            let put = store
+                .put_learned_template(&row("acme", "1", revision, body))
+                .await;
             assert_eq!(put.unwrap(), written, "{body}");
         }
-        let found = store.learned_template(&"acme".parse().unwrap(), "1").await.unwrap();
+        let found = store
+            .learned_template(&"acme".parse().unwrap(), "1")
+            .await
+            .unwrap();
         assert_eq!(found, Some(row("acme", "1", 3, "third")));
     }
 
@@ -130,7 +144,10 @@ mod tests {
         }
         gateways.join_all().await;
         let store = place.open().await;
-        let found = store.learned_template(&"acme".parse().unwrap(), "1").await.unwrap();
+        let found = store
+            .learned_template(&"acme".parse().unwrap(), "1")
+            .await
+            .unwrap();
         assert_eq!(found.unwrap().body, (4 * EACH).to_string());
     }
 

@@ -235,7 +235,10 @@ mod tests {
         let left = store.lessons(&all()).await.unwrap();
         assert_eq!(left.len(), 1);
         assert_eq!(
-            store.delete_lessons_by_id(&[left[0].id, 999]).await.unwrap(),
+            store
+                .delete_lessons_by_id(&[left[0].id, 999])
+                .await
+                .unwrap(),
             1
         );
         assert_eq!(store.count_lessons(&all()).await.unwrap(), 0);

@@ -38,7 +38,9 @@ impl Store {
 /// The server, the fingerprint, the body, and when it was listed.
 type ListingRow = (String, String, String, i64);
 
-fn read_listing((server, fingerprint, body, listed_at): ListingRow) -> Result<StoredListing, Error> {
+fn read_listing(
+    (server, fingerprint, body, listed_at): ListingRow,
+) -> Result<StoredListing, Error> {
     let server = server
         .parse()
         .map_err(|_| unreadable("server name", server))?;

@@ -119,7 +119,11 @@ mod tests {
         store.close().await;
         let store = place.open().await;
         assert_eq!(
-            store.mirror_entry(TOOLS, "git__log").await.unwrap().as_deref(),
+            store
+                .mirror_entry(TOOLS, "git__log")
+                .await
+                .unwrap()
+                .as_deref(),
             Some(value)
         );
         assert_eq!(store.mirror_entry(TOOLS, "git__lo").await.unwrap(), None);
@@ -235,7 +239,10 @@ mod tests {
                 .map(|number| (format!("{number}.{suffix}"), String::new()))
                 .collect()
         };
-        store.replace_mirror(TOOLS, &generation("old")).await.unwrap();
+        store
+            .replace_mirror(TOOLS, &generation("old"))
+            .await
+            .unwrap();
         let replacing = tokio::spawn({
             let (store, new) = (store.clone(), generation("new"));
             async move { store.replace_mirror(TOOLS, &new).await }

@@ -104,7 +104,10 @@ mod tests {
             "the only configuration of most people has the plain name"
         );
         assert_ne!(one, two);
-        store.replace_mirror(&one, &entries(&["a", "b"])).await.unwrap();
+        store
+            .replace_mirror(&one, &entries(&["a", "b"]))
+            .await
+            .unwrap();
         store.replace_mirror(&two, &entries(&["c"])).await.unwrap();
         assert_eq!(store.mirror_entries(&one).await.unwrap().len(), 2);
         assert_eq!(
@@ -141,7 +144,10 @@ mod tests {
             .unwrap();
         assert_eq!(store.mirror_entries(&used).await.unwrap().len(), 1);
         assert_eq!(
-            (third.as_str(), store.mirror_entries(BASE).await.unwrap().len()),
+            (
+                third.as_str(),
+                store.mirror_entries(BASE).await.unwrap().len()
+            ),
             (BASE, 0)
         );
     }

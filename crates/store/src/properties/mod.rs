@@ -31,7 +31,10 @@ impl<'a> Property<'a> {
 }
 
 impl Engine {
-    pub(crate) async fn read_property(&self, property: Property<'_>) -> Result<Option<Vec<u8>>, Error> {
+    pub(crate) async fn read_property(
+        &self,
+        property: Property<'_>,
+    ) -> Result<Option<Vec<u8>>, Error> {
         statements::select_value(self, property).await
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use kitbag_domain::Timestamp;
 pub use secret::{Secret, SecretName, SecretNameError};
 
-use crate::engine::{PreparationGuard, Engine};
+use crate::engine::{Engine, PreparationGuard};
 use crate::vault_key::{KeyKeeper, VaultKey};
 use crate::{Error, Store, StoreAddress, skip_unreadable, unreadable};
 
@@ -65,7 +65,12 @@ impl Store {
 impl Vault {
     /// Keeps a secret in place of the one that has the name so far. The first secret of all creates
     /// the file with the key, if no key was given.
-    pub async fn put_secret(&self, name: &SecretName, value: &Secret, at: Timestamp) -> Result<(), Error> {
+    pub async fn put_secret(
+        &self,
+        name: &SecretName,
+        value: &Secret,
+        at: Timestamp,
+    ) -> Result<(), Error> {
         let key = self.key_for_writing(name.as_str()).await?;
         let sealed = key.seal(name.as_str(), value);
         statements::put_secret(&self.engine, name, &sealed, at).await
@@ -222,7 +227,11 @@ fn read_info(name: String, at: i64) -> Result<SecretInfo, Error> {
     })
 }
 
-fn open_secret(key: &VaultKey, name: String, sealed: Vec<u8>) -> Result<(SecretName, Secret), Error> {
+fn open_secret(
+    key: &VaultKey,
+    name: String,
+    sealed: Vec<u8>,
+) -> Result<(SecretName, Secret), Error> {
     let name = parse_name(name)?;
     match key.open(name.as_str(), sealed) {
         Some(secret) => Ok((name, secret)),

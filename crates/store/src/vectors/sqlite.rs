@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use sqlx::QueryBuilder;
 
-use super::{TextHash, VectorRow, VectorSpace, to_bytes, stored_hash};
+use super::{TextHash, VectorRow, VectorSpace, stored_hash, to_bytes};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
 use crate::{Error, store_error};
 

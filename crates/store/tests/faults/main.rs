@@ -58,7 +58,10 @@ async fn is_known(store: &Store, key: &NewKey) -> Result<bool, Error> {
 
 /// How often each name is in the audit.
 async fn recorded(store: &Store) -> HashMap<String, usize> {
-    let rows = store.read_audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+    let rows = store
+        .read_audit(&AuditQuery::newest(u32::MAX))
+        .await
+        .unwrap();
     let mut counts = HashMap::new();
     for name in rows.iter().filter_map(AuditRow::capability) {
         *counts.entry(name.name.clone()).or_default() += 1;
@@ -214,7 +217,10 @@ async fn while_the_server_is_stopped_rows_wait_and_keys_that_were_seen_are_recog
     let unseen = created(&store).await.unwrap();
     let mut changes = store.watch_changes();
     assert!(is_known(&store, &key).await.unwrap());
-    wait_until("it listens", async || store.watch_changes().borrow().keys > 0).await;
+    wait_until("it listens", async || {
+        store.watch_changes().borrow().keys > 0
+    })
+    .await;
     server.0.stop();
     for number in 0..100 {
         sink.record_call(call(&number.to_string()));
@@ -346,7 +352,10 @@ async fn a_key_revoked_elsewhere_is_refused_within_a_second_also_when_nothing_is
     for hears in [true, false] {
         let key = created(&elsewhere).await.unwrap();
         assert!(is_known(&here, &key).await.unwrap());
-        wait_until("it listens", async || here.watch_changes().borrow().keys > 0).await;
+        wait_until("it listens", async || {
+            here.watch_changes().borrow().keys > 0
+        })
+        .await;
         assert!(is_known(&here, &key).await.unwrap());
         if !hears {
             server.freeze_connection("SELECT 1").await;

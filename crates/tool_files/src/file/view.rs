@@ -340,8 +340,7 @@ impl<'t> TableView<'t> {
         let duration = duration.filter(|it| !it.is_zero());
         if duration.is_none() {
             let found = text.value.clone();
-            self.source
-                .note_at(&text, TomlProblem::Duration { found });
+            self.source.note_at(&text, TomlProblem::Duration { found });
         }
         duration
     }
@@ -451,8 +450,13 @@ impl<'t> TableView<'t> {
 
     fn wrong_type(&self, value: &Located<&DeValue<'_>>, expected: &'static str) {
         let found = value.value.type_str();
-        self.source
-            .note_at(value, TomlProblem::WrongType { expected: expected.to_owned(), found });
+        self.source.note_at(
+            value,
+            TomlProblem::WrongType {
+                expected: expected.to_owned(),
+                found,
+            },
+        );
     }
 }
 

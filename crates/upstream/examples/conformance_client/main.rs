@@ -20,8 +20,9 @@ use futures::future::try_join_all;
 use kitbag_domain::{Lookup, Reach, RemoteEndpoint, RemoteTransport, Template};
 use kitbag_upstream::oauth::{Flow, LoginReason, Scopes, Settings};
 use kitbag_upstream::{
-    CallError, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, Listing, RequestedLogs,
-    OutboundRequest, Server, ServerKind, ServerLimits, ServerSpec, StartError, UpstreamContext, Upstreams,
+    CallError, CallEvent, ClientIdentity, ClientProfile, ClientQuestion, Listing, OutboundRequest,
+    RequestedLogs, Server, ServerKind, ServerLimits, ServerSpec, StartError, UpstreamContext,
+    Upstreams,
 };
 use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject, raw};

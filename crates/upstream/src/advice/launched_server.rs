@@ -92,8 +92,8 @@ impl<'a> LaunchedServer<'a> {
                 self.advise_path(&folder)
             );
         }
-        let here =
-            programs::find_on_path("node").map(|path| format!(" (`node` is {} now)", path.display()));
+        let here = programs::find_on_path("node")
+            .map(|path| format!(" (`node` is {} now)", path.display()));
         format!(
             "install Node.js {needs} or later{}, or put its path in `command` of {table}",
             here.unwrap_or_default()
@@ -171,7 +171,8 @@ impl<'a> LaunchedServer<'a> {
     pub(super) fn advise_on_command(&self, command: &str) -> String {
         let table = &self.table;
         let own = self.command() == command;
-        match programs::find_off_path(command).filter(|_| programs::find_on_path(command).is_none()) {
+        match programs::find_off_path(command).filter(|_| programs::find_on_path(command).is_none())
+        {
             Some(path) if own && !programs::uses_env_shebang(&path) => {
                 format!(
                     "it is at {0}: write `command = \"{0}\"` in {table}",

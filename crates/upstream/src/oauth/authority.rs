@@ -5,7 +5,8 @@ use url::Url;
 use super::challenge::Challenge;
 use super::error::LoginError;
 use super::metadata::{
-    AuthorityMetadata, ResourceMetadata, authority_metadata_urls, issuer_of, resource_metadata_urls, root_of,
+    AuthorityMetadata, ResourceMetadata, authority_metadata_urls, issuer_of,
+    resource_metadata_urls, root_of,
 };
 use super::scopes::Scopes;
 use super::web::{OauthWeb, redacted_url};
@@ -111,7 +112,10 @@ async fn fetch_resource_metadata(
 
 /// A document that names another issuer than the one it was looked for under is not used: a
 /// stranger could have put it there.
-async fn fetch_metadata(web: &OauthWeb, issuer: &str) -> Result<Option<AuthorityMetadata>, LoginError> {
+async fn fetch_metadata(
+    web: &OauthWeb,
+    issuer: &str,
+) -> Result<Option<AuthorityMetadata>, LoginError> {
     let url = Url::parse(issuer).map_err(|_| LoginError::BadIssuer {
         found: issuer.to_owned(),
     })?;

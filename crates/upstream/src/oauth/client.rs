@@ -12,8 +12,8 @@ use url::form_urlencoded::byte_serialize;
 use super::authority::Authority;
 use super::error::LoginError;
 use super::grant::unix_now;
-use super::secret_text::SecretText;
 use super::registration::register_client;
+use super::secret_text::SecretText;
 use super::web::OauthWeb;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

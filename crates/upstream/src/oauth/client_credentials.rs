@@ -35,7 +35,11 @@ impl Credentials {
         Ok(grant)
     }
 
-    async fn request_own_grant(&self, scopes: Scopes, challenge: &Challenge) -> Result<Grant, LoginError> {
+    async fn request_own_grant(
+        &self,
+        scopes: Scopes,
+        challenge: &Challenge,
+    ) -> Result<Grant, LoginError> {
         let (web, configured) = (self.web().await, self.configured_client()?);
         let issuer = self.settings().issuer.as_deref();
         let authority = Authority::find(web, &self.url(), Some(challenge), issuer).await?;

@@ -15,8 +15,8 @@ use super::challenge::Challenge;
 use super::client::ConfiguredClient;
 use super::error::{LoginError, LoginNeeded, LoginReason};
 use super::grant::{Grant, GrantStore, GrantStoreError, unix_now};
-use super::secret_text::SecretText;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 use super::settings::{Flow, Settings};
 use super::web::{AddressGuards, OauthWeb};
 use crate::spec::ServerSpec;
@@ -180,7 +180,8 @@ impl Credentials {
                 reason: "the server does not accept the token of our client".to_owned(),
             },
             (Flow::Browser, StatusCode::FORBIDDEN) => {
-                self.insufficient_scope(refused, away.challenge.scopes).await
+                self.insufficient_scope(refused, away.challenge.scopes)
+                    .await
             }
             (Flow::Browser, _) => self.login_needed(LoginReason::Refused),
         }

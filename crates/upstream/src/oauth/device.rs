@@ -7,8 +7,8 @@ use serde::Deserialize;
 use url::Url;
 
 use super::error::{LoginError, TokenError};
-use super::secret_text::SecretText;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 use super::token::{TokenEndpoint, TokenRefusal, TokenSet};
 
 pub(crate) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
@@ -58,7 +58,10 @@ pub(crate) async fn wait_for_tokens(
     polled.unwrap_or(Err(LoginError::TooLate))
 }
 
-async fn poll_tokens(endpoint: &TokenEndpoint<'_>, code: &DeviceCode) -> Result<TokenSet, LoginError> {
+async fn poll_tokens(
+    endpoint: &TokenEndpoint<'_>,
+    code: &DeviceCode,
+) -> Result<TokenSet, LoginError> {
     let fields = [
         ("grant_type", GRANT_TYPE),
         ("device_code", code.device_code.reveal()),

@@ -13,9 +13,9 @@ use url::Url;
 
 use super::authority::Authority;
 use super::client::OauthClient;
-use super::secret_text::SecretText;
 use super::metadata::covers_url;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 use super::token::TokenSet;
 
 /// Its serialized form holds every secret, so it is only ever kept encrypted.
@@ -197,7 +197,11 @@ pub(crate) mod tests {
             (None, 1_000_000, false),
         ] {
             let grant = grant(1000, lifetime.map(|it| 1000 + it));
-            assert_eq!(grant.needs_renewal(1000 + age), expected, "{lifetime:?} {age}");
+            assert_eq!(
+                grant.needs_renewal(1000 + age),
+                expected,
+                "{lifetime:?} {age}"
+            );
         }
     }
 

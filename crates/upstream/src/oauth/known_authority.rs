@@ -6,10 +6,10 @@ use url::Url;
 use super::authority::Authority;
 use super::client::{AuthMethod, ClientSource, OauthClient};
 use super::error::LoginError;
-use super::secret_text::SecretText;
 use super::login::{Person, RedirectPort, login_by_browser};
 use super::metadata::AuthorityMetadata;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 use super::token::TokenEndpoint;
 use super::web::{AddressGuards, OauthWeb};
 

@@ -103,7 +103,9 @@ impl Credentials {
 
     /// Forgets the login, and revokes it at the authorization server. Returns true if there was one.
     pub async fn logout(&self) -> Result<bool, FailedLogin> {
-        self.try_logout().await.map_err(|error| self.failed_login(error))
+        self.try_logout()
+            .await
+            .map_err(|error| self.failed_login(error))
     }
 
     async fn try_logout(&self) -> Result<bool, LoginError> {
@@ -199,8 +201,12 @@ impl Credentials {
         let answered = crate::http::http_client().execute(self.probe_request(bearer)?);
         let response = match tokio::time::timeout(PROBE_TIMEOUT, answered).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.unreachable_error(kitbag_fetch::describe_error(error))),
-            Err(_) => return Err(self.unreachable_error(format!("no answer for {PROBE_TIMEOUT:?}"))),
+            Ok(Err(error)) => {
+                return Err(self.unreachable_error(kitbag_fetch::describe_error(error)));
+            }
+            Err(_) => {
+                return Err(self.unreachable_error(format!("no answer for {PROBE_TIMEOUT:?}")));
+            }
         };
         let status = response.status();
         let is_refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);

@@ -9,8 +9,8 @@ use super::authority::Authority;
 use super::client::{AuthMethod, ClientSource, OauthClient};
 use super::device;
 use super::error::{LoginError, WebError};
-use super::secret_text::SecretText;
 use super::metadata::AuthorityMetadata;
+use super::secret_text::SecretText;
 use super::token::TokenRefusal;
 use super::web::{OauthWeb, WebAnswer, redacted_url};
 

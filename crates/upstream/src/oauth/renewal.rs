@@ -13,7 +13,10 @@ use super::token::TokenEndpoint;
 impl Credentials {
     /// Renews the grant on a task of its own: a client that goes away in the middle would take the new
     /// refresh token with it.
-    pub(super) async fn renew_in_task(self: &Arc<Self>, grant: Arc<Grant>) -> Result<Arc<Grant>, NoToken> {
+    pub(super) async fn renew_in_task(
+        self: &Arc<Self>,
+        grant: Arc<Grant>,
+    ) -> Result<Arc<Grant>, NoToken> {
         let (me, asked) = (self.clone(), Instant::now());
         let renewing = tokio::spawn(async move { me.renew_unless_done(&grant, asked).await });
         renewing.await.unwrap_or_else(|_| {
@@ -62,7 +65,11 @@ impl Credentials {
         }
     }
 
-    async fn refresh_grant(&self, grant: &Grant, client: &OauthClient) -> Result<Grant, TokenError> {
+    async fn refresh_grant(
+        &self,
+        grant: &Grant,
+        client: &OauthClient,
+    ) -> Result<Grant, TokenError> {
         let Some(token) = &grant.refresh else {
             return Ok(grant.clone());
         };

@@ -8,8 +8,8 @@ use url::Url;
 use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::LoginError;
-use super::secret_text::SecretText;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 
 #[derive(Debug)]
 pub(crate) struct AuthorizationRequest {

@@ -9,8 +9,8 @@ use url::Url;
 use super::authority::Authority;
 use super::client::OauthClient;
 use super::error::TokenError;
-use super::secret_text::SecretText;
 use super::scopes::Scopes;
+use super::secret_text::SecretText;
 use super::web::{OauthWeb, WebAnswer};
 
 /// The endpoint, our client there, and the server that the tokens are for.
@@ -52,7 +52,11 @@ pub(crate) struct TokenRefusal {
 }
 
 impl<'a> TokenEndpoint<'a> {
-    pub(crate) fn for_authority(web: &'a OauthWeb, authority: &'a Authority, client: &'a OauthClient) -> Self {
+    pub(crate) fn for_authority(
+        web: &'a OauthWeb,
+        authority: &'a Authority,
+        client: &'a OauthClient,
+    ) -> Self {
         Self {
             web,
             url: &authority.metadata.token_endpoint,
@@ -95,7 +99,10 @@ impl TokenEndpoint<'_> {
         self.request_tokens(&fields).await
     }
 
-    pub(crate) async fn request_tokens(&self, fields: &[(&str, &str)]) -> Result<TokenSet, TokenError> {
+    pub(crate) async fn request_tokens(
+        &self,
+        fields: &[(&str, &str)],
+    ) -> Result<TokenSet, TokenError> {
         let mut fields = fields.to_vec();
         if !self.resource.is_empty() {
             fields.push(("resource", self.resource));

@@ -15,9 +15,10 @@ pub(super) fn no_network(output: &ServerOutput<'_>) -> Option<Cause> {
         "err_socket_timeout",
     ];
     // A service that refused was reached.
-    let fetched =
-        output.contains_any(&["fetch failed", "failed to fetch: `http"]) && !output.contains_any(&["econnrefused"]);
-    let npm = output.contains_any(&["npm err"]) && output.contains_any(&["econnrefused", "econnreset"]);
+    let fetched = output.contains_any(&["fetch failed", "failed to fetch: `http"])
+        && !output.contains_any(&["econnrefused"]);
+    let npm =
+        output.contains_any(&["npm err"]) && output.contains_any(&["econnrefused", "econnreset"]);
     let codes = ["ENOTFOUND", "EAI_AGAIN", "ENETUNREACH", "ETIMEDOUT"];
     (npm || fetched || output.has_code(&codes) || output.contains_any(&signs)).then(|| {
         let host = output.text_after("getaddrinfo enotfound ", &[' ', '\n', '\'']);
@@ -64,7 +65,9 @@ pub(super) fn service_down(output: &ServerOutput<'_>) -> Option<Cause> {
     let address = output
         .text_after("econnrefused ", &[' ', '\n', '\'', ','])
         .filter(|address| address.contains(':'));
-    output.contains_any(&signs).then_some(Cause::ServiceDown { address })
+    output
+        .contains_any(&signs)
+        .then_some(Cause::ServiceDown { address })
 }
 
 pub(super) fn port_taken(output: &ServerOutput<'_>) -> Option<Cause> {

@@ -19,8 +19,10 @@ pub(super) fn new_mcp_library(output: &ServerOutput<'_>) -> Option<Cause> {
         "cannot import name 'fastmcp'",
         "no module named 'mcp.server.fastmcp'",
     ];
-    let import = output.contains_any(&["cannot import name"]) && output.contains_any(&["from 'mcp'", "from 'mcp."]);
-    let attribute = output.contains_any(&["module 'mcp"]) && output.contains_any(&["has no attribute"]);
+    let import = output.contains_any(&["cannot import name"])
+        && output.contains_any(&["from 'mcp'", "from 'mcp."]);
+    let attribute =
+        output.contains_any(&["module 'mcp"]) && output.contains_any(&["has no attribute"]);
     (output.contains_any(&plain)
         || decorators.iter().any(|name| lacks_decorator(output, name))
         || import
@@ -39,8 +41,10 @@ pub(super) fn new_pydantic(output: &ServerOutput<'_>) -> Option<Cause> {
         "pydanticusererror",
         "pydanticschemagenerationerror",
     ];
-    let typed = output.contains_any(&["typeerror"]) && output.contains_any(&["_typing_extra", "_generate_schema"]);
-    (output.contains_any(&["pydantic"]) && (output.contains_any(&broken) || typed)).then_some(Cause::NewPydantic)
+    let typed = output.contains_any(&["typeerror"])
+        && output.contains_any(&["_typing_extra", "_generate_schema"]);
+    (output.contains_any(&["pydantic"]) && (output.contains_any(&broken) || typed))
+        .then_some(Cause::NewPydantic)
 }
 
 /// Recognises functions that later versions have, and the words of servers that check the version.
@@ -137,7 +141,9 @@ pub(super) fn missing_module(output: &ServerOutput<'_>) -> Option<Cause> {
         "cannot find module '",
         "cannot find package '",
     ];
-    let quoted = named.iter().find_map(|words| output.text_after(words, &['\'']));
+    let quoted = named
+        .iter()
+        .find_map(|words| output.text_after(words, &['\'']));
     let module = quoted.or_else(|| output.text_after("no module named ", &[' ', '\n']));
     output
         .contains_any(&signs)

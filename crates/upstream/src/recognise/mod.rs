@@ -8,12 +8,16 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-use environment::{permission_denied, missing_file, no_network, port_taken, service_down, untrusted_certificate};
-use installation::{
-    missing_module, new_mcp_library, new_pydantic, no_such_package, not_a_program, not_found,
-    old_engine, old_node, moved_package,
+use environment::{
+    missing_file, no_network, permission_denied, port_taken, service_down, untrusted_certificate,
 };
-use settings::{bad_credentials, missing_variable, own_login, serves_http, usage_message, wrong_arguments};
+use installation::{
+    missing_module, moved_package, new_mcp_library, new_pydantic, no_such_package, not_a_program,
+    not_found, old_engine, old_node,
+};
+use settings::{
+    bad_credentials, missing_variable, own_login, serves_http, usage_message, wrong_arguments,
+};
 
 use crate::cause::Cause;
 

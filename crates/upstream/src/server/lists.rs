@@ -92,7 +92,8 @@ impl Server {
         let mut listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);
         if let Some(known) = self.listing() {
-            let is_older = |kind| !read.contains(&kind) || !self.context.ages.finish_reading(kind, reading);
+            let is_older =
+                |kind| !read.contains(&kind) || !self.context.ages.finish_reading(kind, reading);
             for kind in APPROVED.into_iter().filter(|kind| is_older(*kind)) {
                 listing.copy_list(kind, &known);
             }
@@ -118,7 +119,10 @@ impl Server {
         let listing = match self.current_listing(approval, doubt) {
             Some(listing) => listing,
             None => {
-                let reading = timeout(self.list_timeout(), self.read_deciding_list(&live, approval, doubt));
+                let reading = timeout(
+                    self.list_timeout(),
+                    self.read_deciding_list(&live, approval, doubt),
+                );
                 let read = reading.await.unwrap_or_else(|_| Err(self.unlisted_error()));
                 read?
             }
@@ -165,7 +169,8 @@ impl Server {
             });
         }
         let listing = self.mask_listing(listing);
-        if let Some(known) = known.filter(|known| is_same(known.definitions(list), listing.definitions(list)))
+        if let Some(known) =
+            known.filter(|known| is_same(known.definitions(list), listing.definitions(list)))
             && self.confirm_unchanged(&known, list, reading)
         {
             return Ok(known);

@@ -11,9 +11,9 @@
 
 mod lists;
 mod secrets;
-mod unresponsive;
 mod start;
 mod stop;
+mod unresponsive;
 mod watched_resources;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,18 +29,18 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{Connection, LaunchContext};
 use crate::error::{CallError, StartError};
 use crate::exchange::{ClientIdentity, InFlightCall, OutboundRequest};
-use crate::server_figures::{ServerCounters, ServerFigures};
 use crate::listing::Listing;
 use crate::log::ServerLog;
 use crate::oauth::Credentials;
 use crate::router::Notice;
+use crate::server_figures::{ServerCounters, ServerFigures};
 use crate::slots::{CallSlot, CallSlots, NoSlot};
 use crate::spec::ServerSpec;
 use crate::upstreams::UpstreamContext;
 use crate::watch::ResourceWatch;
 use secrets::KnownSecrets;
-use unresponsive::SilenceChecks;
 use start::StartAttempts;
+use unresponsive::SilenceChecks;
 use watched_resources::WatchedResources;
 
 pub use secrets::FindSecrets;
@@ -129,9 +129,7 @@ impl Server {
             counters: ServerCounters::default(),
             last_used: Mutex::new(Instant::now()),
             stop_blocks: AtomicUsize::new(0),
-            watched: former.map_or_else(WatchedResources::default, |former| {
-                former.watched.share()
-            }),
+            watched: former.map_or_else(WatchedResources::default, |former| former.watched.share()),
         });
         if let Some(former) = former {
             let _first = former.successor.set(server.clone());
@@ -179,7 +177,9 @@ impl Server {
 
     /// Returns how busy it is, and how often it was started.
     pub fn figures(&self) -> ServerFigures {
-        let in_flight = self.live_connection().map(|live| live.connection.in_flight());
+        let in_flight = self
+            .live_connection()
+            .map(|live| live.connection.in_flight());
         self.counters.snapshot(in_flight)
     }
 
@@ -190,7 +190,10 @@ impl Server {
 
     /// Sends a request, and starts the server first if it is not running. A request that comes when
     /// this server has just been replaced goes to its successor.
-    pub async fn send(self: &Arc<Self>, outbound: &OutboundRequest) -> Result<InFlightCall, CallError> {
+    pub async fn send(
+        self: &Arc<Self>,
+        outbound: &OutboundRequest,
+    ) -> Result<InFlightCall, CallError> {
         let sent = self.send_here(outbound).await;
         match (&sent, self.successor.get()) {
             (Err(CallError::Start(StartError::Stopping { .. })), Some(next)) => {
@@ -200,7 +203,10 @@ impl Server {
         }
     }
 
-    async fn send_here(self: &Arc<Self>, outbound: &OutboundRequest) -> Result<InFlightCall, CallError> {
+    async fn send_here(
+        self: &Arc<Self>,
+        outbound: &OutboundRequest,
+    ) -> Result<InFlightCall, CallError> {
         let slot = self.acquire_slot(&outbound.client.identity).await?;
         let _block = self.block_stop();
         let live = match &outbound.approval {

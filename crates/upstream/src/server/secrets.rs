@@ -31,7 +31,11 @@ impl Server {
     /// Returns a search for the secrets that it was given so far, also those of its login.
     pub fn secrets(&self) -> Arc<Secrets> {
         let mut found = (self.context.find_secrets)(&self.spec, &self.context.lookup);
-        found.extend(self.credentials().into_iter().flat_map(|it| it.secret_tokens()));
+        found.extend(
+            self.credentials()
+                .into_iter()
+                .flat_map(|it| it.secret_tokens()),
+        );
         let mut known = lock(&self.secrets.0);
         found.retain(|value| !known.values.contains(value));
         if !found.is_empty() {

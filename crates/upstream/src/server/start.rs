@@ -64,7 +64,12 @@ impl StartAttempts {
     }
 
     /// Remembers that the server answered no call. The first time it may be started again at once.
-    pub(super) fn record_unresponsive(&self, failures: &mut Failures, answered: bool, server: &ServerName) {
+    pub(super) fn record_unresponsive(
+        &self,
+        failures: &mut Failures,
+        answered: bool,
+        server: &ServerName,
+    ) {
         let server = server.clone();
         failures.deaf = if answered { 1 } else { failures.deaf + 1 };
         failures.count = failures.deaf;
@@ -111,7 +116,9 @@ impl Failures {
 }
 
 impl Server {
-    pub(super) async fn ensure_started(self: &Arc<Self>) -> Result<Arc<LiveConnection>, StartError> {
+    pub(super) async fn ensure_started(
+        self: &Arc<Self>,
+    ) -> Result<Arc<LiveConnection>, StartError> {
         if let Some(live) = self.live_connection() {
             return Ok(live);
         }

@@ -63,7 +63,10 @@ impl Server {
     }
 
     /// Ends this connection and starts the server again, or later if it was deaf before.
-    async fn replace_connection(self: &Arc<Self>, deaf: &Arc<LiveConnection>) -> Result<(), StartError> {
+    async fn replace_connection(
+        self: &Arc<Self>,
+        deaf: &Arc<LiveConnection>,
+    ) -> Result<(), StartError> {
         let mut failures = self.attempts.lock_starts().await;
         let current = self.live.load_full();
         if current.is_some_and(|live| Arc::ptr_eq(&live, deaf)) {

@@ -15,7 +15,10 @@ use super::error::BrowserError;
 use crate::RootCertificates;
 
 /// Writes the authorities into the home that a Chromium is about to get.
-pub(super) async fn write_authorities(roots: &RootCertificates, home: &Path) -> Result<(), BrowserError> {
+pub(super) async fn write_authorities(
+    roots: &RootCertificates,
+    home: &Path,
+) -> Result<(), BrowserError> {
     if roots.as_pem().is_empty() {
         return Ok(());
     }

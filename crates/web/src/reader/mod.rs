@@ -173,7 +173,10 @@ impl PageReader {
     }
 
     /// Parses away from the threads that serve requests.
-    async fn parse_blocking(&self, page: FetchedPage) -> Result<(FetchedPage, MarkdownPage), PageError> {
+    async fn parse_blocking(
+        &self,
+        page: FetchedPage,
+    ) -> Result<(FetchedPage, MarkdownPage), PageError> {
         let place = Arc::clone(&self.parsers).acquire_owned().await;
         let task = tokio::task::spawn_blocking(move || {
             let _place = place;

@@ -73,10 +73,14 @@ fn unreachable_error(url: &Url, error: reqwest::Error) -> PageError {
 /// Returns the address of the next hop, which is judged as the first one was.
 fn next_url(from: &Url, location: &str) -> Result<Url, PageError> {
     let joined = from.join(location);
-    let url = joined.map_err(|error| redirect_error(from, format!("not to an address: {error}")))?;
+    let url =
+        joined.map_err(|error| redirect_error(from, format!("not to an address: {error}")))?;
     match address::check_address(&url) {
         Ok(()) => Ok(url),
-        Err(error) => Err(redirect_error(from, format!("to {}: {error}", origin_of(&url)))),
+        Err(error) => Err(redirect_error(
+            from,
+            format!("to {}: {error}", origin_of(&url)),
+        )),
     }
 }
 

@@ -130,8 +130,11 @@ impl Scene {
         let config = self.folder.join("kitbag.toml");
         fs::write(&config, &self.sections)
             .with_context(|| format!("writing {}", config.display()))?;
-        let tokens: Value =
-            serde_json::from_str(&kitbag(repository, &self.folder, &["--json", "stats", "tokens"])?)?;
+        let tokens: Value = serde_json::from_str(&kitbag(
+            repository,
+            &self.folder,
+            &["--json", "stats", "tokens"],
+        )?)?;
         kitbag(repository, &self.folder, &["index", "build"])?;
         let number = |key: &str| {
             tokens[key]

@@ -134,7 +134,8 @@ impl StreamReader {
         };
         self.at += 1;
         self.stream.delivered.fetch_max(self.at, Ordering::SeqCst);
-        let event = sse::encode_event_with_id(&message, &format!("{}/{}", self.stream.name, self.at));
+        let event =
+            sse::encode_event_with_id(&message, &format!("{}/{}", self.stream.name, self.at));
         Some((event, self))
     }
 }

@@ -66,7 +66,10 @@ pub(crate) async fn read_events(
     }
 }
 
-fn limit_bytes(response: Response, max_bytes: usize) -> impl Stream<Item = Result<Bytes, io::Error>> {
+fn limit_bytes(
+    response: Response,
+    max_bytes: usize,
+) -> impl Stream<Item = Result<Bytes, io::Error>> {
     response.bytes_stream().scan(0, move |read, chunk| {
         future::ready(Some(count_chunk(read, chunk, max_bytes)))
     })
@@ -118,7 +121,11 @@ impl EventAnswer {
     pub(super) fn to_answer(self, rule: &AnswerRule) -> ActionAnswer {
         let events = self.data.iter().map(|data| parse_data(data));
         let picked: Vec<Value> = events
-            .filter_map(|event| rule.pick.find(&event).map(|part| keep_members(&rule.keep, part)))
+            .filter_map(|event| {
+                rule.pick
+                    .find(&event)
+                    .map(|part| keep_members(&rule.keep, part))
+            })
             .collect();
         let texts: Option<String> = picked.iter().map(Value::as_str).collect();
         let part = match texts {

@@ -18,7 +18,7 @@ use url::Url;
 
 pub(super) use events::{EventAnswer, has_events, read_events};
 pub(super) use refusal::refusal_text as refusal_words;
-pub(super) use shape::{parse_json, keep_members};
+pub(super) use shape::{keep_members, parse_json};
 
 use crate::received_response::ReceivedResponse;
 
@@ -63,7 +63,10 @@ pub struct PagesRead {
 /// The answer to the request for one page.
 pub(super) enum PageAnswer {
     /// With the address that answered, against which a link is read.
-    Whole { url: Url, received: ReceivedResponse },
+    Whole {
+        url: Url,
+        received: ReceivedResponse,
+    },
     /// With the secrets that were sent. An event may have a part of one, so they are looked for when the
     /// events are joined.
     Events(EventAnswer, Secrets),
@@ -170,6 +173,9 @@ pub(super) fn is_refusal(received: &ReceivedResponse) -> bool {
 fn shape_whole(rule: &AnswerRule, received: &ReceivedResponse) -> ActionAnswer {
     ActionAnswer {
         usage: AnswerUsage::find_usage(rule, received),
-        ..ActionAnswer::new(received.status.as_u16(), shape::answer_parts(rule, received))
+        ..ActionAnswer::new(
+            received.status.as_u16(),
+            shape::answer_parts(rule, received),
+        )
     }
 }

@@ -3,7 +3,7 @@
 use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
 
-use super::shape::{parse_json, body_text};
+use super::shape::{body_text, parse_json};
 use super::{ActionAnswer, AnswerPart};
 use crate::received_response::ReceivedResponse;
 

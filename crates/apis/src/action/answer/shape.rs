@@ -72,7 +72,10 @@ pub(crate) fn keep_members(keep: &[JsonPointer], value: &Value) -> Value {
         return value.clone();
     }
     match value {
-        Value::Array(items) => items.iter().map(|item| select_members(keep, item)).collect(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| select_members(keep, item))
+            .collect(),
         single => select_members(keep, single),
     }
 }

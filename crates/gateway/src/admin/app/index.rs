@@ -84,7 +84,13 @@ impl App {
 
     /// Returns what the mirror of the index holds under a tool's name.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
-        let stored = self.host.gateway().services.index.mirror_entry(name).await?;
+        let stored = self
+            .host
+            .gateway()
+            .services
+            .index
+            .mirror_entry(name)
+            .await?;
         let stored = stored.ok_or_else(|| NotIndexed {
             name: name.to_owned(),
         })?;
@@ -95,7 +101,13 @@ impl App {
     }
 
     pub fn index_size(&self) -> usize {
-        self.host.gateway().services.index.snapshot().count_served().0
+        self.host
+            .gateway()
+            .services
+            .index
+            .snapshot()
+            .count_served()
+            .0
     }
 
     /// True if the index has every tool with its vector, as the index of a running gateway has.

@@ -9,8 +9,8 @@
 
 mod definitions;
 mod index;
-mod unlisted;
 mod report;
+mod unlisted;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -31,8 +31,8 @@ use tokio_util::sync::CancellationToken;
 
 pub use self::definitions::ServerDefinitions;
 pub use self::index::NotIndexed;
-pub use self::unlisted::UnlistedServer;
 pub use self::report::{CallProgress, ServerReport, ServerStatus, Status};
+pub use self::unlisted::UnlistedServer;
 use crate::admin::offers::{self, PromptRow, ResourceRow, SkillRow, ToolRow};
 use crate::call::failure::Failure;
 use crate::call::pipeline;
@@ -40,18 +40,18 @@ use crate::call::{Call, McpCall, call_params};
 use crate::catalog::list_servers;
 use crate::front::announce::ListChanges;
 use crate::front::in_flight::OutgoingMessage;
-use crate::front::user_prompt::{UserPrompt, PromptTools, find_tools_for_prompt};
 use crate::front::tokens::usage_json;
+use crate::front::user_prompt::{PromptTools, UserPrompt, find_tools_for_prompt};
 use crate::state::background;
 use crate::state::clock::now;
 use crate::state::follow_notices::follow_notices;
 use crate::state::host::GatewayHost;
 use crate::state::random_ids::random_request_id;
 use crate::surface;
-use crate::surface::tool_answer::{add_correction_note, correct_arguments};
 use crate::surface::find::DEFAULT_LIMIT;
 use crate::surface::remainder_resource;
 use crate::surface::tokens::{SurfaceTokens, count_surface_tokens};
+use crate::surface::tool_answer::{add_correction_note, correct_arguments};
 use crate::telemetry::audit::queries::QueryContext;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::View;
@@ -156,7 +156,9 @@ impl App {
         let started = Instant::now();
         let listing = match server.listing().filter(|_| !refresh) {
             Some(listing) => listing,
-            None => list_servers::refresh_listing(&self.host, server, ListChanges::default()).await?,
+            None => {
+                list_servers::refresh_listing(&self.host, server, ListChanges::default()).await?
+            }
         };
         Ok(ServerReport::new(name, &listing, started.elapsed()))
     }
@@ -217,7 +219,11 @@ impl App {
     }
 
     /// Returns the contents of a resource, to the letter: a person may want to keep it as a file.
-    pub async fn read_resource(&self, uri: &str, meanwhile: CallOptions<'_>) -> anyhow::Result<Value> {
+    pub async fn read_resource(
+        &self,
+        uri: &str,
+        meanwhile: CallOptions<'_>,
+    ) -> anyhow::Result<Value> {
         let params = RawObject::new().with("uri", uri);
         let (turn, _unheard) = self.new_turn("kitbag resources", Surface::Search);
         if let Some(kept) = remainder_resource::read_remainder(&turn, &params) {
@@ -334,7 +340,11 @@ impl App {
 impl App {
     /// Returns a request by the person at this machine, and the messages that the person gets while
     /// it is served.
-    pub(crate) fn new_turn(&self, name: &str, surface: Surface) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
+    pub(crate) fn new_turn(
+        &self,
+        name: &str,
+        surface: Surface,
+    ) -> (Turn, mpsc::Receiver<OutgoingMessage>) {
         let (outbox, messages) = mpsc::channel(crate::turn::BACKLOG);
         let back = BackChannel::new(outbox, Arc::default(), Caller::local(), None);
         let gateway = self.host.gateway();

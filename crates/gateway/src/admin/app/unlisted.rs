@@ -48,7 +48,11 @@ impl App {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
-    async fn list_server(&self, server: &Arc<Server>, places: &ListingPermits) -> Option<UnlistedServer> {
+    async fn list_server(
+        &self,
+        server: &Arc<Server>,
+        places: &ListingPermits,
+    ) -> Option<UnlistedServer> {
         let listed = places.list_server(&self.host, server).await;
         listed.err().map(|error| UnlistedServer::from_error(&error))
     }
@@ -61,14 +65,17 @@ impl App {
         if let Some(failure) = server.list_failure() {
             if !server.is_reading_lists() {
                 let (host, server) = (self.host.clone(), server.clone());
-                tokio::spawn(async move { refresh_listing(&host, &server, ListChanges::default()).await });
+                tokio::spawn(async move {
+                    refresh_listing(&host, &server, ListChanges::default()).await
+                });
             }
             return Some(UnlistedServer::from_error(&failure));
         }
         let Some(since) = server.first_listed_at() else {
             return self.list_server(server, places).await;
         };
-        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, places)).await {
+        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, places)).await
+        {
             Ok(silent) => silent,
             Err(_) => Some(UnlistedServer {
                 server: server.name().clone(),

@@ -27,8 +27,8 @@ use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
 use crate::catalog::resources::ORIGIN_SERVER;
 use crate::surface::sanitize;
-use crate::turn::{AskStyle, Turn};
 use crate::turn::view::View;
+use crate::turn::{AskStyle, Turn};
 
 /// Questions that a server may ask in one call before the first is answered. A user could not answer
 /// more.

@@ -29,7 +29,7 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
         // The state of a modern server is forwarded.
         return ParkableCall { turn, target }.begin_call().await;
     };
-    let answers = params.object("inputResponses").unwrap_or_default();
+    let answers = params.get_object("inputResponses").unwrap_or_default();
     params.remove("inputResponses");
     params.remove("requestState");
     let call = ParkableCall { turn, target };
@@ -57,7 +57,11 @@ impl ParkableCall<'_> {
     }
 
     /// Follows the call until it ends or asks a question.
-    async fn follow_call(&self, mut in_flight: InFlightCall, first: CallEvent) -> Result<Raw, Failure> {
+    async fn follow_call(
+        &self,
+        mut in_flight: InFlightCall,
+        first: CallEvent,
+    ) -> Result<Raw, Failure> {
         let mut event = first;
         loop {
             match event {
@@ -66,7 +70,7 @@ impl ParkableCall<'_> {
                     return match gather_questions(self, &mut in_flight, ask).await {
                         GatherOutcome::Questions(questions) => {
                             Ok(self.park_call(in_flight, questions))
-                        },
+                        }
                         GatherOutcome::Done(done) => self.finish_call(done),
                     };
                 }
@@ -83,7 +87,7 @@ impl ParkableCall<'_> {
         questions: KeyedQuestions<ClientQuestion>,
         answers: &RawObject,
     ) -> Result<Raw, Failure> {
-        in_flight.step_in();
+        in_flight.mark_client_returned();
         let unanswered = deliver_answers(questions, answers);
         if !unanswered.is_empty() {
             return Ok(self.park_call(in_flight, unanswered));
@@ -99,10 +103,13 @@ impl ParkableCall<'_> {
     ) -> Raw {
         let asked = questions.iter().map(|(key, question)| {
             let params = add_origin(question.params.as_ref(), self.target.server.name());
-            (key.clone(), question_to_raw(&question.method, Some(&params)))
+            (
+                key.clone(),
+                question_to_raw(&question.method, Some(&params)),
+            )
         });
         let asked: RawObject = asked.collect();
-        in_flight.step_aside();
+        in_flight.release_slot();
         let parked = ParkedCall::Waiting {
             in_flight,
             questions,
@@ -117,9 +124,7 @@ impl ParkableCall<'_> {
                 Some(_) if !self.turn.client.capabilities.can_visit() => {
                     Err(Failure::CannotVisit { server })
                 }
-                Some(questions) => Ok(self
-                    .conversation()
-                    .park(&questions, ParkedCall::CallAgain)),
+                Some(questions) => Ok(self.conversation().park(&questions, ParkedCall::CallAgain)),
                 None => Err(CallError::Refused {
                     server,
                     error: to_modern_code(error),

@@ -86,7 +86,9 @@ impl ModelAttempt<'_> {
     async fn find_credential(&self, provider: &ModelProvider) -> Result<Credential, CallRefusal> {
         let credentials = &self.turn.gateway.services.credentials;
         let tenant = &self.turn.caller().tenant;
-        let credential = credentials.credential_of(tenant, provider.credential()).await;
+        let credential = credentials
+            .credential_of(tenant, provider.credential())
+            .await;
         credential.map_err(|error| CallRefusal::from_store_error(&error))
     }
 

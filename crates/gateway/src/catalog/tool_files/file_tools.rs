@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kitbag_apis::{ApiOverrides, Clock, DeclaredApi, GuardedClient};
-use kitbag_config::{CatalogSettings, ToolOverride, ToolEndpoint};
+use kitbag_config::{CatalogSettings, ToolEndpoint, ToolOverride};
 use kitbag_domain::NanoUsd;
 use kitbag_llm::route::{ModelTool, tool_providers};
 use kitbag_platform::is_platform_tool;
@@ -58,18 +58,21 @@ impl FileTools {
         let mut clients = ApiClients::default();
         let known: HashMap<_, _> = before.tools.iter().map(|it| (&it.file.id, it)).collect();
         let files = checked.files().clone();
-        let offered = files
-            .tools()
-            .iter()
-            .filter(|file| is_offered(file, settings, credentials) && !checked.has_findings_for(file));
+        let offered = files.tools().iter().filter(|file| {
+            is_offered(file, settings, credentials) && !checked.has_findings_for(file)
+        });
         let offered: Vec<_> = offered.collect();
         let model_providers = match offered.iter().any(|file| model_tool(file).is_some()) {
-            true => before.model_providers.reuse_or_build(settings, &mut clients),
+            true => before
+                .model_providers
+                .reuse_or_build(settings, &mut clients),
             false => Arc::default(),
         };
         let tools = offered.into_iter().map(|file| {
             let endpoint = settings.endpoint(&file.id);
-            let same = known.get(&file.id).filter(|it| it.is_built_from(file, &endpoint));
+            let same = known
+                .get(&file.id)
+                .filter(|it| it.is_built_from(file, &endpoint));
             match (same, model_tool(file)) {
                 (Some(same), None) => Arc::clone(same),
                 (_, Some(tool)) => {
@@ -106,7 +109,11 @@ pub(super) struct ApiClients(Vec<(AddressRules, GuardedClient)>);
 
 impl ApiClients {
     /// Returns the API of a file, where the operator says that it is.
-    pub(super) fn build_api(&mut self, file: &ToolFile, endpoint: &ToolEndpoint) -> Option<DeclaredApi> {
+    pub(super) fn build_api(
+        &mut self,
+        file: &ToolFile,
+        endpoint: &ToolEndpoint,
+    ) -> Option<DeclaredApi> {
         let api = file.api.clone()?;
         let overrides = ApiOverrides {
             url: endpoint.url.clone(),
@@ -165,12 +172,17 @@ fn is_among(credentials: &BTreeSet<CredentialName>, file: &ToolFile) -> bool {
 impl FileTool {
     fn new(file: &Arc<ToolFile>, endpoint: ToolEndpoint, clients: &mut ApiClients) -> Self {
         let api = clients.build_api(file, &endpoint);
-        let carried_out_by =
-            api.map_or(FileToolExecutor::Kitbag, |api| FileToolExecutor::Api(Box::new(api)));
+        let carried_out_by = api.map_or(FileToolExecutor::Kitbag, |api| {
+            FileToolExecutor::Api(Box::new(api))
+        });
         Self::with_executor(file, endpoint, carried_out_by)
     }
 
-    fn with_executor(file: &Arc<ToolFile>, endpoint: ToolEndpoint, executor: FileToolExecutor) -> Self {
+    fn with_executor(
+        file: &Arc<ToolFile>,
+        endpoint: ToolEndpoint,
+        executor: FileToolExecutor,
+    ) -> Self {
         Self {
             definition: raw(&definition(file)),
             action_definitions: file.actions.iter().map(action_definition).collect(),

@@ -21,8 +21,8 @@ use kitbag_tool_files::CatalogDirectories;
 use kitbag_tool_spec::CredentialName;
 
 use file_checks::CheckedFiles;
-pub use file_checks::{looks_secret, find_tool_file_mistakes};
-pub(crate) use file_tools::{FileToolExecutor, FileTool, FileTools};
+pub use file_checks::{find_tool_file_mistakes, looks_secret};
+pub(crate) use file_tools::{FileTool, FileToolExecutor, FileTools};
 pub(crate) use model_providers::{ModelProvider, ModelProviders, is_model, model_subject};
 
 /// The name that rules have for all tools that come from files.
@@ -71,7 +71,8 @@ impl LoadedToolFiles {
         let before = self.tools();
         directories.refresh();
         let (files, folders) = (directories.current(), &self.settings.directories);
-        if before.checked_files().is_current(files, folders) && before.credentials() == credentials {
+        if before.checked_files().is_current(files, folders) && before.credentials() == credentials
+        {
             return false;
         }
         let checked = CheckedFiles::check(files, folders, before.checked_files());

@@ -176,7 +176,10 @@ impl AdmittedModelRequest {
         let mut request = Request::new(body);
         *request.method_mut() = head.method.clone();
         *request.headers_mut() = headers;
-        *request.uri_mut() = url.as_str().parse().map_err(|_| ModelRejection::OddTarget)?;
+        *request.uri_mut() = url
+            .as_str()
+            .parse()
+            .map_err(|_| ModelRejection::OddTarget)?;
         Ok(request)
     }
 

@@ -84,7 +84,9 @@ impl RetrievedContext {
                     context.tokens += tokens;
                     context.tools.extend(tool);
                     let template = writer.gateway.code_template(writer.catalog, name);
-                    context.shown.push(RetrievedTool::from_candidate(candidate, template));
+                    context
+                        .shown
+                        .push(RetrievedTool::from_candidate(candidate, template));
                 }
             }
         }
@@ -128,7 +130,9 @@ impl ToolWriter<'_> {
         };
         // The definition may come from any author, and a model will read it.
         let definition = sanitize::sanitize_json(entry.definition.clone(), &Secrets::default());
-        let written = self.format.write_definition(&entry.exposed, &definition, detail);
+        let written = self
+            .format
+            .write_definition(&entry.exposed, &definition, detail);
         written.map(Some)
     }
 

@@ -24,7 +24,7 @@ use crate::state::gateway::Gateway;
 use crate::surface::find::doubt_note;
 use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 use context::{RetrievedContext, ToolWriter};
-use findings::{SearchSettings, RetrieveFindings};
+use findings::{RetrieveFindings, SearchSettings};
 use request::{RequestedQueries, RetrieveRequest};
 
 pub(super) async fn post_retrieve(
@@ -119,7 +119,12 @@ async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &st
 }
 
 /// A program that asks for tools puts them before a model, which calls one of them soon.
-fn report_query(gateway: &Gateway, caller: &Caller, intents: &RequestedQueries, found: &RetrieveFindings) {
+fn report_query(
+    gateway: &Gateway,
+    caller: &Caller,
+    intents: &RequestedQueries,
+    found: &RetrieveFindings,
+) {
     if let RequestedQueries::One(intent) = intents {
         let names = found.candidates.iter().map(|it| it.entry.tool_name.clone());
         observe::report_prompt(gateway, caller, intent, names.collect());
@@ -134,7 +139,7 @@ fn search_options(asked: &RetrieveRequest, caller: &Caller) -> Options {
         max_latency_ms_p99: asked.max_latency_ms_p99,
         tenant: Some(caller.tenant.clone()),
         scopes: asked.scopes.clone(),
-        providers: asked.providers.clone(),
+        servers: asked.providers.clone(),
         tags: asked.tags.clone(),
         write_classes: asked.write_class.clone(),
         exclude: asked.exclude.clone(),

@@ -1,8 +1,8 @@
 //! Reads field by field the request that a program sends to `/v1/retrieve`. An impossible value is
 //! refused, and the refusal names the values that would be possible.
 
-use kitbag_domain::nearest_name;
 use kitbag_domain::WriteClass;
+use kitbag_domain::nearest_name;
 use kitbag_relevance::MAX_TOP_K;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -103,9 +103,13 @@ impl RetrieveRequest {
                 .unwrap_or_default(),
             max_latency_ms_p99: fields.take_field("max_latency_ms_p99", |it: &f64| *it >= 0.0)?,
             scopes: fields.take_field("scopes", |_| true)?.unwrap_or_default(),
-            providers: fields.take_field("providers", |_| true)?.unwrap_or_default(),
+            providers: fields
+                .take_field("providers", |_| true)?
+                .unwrap_or_default(),
             tags: fields.take_field("tags", |_| true)?.unwrap_or_default(),
-            write_class: fields.take_field("write_class", |_| true)?.unwrap_or_default(),
+            write_class: fields
+                .take_field("write_class", |_| true)?
+                .unwrap_or_default(),
             exclude: fields.take_field("exclude", |_| true)?.unwrap_or_default(),
             format: fields.take_field("format", |_| true)?.unwrap_or_default(),
         })
@@ -130,7 +134,11 @@ impl Fields {
         let fields = match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => fields,
             Ok(_) => return Err(RequestFault::invalid_body("it is not a JSON object")),
-            Err(error) => return Err(RequestFault::invalid_body(&format!("it is not JSON: {error}"))),
+            Err(error) => {
+                return Err(RequestFault::invalid_body(&format!(
+                    "it is not JSON: {error}"
+                )));
+            }
         };
         match fields
             .keys()

@@ -41,7 +41,7 @@ impl Mailbox {
         while letters.messages.len() == KEPT || letters.length > KEPT_BYTES {
             letters.drop_oldest();
         }
-        letters.length += message.total_length();
+        letters.length += message.message_length();
         letters.messages.push_back(message);
         drop(letters);
         self.arrived.notify_waiters();
@@ -50,14 +50,14 @@ impl Mailbox {
     /// The first message numbered `from` or later, with its number, once there is one;
     /// nothing when the box was closed and all before it was read.
     pub(crate) async fn next(&self, from: u64) -> Option<(u64, Message)> {
-        self.wait_for(|letters| letters.at(from)).await
+        self.wait_for(|letters| letters.first_from(from)).await
     }
 
     /// Returns the first message that no reader has taken yet, once there is one and this reader
     /// may have it.
     pub(crate) async fn take_next(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
         self.wait_for(|letters| {
-            let found = letters.at(letters.untaken).filter(|_| may())?;
+            let found = letters.first_from(letters.untaken).filter(|_| may())?;
             letters.untaken = found.0 + 1;
             Some(found)
         })
@@ -69,7 +69,7 @@ impl Mailbox {
     pub(crate) fn taken_since(&self, from: u64) -> Option<(u64, Message)> {
         let letters = lock(&self.letters);
         letters
-            .at(from)
+            .first_from(from)
             .filter(|(number, _)| *number < letters.untaken)
     }
 
@@ -111,7 +111,7 @@ impl Mailbox {
 impl Messages {
     fn drop_oldest(&mut self) {
         if let Some(gone) = self.messages.pop_front() {
-            self.length -= gone.total_length();
+            self.length -= gone.message_length();
             self.first += 1;
         }
     }

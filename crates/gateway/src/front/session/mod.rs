@@ -1,11 +1,11 @@
 //! A legacy client's session: what it said in `initialize`, what it is being asked, what it
 //! waits for and what it is to be told.
 
-pub(crate) mod subscriber;
 pub(crate) mod key_requests;
 pub(crate) mod mailbox;
 pub(crate) mod registry;
 pub(crate) mod streams;
+pub(crate) mod subscriber;
 pub(crate) mod watched_resources;
 
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ use kitbag_wire::{
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use self::subscriber::{Subscriber, SubscriptionFilter};
 use self::streams::Streams;
+use self::subscriber::{Subscriber, SubscriptionFilter};
 use self::watched_resources::WatchedResources;
 use crate::turn::client::{ClientCapabilities, McpClient};
 use crate::turn::view::McpEndpoint;

@@ -9,8 +9,8 @@ use kitbag_domain::{Caller, KeyId};
 use kitbag_wire::RawObject;
 
 use super::Session;
-use super::subscriber::Subscriber;
 use super::key_requests::has_ended_key;
+use super::subscriber::Subscriber;
 use crate::call::failure::Failure;
 use crate::state::random_ids::random_token;
 use crate::turn::view::McpEndpoint;
@@ -264,7 +264,13 @@ mod tests {
     fn sessions_in_use_are_not_ended_for_another_one() {
         let registry = registry();
         let readers: Vec<_> = (0..FEW.each)
-            .map(|_| open(&registry, "low").unwrap().session.subscriber.new_reader())
+            .map(|_| {
+                open(&registry, "low")
+                    .unwrap()
+                    .session
+                    .subscriber
+                    .new_reader()
+            })
             .collect();
         assert!(matches!(
             open(&registry, "low"),

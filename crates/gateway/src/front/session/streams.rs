@@ -52,7 +52,7 @@ impl Streams {
         if begun
             .mailboxes
             .get(&stream)
-            .is_some_and(|mailbox| mailbox.length() > SHORT)
+            .is_some_and(|mailbox| mailbox.total_length() > SHORT)
         {
             begun.mailboxes.remove(&stream);
         }

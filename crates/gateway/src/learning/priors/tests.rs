@@ -50,7 +50,9 @@ impl Audited {
     /// Runs at the end of a day, and returns the success rate in per cent.
     async fn rate_after(&self, day: i64) -> Option<u32> {
         let now = Timestamp(BEGIN + day * DAY);
-        count_new_calls(&self.store, NAMESPACE, |_| true, now).await.unwrap();
+        count_new_calls(&self.store, NAMESPACE, |_| true, now)
+            .await
+            .unwrap();
         let track = self.track().await?;
         Some((track.success_rate() * 100.0).round() as u32)
     }

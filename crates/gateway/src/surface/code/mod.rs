@@ -24,8 +24,8 @@ use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
 
 use self::host::ProgramHost;
-use self::resumable_work::run_with_questions;
 pub(super) use self::host::tool_declaration;
+use self::resumable_work::run_with_questions;
 use super::intent::learn;
 use crate::call::failure::Failure;
 use crate::catalog::CatalogEntry;

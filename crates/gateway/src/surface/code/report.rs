@@ -23,7 +23,11 @@ pub(super) fn to_result(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunO
         Ok(value) => (value_text(value), false),
         Err(failure) => (explain_failure(failure, source), true),
     };
-    let parts = [Some(told), format_console(&outcome.console), summarize_calls(&run.calls())];
+    let parts = [
+        Some(told),
+        format_console(&outcome.console),
+        summarize_calls(&run.calls()),
+    ];
     let told: Vec<String> = parts.into_iter().flatten().collect();
     let result = truncate_to_budget(
         turn,
@@ -34,7 +38,11 @@ pub(super) fn to_result(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunO
 }
 
 /// The result of a call that stands for a whole program, and true if it failed.
-pub(super) fn call_result(turn: &Turn, run: &CodeRun, answer: Result<Raw, HostError>) -> (Raw, bool) {
+pub(super) fn call_result(
+    turn: &Turn,
+    run: &CodeRun,
+    answer: Result<Raw, HostError>,
+) -> (Raw, bool) {
     let (result, failed) = match answer {
         Ok(result) => {
             let failed = value::is_error(&result);
@@ -118,7 +126,7 @@ fn format_console_line(line: &ConsoleLine) -> String {
 fn summarize_calls(calls: &[ProgramCall]) -> Option<String> {
     let mut groups: Vec<CallGroup<'_>> = Vec::new();
     for call in calls {
-        match groups.iter_mut().find(|group| group.has(call)) {
+        match groups.iter_mut().find(|group| group.contains(call)) {
             Some(group) => group.add(call),
             None => groups.push(CallGroup::new(call)),
         }

@@ -47,7 +47,7 @@ where
         return wait_for_work(turn, conversation, start_work(turn, work)).await;
     };
     let SuspendedRun { running, questions } = suspended;
-    let answers = params.object("inputResponses").unwrap_or_default();
+    let answers = params.get_object("inputResponses").unwrap_or_default();
     let unanswered = deliver_answers(questions, &answers);
     match unanswered.is_empty() {
         true => wait_for_work(turn, conversation, running).await,
@@ -80,7 +80,11 @@ async fn wait_for_work(
     while let Ok(Some(further)) = timeout(QUESTION_GAP, running.questions.recv()).await {
         questions.push(further);
     }
-    Ok(park_work(conversation, running, number_questions(questions)))
+    Ok(park_work(
+        conversation,
+        running,
+        number_questions(questions),
+    ))
 }
 
 fn park_work(

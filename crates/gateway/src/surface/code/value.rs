@@ -18,7 +18,10 @@ pub(super) fn result_value(result: &Raw) -> Result<Raw, HostError> {
     let texts: Option<Vec<String>> = content.iter().map(|block| block_text(block)).collect();
     Ok(match texts.as_deref() {
         Some([text]) => parse_text(text),
-        Some(texts) => raw(&texts.iter().map(|text| parse_text(text)).collect::<Vec<_>>()),
+        Some(texts) => raw(&texts
+            .iter()
+            .map(|text| parse_text(text))
+            .collect::<Vec<_>>()),
         None => raw(&content),
     })
 }
@@ -55,7 +58,10 @@ fn block_text(block: &RawValue) -> Option<String> {
 
 fn tool_error(result: &Raw, object: &RawObject) -> HostError {
     let content: Vec<Raw> = object.read("content").unwrap_or_default();
-    let texts: Vec<String> = content.iter().filter_map(|block| block_text(block)).collect();
+    let texts: Vec<String> = content
+        .iter()
+        .filter_map(|block| block_text(block))
+        .collect();
     let message = match texts.is_empty() {
         true => "the tool reported an error without a word".to_owned(),
         false => texts.join("\n"),

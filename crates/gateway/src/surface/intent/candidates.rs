@@ -9,9 +9,9 @@ use kitbag_schema::DeclarationSize;
 
 use super::{Attempt, IntentRequest};
 use crate::call::observe;
+use crate::surface::adaptive_list;
 use crate::surface::code::tool_declaration;
 use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
-use crate::surface::adaptive_list;
 use crate::surface::signature::api_signature as api_request;
 use crate::surface::tools::AlwaysOnTool;
 
@@ -61,7 +61,9 @@ pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     let language = found.language_note();
     let parts = language.into_iter().chain([head]).chain(lines);
     let withheld = found.withheld.counts().lines();
-    let parts = parts.chain(further_candidates_line(request, &found)).chain(withheld);
+    let parts = parts
+        .chain(further_candidates_line(request, &found))
+        .chain(withheld);
     Some(parts.collect::<Vec<_>>().join("\n"))
 }
 

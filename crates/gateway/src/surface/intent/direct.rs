@@ -32,7 +32,9 @@ pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
         return Attempt::Nothing;
     };
     match turn.catalog.tool(tool.as_str()) {
-        Some(entry) if can_call(request, entry, &arguments) => run_tool(request, entry, arguments).await,
+        Some(entry) if can_call(request, entry, &arguments) => {
+            run_tool(request, entry, arguments).await
+        }
         _ => Attempt::Nothing,
     }
 }
@@ -81,7 +83,9 @@ fn choose_tool<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
             Binding::Complete(call) if can_call(request, entry, &call.arguments) => {
                 bound.push(BoundTool { entry, call });
             }
-            Binding::Incomplete(names) if rank == 0 => incomplete = Some(missing_arguments_note(entry, &names)),
+            Binding::Incomplete(names) if rank == 0 => {
+                incomplete = Some(missing_arguments_note(entry, &names))
+            }
             _ => {}
         }
     }
@@ -136,8 +140,14 @@ fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
     let schema = entry.input_schema();
     let told = names.iter().map(|name| {
         let description = schema["properties"][name.as_str()]["description"].as_str();
-        match description.map(strip_to_one_line).filter(|it| !it.is_empty()) {
-            Some(description) => format!("{name} ({})", kitbag_domain::text::first_sentence(&description)),
+        match description
+            .map(strip_to_one_line)
+            .filter(|it| !it.is_empty())
+        {
+            Some(description) => format!(
+                "{name} ({})",
+                kitbag_domain::text::first_sentence(&description)
+            ),
             None => name.clone(),
         }
     });
@@ -159,7 +169,9 @@ pub(super) fn zone_names() -> &'static ZoneNames {
 }
 
 /// The one tool that a failed template uses, with those of its parameters that the tool has.
-fn call_instead_of_template(request: &IntentRequest) -> Option<(&CatalogEntry, Map<String, Value>)> {
+fn call_instead_of_template(
+    request: &IntentRequest,
+) -> Option<(&CatalogEntry, Map<String, Value>)> {
     let DirectCall { tool, arguments } = request.instead.as_ref()?;
     let entry = request.turn.catalog.tool(tool.as_str())?;
     let (schema, mut arguments) = (entry.input_schema(), arguments.clone());
@@ -202,5 +214,5 @@ async fn run_tool(
     if !ran.has_failed() {
         learn::learn_from_call(turn, entry, &request.words, &arguments).await;
     }
-    Attempt::ended(ran, Some(turn.gateway.code.cache), None)
+    Attempt::from_program(ran, Some(turn.gateway.code.cache), None)
 }

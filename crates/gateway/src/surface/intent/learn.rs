@@ -17,7 +17,10 @@ use crate::turn::Turn;
 pub(super) async fn active_templates(turn: &Turn) -> Vec<LearnedTemplate> {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
-    let learned = services.intents.learned_templates(&services.store, tenant).await;
+    let learned = services
+        .intents
+        .learned_templates(&services.store, tenant)
+        .await;
     let mut active = Vec::new();
     for template in learned.iter().filter(|it| it.is_active()) {
         match find_changed_use(turn, template) {
@@ -143,7 +146,11 @@ async fn record_run(turn: &Turn, run: &ProgramRun<'_>) {
 type ChangedTemplate = Option<(LearnedTemplate, Option<StateChange>)>;
 
 /// Changes one learned template in the store, and counts what became of it.
-async fn change_template(turn: &Turn, id: &str, change: impl Fn(Option<LearnedTemplate>) -> ChangedTemplate) {
+async fn change_template(
+    turn: &Turn,
+    id: &str,
+    change: impl Fn(Option<LearnedTemplate>) -> ChangedTemplate,
+) {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
     let mut became = None;

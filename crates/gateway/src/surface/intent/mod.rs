@@ -27,9 +27,9 @@ use kitbag_wire::{Raw, RawObject, raw};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::tool_answer::append_text;
 use super::code::ProgramResult;
 use super::code::resumable_work::run_with_questions;
+use super::tool_answer::append_text;
 use crate::call::failure::Failure;
 use crate::call::reply;
 use crate::learning::intents::CachedAnswer;
@@ -134,7 +134,7 @@ impl IntentRequest {
         }
         loop {
             let attempt = self.try_step(step).await;
-            let next = route::after(&flags, step, attempt.end());
+            let next = route::after(&flags, step, attempt.step_end());
             if let Attempt::Incomplete { note } = &attempt {
                 self.note.get_or_insert_with(|| note.clone());
             }
@@ -296,7 +296,11 @@ impl IntentRequest {
 impl Attempt {
     /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
     /// result may be used again if the program only read.
-    fn from_program(ran: ProgramResult, ttl: Option<Duration>, instead: Option<DirectCall>) -> Self {
+    fn from_program(
+        ran: ProgramResult,
+        ttl: Option<Duration>,
+        instead: Option<DirectCall>,
+    ) -> Self {
         let (calls, failed) = (ran.run.calls(), ran.has_failed());
         let ProgramResult { answer, run, .. } = ran;
         if failed {
@@ -307,7 +311,9 @@ impl Attempt {
             };
         }
         let only_read = calls.iter().all(|call| !call.writes);
-        let keep = ttl.filter(|_| only_read).map(|ttl| (ttl, run.called_servers()));
+        let keep = ttl
+            .filter(|_| only_read)
+            .map(|ttl| (ttl, run.called_servers()));
         Self::Done { answer, keep }
     }
 

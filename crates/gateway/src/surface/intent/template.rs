@@ -40,9 +40,10 @@ pub(super) async fn try_template(request: &IntentRequest) -> Attempt {
             Ok(()) => run_template(request, &offers, &template, params, &learned).await,
             Err(note) => Attempt::Incomplete { note },
         },
-        Some(TemplateMatch::Incomplete { template, missing }) => {
-            Attempt::from_text(&format!("Nothing was run. {}", missing_params_note(&template, &missing)))
-        }
+        Some(TemplateMatch::Incomplete { template, missing }) => Attempt::from_text(&format!(
+            "Nothing was run. {}",
+            missing_params_note(&template, &missing)
+        )),
         None => direct::try_automatic_intent(request).await,
     }
 }
@@ -107,9 +108,9 @@ async fn run_template(
     learn::record_template_run(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);
-    let ended = Attempt::ended(ran, ttl, offers.only_call(template, params));
+    let ended = Attempt::from_program(ran, ttl, offers.only_call(template, params));
     if let Attempt::Failed { answer, .. } = &ended {
-        request.template_failed(template.name(), answer);
+        request.log_template_failure(template.name(), answer);
     }
     ended
 }
@@ -131,7 +132,11 @@ fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> R
 }
 
 /// Says what is wrong with the parameters, if anything is.
-fn check_params(turn: &Turn, template: &IntentTemplate, params: &Map<String, Value>) -> Option<String> {
+fn check_params(
+    turn: &Turn,
+    template: &IntentTemplate,
+    params: &Map<String, Value>,
+) -> Option<String> {
     let schema = template.parameters().schema();
     let definition = raw(&json!({ "name": template.name().as_str(), "inputSchema": schema }));
     let checker = &turn.gateway.services.checker;

@@ -26,7 +26,7 @@ pub(crate) fn to_recorded_arguments(
 
 /// Returns the same text for equal arguments, whatever the order of their members.
 fn canonicalize(arguments: &str) -> String {
-    let value = parse_short(arguments).map(sorted);
+    let value = parse_short(arguments).map(sort_members);
     value.map_or_else(|| arguments.to_owned(), |value| value.to_string())
 }
 
@@ -35,10 +35,12 @@ fn sort_members(value: Value) -> Value {
         Value::Object(members) => {
             let mut members: Vec<_> = members.into_iter().collect();
             members.sort_by(|(a, _), (b, _)| a.cmp(b));
-            let members = members.into_iter().map(|(name, it)| (name, sort_members(it)));
+            let members = members
+                .into_iter()
+                .map(|(name, it)| (name, sort_members(it)));
             Value::Object(members.collect())
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(sorted).collect()),
+        Value::Array(items) => Value::Array(items.into_iter().map(sort_members).collect()),
         other => other,
     }
 }

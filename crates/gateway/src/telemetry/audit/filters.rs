@@ -106,7 +106,12 @@ mod tests {
     #[test]
     fn failed_stands_for_whatever_went_wrong_at_a_server() {
         assert_eq!(parse_outcomes("ok").unwrap().0, [Outcome::Ok]);
-        assert!(parse_outcomes("failed").unwrap().0.contains(&Outcome::TimedOut));
+        assert!(
+            parse_outcomes("failed")
+                .unwrap()
+                .0
+                .contains(&Outcome::TimedOut)
+        );
         assert!(
             parse_outcomes("fine")
                 .unwrap_err()

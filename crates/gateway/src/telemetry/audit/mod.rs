@@ -7,8 +7,8 @@
 //! - [`filters`]: the filter values of `kitbag audit` and `/v1/audit`
 
 pub(crate) mod arguments;
-pub(crate) mod queries;
-mod line;
 pub mod filters;
+mod line;
+pub(crate) mod queries;
 
 pub use line::AuditLine;

@@ -83,7 +83,9 @@ impl Meter {
         let (surface, whole) = match list.view {
             View::Merged(surface) if surface.truncates_answers() => {
                 let caller = &list.client.caller;
-                let whole = self.prices.price_visible_tools(list.policy, caller, list.catalog);
+                let whole = self
+                    .prices
+                    .price_visible_tools(list.policy, caller, list.catalog);
                 (surface.as_str(), whole)
             }
             View::Merged(surface) => (surface.as_str(), shown),
@@ -109,14 +111,23 @@ impl Meter {
             Err(Failure::Cancelled) => return,
             Err(failure) => kitbag_budget::estimate_tokens(&failure.to_string()),
         };
-        lock(&self.tables).record_answer(&to_metered_client(client), name.unwrap_or(UNKNOWN), tokens);
+        lock(&self.tables).record_answer(
+            &to_metered_client(client),
+            name.unwrap_or(UNKNOWN),
+            tokens,
+        );
     }
 
     pub(crate) fn record_operation(&self, client: &McpClient, ended: &CompletedOperation) {
         lock(&self.tables).record_operation(&client.caller.tenant, ended);
     }
 
-    pub(crate) fn template_ran(&self, client: &McpClient, template: &str, ended: &CompletedOperation) {
+    pub(crate) fn template_ran(
+        &self,
+        client: &McpClient,
+        template: &str,
+        ended: &CompletedOperation,
+    ) {
         lock(&self.tables).record_template_run(&client.caller.tenant, template, ended);
     }
 
@@ -124,7 +135,12 @@ impl Meter {
         lock(&self.tables).record_event(&client.caller.tenant, event);
     }
 
-    pub(crate) fn record_model_request(&self, tenant: &Tenant, route: &'static str, figures: ModelFigures) {
+    pub(crate) fn record_model_request(
+        &self,
+        tenant: &Tenant,
+        route: &'static str,
+        figures: ModelFigures,
+    ) {
         lock(&self.models).add(tenant, route, figures);
     }
 

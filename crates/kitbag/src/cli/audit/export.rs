@@ -12,7 +12,9 @@ use serde_json::{Value, json};
 
 use super::filter::AuditFilter;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{Output, pluralize, escape_json, is_terminal, to_one_line, strip_controls};
+use crate::cli::output::{
+    Output, escape_json, is_terminal, pluralize, strip_controls, to_one_line,
+};
 use kitbag_gateway::telemetry::audit::AuditLine;
 
 /// Write rows into a file, the oldest first.
@@ -125,7 +127,9 @@ fn csv(row: &AuditRow, reader: Reader) -> anyhow::Result<String> {
 fn cell(value: &Value, reader: Reader) -> String {
     let text = match (value, reader) {
         (Value::Null, _) => return String::new(),
-        (Value::String(text), Reader::Person) => without_formulas(&to_one_line(&strip_controls(text))),
+        (Value::String(text), Reader::Person) => {
+            without_formulas(&to_one_line(&strip_controls(text)))
+        }
         (Value::String(text), Reader::Program) => without_formulas(text),
         (other, _) => other.to_string(),
     };

@@ -7,7 +7,7 @@ use jiff::tz::TimeZone;
 use kitbag_domain::{Outcome, Timestamp};
 use kitbag_store::{AuditRow, AuditRowContent};
 
-use crate::cli::output::{to_one_line, strip_controls, format_table};
+use crate::cli::output::{format_table, strip_controls, to_one_line};
 
 pub(super) fn table_of(rows: &[AuditRow]) -> String {
     format_table(

@@ -17,14 +17,16 @@ use kitbag_embedding::TextEmbedder;
 use kitbag_gateway::index::context_embedding::embed_function;
 use kitbag_gateway::secrets::vault;
 use kitbag_platform::context::fact::stored_fact_to_json;
-use kitbag_platform::context::import::{ContextImport, ContextImportError, ImportedFacts, import_facts};
+use kitbag_platform::context::import::{
+    ContextImport, ContextImportError, ImportedFacts, import_facts,
+};
 use kitbag_platform::context::tier::AuthorityTier;
 use kitbag_store::{FactHolders, Store, StoredFact};
 use serde_json::{Value, json};
 
 use super::Invocation;
 use super::failure::{Advise as _, with_advice};
-use super::output::{pluralize, format_table};
+use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::trail;
 use filter::{FactSelection, HolderChoice};
@@ -143,7 +145,7 @@ async fn take_in(
     let going_on = invocation.output.progress("Taking facts in");
     let imported = import_facts(store, &embed_function(embedder), &wanted).await;
     drop(going_on);
-    let imported = imported.map_err(with_advice)?;
+    let imported = imported.map_err(advise_import)?;
     let subject = given.file.display().to_string();
     let event = trail::change_event("kitbag context import", Action::FactsImported, &subject);
     let tenant = given.holder.clone();
@@ -156,7 +158,7 @@ async fn take_in(
     tell(imported, invocation)
 }
 
-fn with_advice(error: ContextImportError) -> anyhow::Error {
+fn advise_import(error: ContextImportError) -> anyhow::Error {
     match error.remedy() {
         Some(advice) => with_advice(error, advice),
         None => error.into(),

@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
-use crate::cli::health::{fetch, connectable_address};
+use crate::cli::health::{connectable_address, fetch};
 use crate::cli::output::format_date;
 use crate::key_check::NoKeys;
 use crate::local::gateway_connection::{JoinOutcome, join_gateway};
@@ -56,12 +56,11 @@ pub(super) async fn check_running_gateway(config: &Config, invocation: &Invocati
 const RUNNING: &str = "running gateway";
 
 fn not_joined(reason: String) -> Finding {
-    AREA.warning(
-        RUNNING,
-        "commands and clients on stdio cannot join it",
-    )
-    .with_reason(reason)
-    .with_advice("restart it with the same version of Kitbag and the same environment variables")
+    AREA.warning(RUNNING, "commands and clients on stdio cannot join it")
+        .with_reason(reason)
+        .with_advice(
+            "restart it with the same version of Kitbag and the same environment variables",
+        )
 }
 
 fn describe_running(status: &Status) -> String {
@@ -91,9 +90,7 @@ async fn check_bind(bind: SocketAddr) -> Finding {
     };
     let another = "choose another: `bind` in [serve], or `kitbag serve --bind 127.0.0.1:7421`";
     match error.kind() {
-        io::ErrorKind::AddrInUse if is_kitbag(bind).await => {
-            AREA.ok(subject, "in use by Kitbag")
-        }
+        io::ErrorKind::AddrInUse if is_kitbag(bind).await => AREA.ok(subject, "in use by Kitbag"),
         io::ErrorKind::AddrInUse => AREA
             .problem(subject, "in use by another program")
             .with_advice(another),

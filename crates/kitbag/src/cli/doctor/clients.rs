@@ -15,7 +15,7 @@ use url::Url;
 use super::finding::{Area, Finding};
 use crate::cli::Invocation;
 use crate::cli::output::pluralize;
-use crate::import::{split_by_project, client_directories};
+use crate::import::{client_directories, split_by_project};
 
 const AREA: Area = Area::Clients;
 
@@ -30,7 +30,11 @@ pub(super) async fn check(config: Option<&Config>, invocation: &Invocation) -> V
         findings.extend(check_servers(found, &places));
         findings.extend(check_entry(found).await);
     }
-    findings.extend(Client::ALL.into_iter().filter_map(|it| check_hook(it, &places)));
+    findings.extend(
+        Client::ALL
+            .into_iter()
+            .filter_map(|it| check_hook(it, &places)),
+    );
     if findings.is_empty() {
         findings.push(AREA.note("none", "no client on this machine has servers configured"));
     }
@@ -99,7 +103,8 @@ async fn check_entry(found: &ClientConfig) -> Option<Finding> {
         ClientLaunch::Http { url, .. } => {
             let url = url.masked();
             let what = format!("connects to {url}, where nothing is listening");
-            (!is_listening(&url).await).then(|| AREA.warning(title, what).with_advice("run `kitbag serve`"))
+            (!is_listening(&url).await)
+                .then(|| AREA.warning(title, what).with_advice("run `kitbag serve`"))
         }
     }
 }
@@ -124,8 +129,9 @@ fn check_command(found: &ClientConfig, command: &str, again: String) -> Option<F
         return Some(AREA.problem(title, what).with_advice(advice));
     }
     let is_unreliable = found.project.is_none() && found.client.has_windows();
-    let what =
-        format!("starts `{command}` without its full path and may not find it when opened from the desktop");
+    let what = format!(
+        "starts `{command}` without its full path and may not find it when opened from the desktop"
+    );
     is_unreliable.then(|| AREA.warning(title, what).with_advice(again))
 }
 
@@ -161,7 +167,8 @@ fn check_shell_path(spec: &ServerSpec, client: Client) -> Option<Finding> {
     if command.contains(['/', '$']) || launch.sets_variable("PATH") {
         return None;
     }
-    let path = programs::find_on_path(command).filter(|path| !programs::is_known_everywhere(path))?;
+    let path =
+        programs::find_on_path(command).filter(|path| !programs::is_known_everywhere(path))?;
     let what = format!(
         "may not find `{command}` of server {name} when opened from the desktop: {} is only on a shell's PATH",
         path.display()

@@ -38,7 +38,9 @@ async fn check_sandbox(config: &Config) -> Finding {
 fn check_browser(config: &Config) -> Finding {
     match browser_program(&config.web) {
         Ok(program) => AREA.ok(BROWSER, program.display().to_string()),
-        Err(BrowserError::Missing) => AREA.ok(BROWSER, "none; only needed for screenshots of pages"),
+        Err(BrowserError::Missing) => {
+            AREA.ok(BROWSER, "none; only needed for screenshots of pages")
+        }
         Err(error) => AREA.error(BROWSER, error),
     }
 }

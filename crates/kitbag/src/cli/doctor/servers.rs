@@ -10,7 +10,7 @@ use kitbag_upstream::{CallError, Cause, Diagnosis, ServerKind, ServerSpec};
 
 use super::finding::{Area, Finding};
 use super::store::StoreState;
-use crate::cli::output::{Output, pluralize, format_duration, describe_offers};
+use crate::cli::output::{Output, describe_offers, format_duration, pluralize};
 use crate::cli::progress::ProgressDisplay;
 use kitbag_gateway::admin::app::{App, ServerReport};
 use kitbag_gateway::admin::offers::ToolRow;
@@ -32,7 +32,10 @@ pub(super) async fn check(
     if whole && config.servers.is_empty() {
         let advice =
             "import the servers of your clients with `kitbag import`, or run `kitbag servers add`";
-        findings.push(AREA.note("none", "no server is configured").with_advice(advice));
+        findings.push(
+            AREA.note("none", "no server is configured")
+                .with_advice(advice),
+        );
     }
     let Some(lookup) = &state.lookup else {
         findings.push(AREA.note("all", "not started, because the store cannot be used"));
@@ -96,7 +99,12 @@ fn check_offline(spec: &ServerSpec, config: &Config) -> Finding {
     }
 }
 
-async fn list_servers(config: &Config, able: &[&ServerSpec], whole: bool, output: Output) -> Vec<Finding> {
+async fn list_servers(
+    config: &Config,
+    able: &[&ServerSpec],
+    whole: bool,
+    output: Output,
+) -> Vec<Finding> {
     let app = match App::open(config).await {
         Ok(app) => app,
         Err(error) => return vec![AREA.error("all", error)],
@@ -151,14 +159,12 @@ fn check_report(spec: &ServerSpec, report: &ServerReport) -> Vec<Finding> {
         ),
     }];
     findings.extend(report.problems.iter().map(|problem| {
-        let finding = AREA.warning(
-            subject,
-            format!("listing problem: {problem}"),
-        );
+        let finding = AREA.warning(subject, format!("listing problem: {problem}"));
         match Diagnosis::from_output(problem, spec) {
             Some(diagnosis) => with_diagnosis(finding, &diagnosis),
-            None => finding
-                .with_advice("no action needed: everything else it offers works; report this to its authors"),
+            None => finding.with_advice(
+                "no action needed: everything else it offers works; report this to its authors",
+            ),
         }
     }));
     findings.extend(check_annotations(subject, report));
@@ -263,7 +269,9 @@ fn unknown_tools(config: &Config, listed: &BTreeSet<ServerName>, app: &App) -> V
 fn override_problem((tool, problem): (String, String)) -> Finding {
     Area::Configuration
         .warning(format!("[tools.\"{tool}\"]"), problem)
-        .with_advice(format!("see its parameters with `kitbag tools show {tool}`"))
+        .with_advice(format!(
+            "see its parameters with `kitbag tools show {tool}`"
+        ))
 }
 
 /// False if the tool's server could not be listed, since it may have the tool.
@@ -275,10 +283,11 @@ fn is_checkable(name: &str, config: &Config, listed: &BTreeSet<ServerName>) -> b
 }
 
 fn unknown_tool(name: &str, tools: &[ToolRow]) -> Finding {
-    let advice = match kitbag_domain::nearest_name(name, tools.iter().map(|tool| tool.name.as_str())) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None => "remove it, or look up the name with `kitbag tools`".to_owned(),
-    };
+    let advice =
+        match kitbag_domain::nearest_name(name, tools.iter().map(|tool| tool.name.as_str())) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "remove it, or look up the name with `kitbag tools`".to_owned(),
+        };
     let subject = format!("[tools.\"{name}\"]");
     Area::Configuration
         .warning(subject, "no server has this tool")

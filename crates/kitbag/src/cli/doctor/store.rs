@@ -73,7 +73,9 @@ fn address_error(error: StoreConfigError) -> Finding {
 fn check_folder(path: &Path) -> Vec<Finding> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let visible = "other users on this machine can read it";
-    let mut findings: Vec<_> = check_permissions(folder, 0o700, visible).into_iter().collect();
+    let mut findings: Vec<_> = check_permissions(folder, 0o700, visible)
+        .into_iter()
+        .collect();
     for (name, what) in PRIVATE {
         findings.extend(check_permissions(&path.with_file_name(name), 0o600, what));
     }
@@ -175,7 +177,8 @@ fn check_free_space(folder: &Path) -> Option<Finding> {
     } else {
         AREA.warning(subject, what)
     };
-    (free < WARNING_LIMIT).then(|| finding.with_advice("free some space, or choose another disk with --data-dir"))
+    (free < WARNING_LIMIT)
+        .then(|| finding.with_advice("free some space, or choose another disk with --data-dir"))
 }
 
 #[cfg(target_os = "linux")]

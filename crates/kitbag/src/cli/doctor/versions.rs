@@ -65,7 +65,10 @@ async fn check_runtime(runtime: &'static str, program: &Path) -> Finding {
         .and_then(|number| number.parse::<u32>().ok());
     if runtime == "node" && major.is_some_and(|major| major < NODE) {
         return AREA
-            .warning(runtime, format!("{description} is older than many servers need"))
+            .warning(
+                runtime,
+                format!("{description} is older than many servers need"),
+            )
             .with_advice(format!(
                 "install Node.js {NODE} or later from https://nodejs.org"
             ));

@@ -8,7 +8,7 @@ use kitbag_eval::{ChoiceOutcome, EvalReport, EvalSurface, StopReason};
 
 use super::plan::{EvalPlan, PlannedRequests};
 use super::task_figures;
-use crate::cli::output::{pluralize, strip_controls, format_table};
+use crate::cli::output::{format_table, pluralize, strip_controls};
 
 /// The number of wrong answers shown; the page and the JSON have all of them.
 const ENOUGH: usize = 20;
@@ -48,7 +48,11 @@ fn count_entries(prompts: usize, tasks: usize) -> String {
     match (prompts, tasks) {
         (_, 0) => pluralize(prompts, "prompt"),
         (0, _) => pluralize(tasks, "task"),
-        _ => format!("{}, {}", pluralize(prompts, "prompt"), pluralize(tasks, "task")),
+        _ => format!(
+            "{}, {}",
+            pluralize(prompts, "prompt"),
+            pluralize(tasks, "task")
+        ),
     }
 }
 
@@ -232,7 +236,9 @@ fn comparison_table(report: &EvalReport, it: &Comparison) -> String {
             String::new(),
         ],
     ];
-    format_table(["RIGHT", "PROMPTS", "WHICH"], rows) + &describe_chance(it).unwrap_or_default() + "\n"
+    format_table(["RIGHT", "PROMPTS", "WHICH"], rows)
+        + &describe_chance(it).unwrap_or_default()
+        + "\n"
 }
 
 fn comparison_row(model: &str, prompts: &[String]) -> [String; 3] {

@@ -12,8 +12,8 @@ use super::agents::TOKENIZER;
 use super::environments::GatewayEnvironments;
 use super::figures;
 use super::server::EvalGateway;
-use crate::cli::to_exit_code;
 use crate::cli::output::Output;
+use crate::cli::to_exit_code;
 
 /// The requests that would be sent, and what the server makes of the suite.
 #[derive(Debug, Serialize)]

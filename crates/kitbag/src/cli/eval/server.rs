@@ -132,7 +132,11 @@ impl EvalGateway {
             } else {
                 row.name.clone()
             };
-            let definition = app.tool_definition(&row.name).ok().flatten().unwrap_or_default();
+            let definition = app
+                .tool_definition(&row.name)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
             exposed.insert(shown.clone(), row.name.clone());
             spelt.insert(row.name.clone(), shown.clone());
             // A long name is shortened at the endpoint, and a suite need not know how.

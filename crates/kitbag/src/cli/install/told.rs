@@ -153,7 +153,10 @@ fn left_elsewhere(told: &InstallReport) -> String {
 
 impl LeftServers {
     fn line(&self) -> String {
-        let (number, names) = (pluralize(self.servers.len(), "server"), self.servers.join(", "));
+        let (number, names) = (
+            pluralize(self.servers.len(), "server"),
+            self.servers.join(", "),
+        );
         let project = self
             .project
             .as_ref()
@@ -179,7 +182,10 @@ fn staying(told: &InstallReport, moving: &str) -> String {
         ));
     }
     if text.is_empty() && !told.beside.is_empty() {
-        let (servers, names) = (pluralize(told.beside.len(), "server"), told.beside.join(", "));
+        let (servers, names) = (
+            pluralize(told.beside.len(), "server"),
+            told.beside.join(", "),
+        );
         text = format!("\nBeside Kitbag: {servers} ({names}). Move them behind it:\n  {moving}");
     }
     text

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::Invocation;
 use super::failure::Advise as _;
-use super::output::{pluralize, format_table};
+use super::output::{format_table, pluralize};
 use crate::cli::open_store::open_store;
 use crate::trail;
 
@@ -160,9 +160,9 @@ async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::R
     let headings = [
         "TOOL", "TENANT", "LESSONS", "USED", "FAILED", "PASSED", "LAST",
     ];
-    invocation
-        .output
-        .show(&rows, |rows| format_table(headings, rows.iter().map(text::cells)))
+    invocation.output.show(&rows, |rows| {
+        format_table(headings, rows.iter().map(text::cells))
+    })
 }
 
 async fn show(

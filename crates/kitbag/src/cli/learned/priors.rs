@@ -12,7 +12,7 @@ use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::failure::Advise as _;
 use crate::cli::open_store::open_store;
-use crate::cli::output::{pluralize, format_table};
+use crate::cli::output::{format_table, pluralize};
 use kitbag_gateway::admin::app::App;
 use kitbag_gateway::admin::priors_report::{PriorsReport, PriorsRow, read_report};
 use kitbag_gateway::state::clock::now;

@@ -69,7 +69,10 @@ impl AskedServers {
     pub(super) fn drift(&self, file: &LockFile, names: &[String]) -> anyhow::Result<Vec<DriftRow>> {
         let mut rows = Vec::new();
         for (server, listed) in &self.listed {
-            let drifted = file.servers.get(server).map(|locked| locked.detect_drift(listed));
+            let drifted = file
+                .servers
+                .get(server)
+                .map(|locked| locked.detect_drift(listed));
             let drifted = drifted.into_iter().flatten();
             rows.extend(drifted.map(|it| DriftRow::of(server, it)));
         }

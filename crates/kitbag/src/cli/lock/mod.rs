@@ -15,7 +15,7 @@ use clap::{Args, Subcommand};
 use clap_complete::ArgValueCandidates;
 use kitbag_config::{Config, LockState};
 use kitbag_domain::{ExposedName, ServerName};
-use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, marks};
+use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, find_marks};
 use serde_json::json;
 
 use self::asked::{AskedServers, meant_servers};
@@ -24,7 +24,7 @@ use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
 use super::gateway::JoinChoice;
-use super::output::{Output, pluralize, format_table};
+use super::output::{Output, format_table, pluralize};
 use super::{Invocation, to_exit_code};
 
 /// Approve what servers offer, and hold back what they change afterwards.
@@ -107,9 +107,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         None => lock(&arguments.servers, arguments.join, &config, invocation).await,
         Some(Verb::Status { join }) => status(join, &config, invocation).await,
         Some(Verb::Diff { names, join }) => diff(&names, join, &config, invocation).await,
-        Some(Verb::Approve { names, join, .. }) => {
-            approve(&names, join, &config, invocation).await
-        }
+        Some(Verb::Approve { names, join, .. }) => approve(&names, join, &config, invocation).await,
         Some(Verb::Remove { servers }) => remove(&servers, &config, invocation).await,
     }
 }

@@ -3,7 +3,7 @@
 use anstyle::{AnsiColor, Style};
 use kitbag_domain::{ExposedName, ServerName};
 use kitbag_lockfile::text_diff::to_one_line;
-use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition, Mark, marks};
+use kitbag_lockfile::{DefinitionDifference, Drift, DriftedDefinition, Mark, find_marks};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -59,9 +59,10 @@ impl DriftRow {
             (_, ApprovedText::Known(old), None) => {
                 (None, Some(DefinitionDifference::between(&old, "{}")))
             }
-            (_, ApprovedText::Unknown, Some(new)) => {
-                (Some(UNKNOWN), Some(DefinitionDifference::whole_definition(new)))
-            }
+            (_, ApprovedText::Unknown, Some(new)) => (
+                Some(UNKNOWN),
+                Some(DefinitionDifference::whole_definition(new)),
+            ),
             (_, ApprovedText::Unknown, None) => (Some(UNKNOWN_AND_GONE), None),
             (_, ApprovedText::None, new) => (None, new.map(DefinitionDifference::whole_definition)),
         };
@@ -87,7 +88,10 @@ impl DriftRow {
         let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
         lines.extend(self.marks.iter().map(marked));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
-        let difference = self.difference.iter().flat_map(DefinitionDifference::to_lines);
+        let difference = self
+            .difference
+            .iter()
+            .flat_map(DefinitionDifference::to_lines);
         lines.extend(difference.map(|line| colored(&line)));
         lines
     }

@@ -16,7 +16,7 @@ use kitbag_domain::ServerName;
 use kitbag_upstream::{LogLevel, LogLine, LogStream};
 use serde::Serialize;
 
-use super::output::{Output, to_one_line, strip_controls};
+use super::output::{Output, strip_controls, to_one_line};
 use super::{Invocation, completions, journal, servers};
 use tail::Tail;
 

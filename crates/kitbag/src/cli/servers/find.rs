@@ -7,7 +7,7 @@ use serde::Serialize;
 use url::Url;
 
 use crate::cli::Invocation;
-use crate::cli::output::{to_one_line, format_table};
+use crate::cli::output::{format_table, to_one_line};
 
 /// Look for servers in the MCP registry.
 ///
@@ -61,7 +61,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let asking = registry.find_servers(&text);
     let found = invocation
         .output
-        .with_progress(&format!("Asking {}", registry.place()), asking)
+        .with_progress(&format!("Asking {}", registry.display_url()), asking)
         .await?;
     let all = found.len();
     let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).map(row).collect();
@@ -87,12 +87,12 @@ fn nothing(text: &str, registry: &Registry) -> String {
     format!(
         "No server in {} has `{text}` in its name. Try another word; or, if you know how it is run:\n  \
          kitbag servers add NAME -- COMMAND",
-        registry.place()
+        registry.display_url()
     )
 }
 
 fn row(entry: RegistryEntry) -> EntryRow {
-    let kinds = kinds(&entry.server);
+    let kinds = offered_kinds(&entry.server);
     let deprecated = entry.status == EntryStatus::Deprecated;
     let server = entry.server;
     EntryRow {
@@ -100,7 +100,7 @@ fn row(entry: RegistryEntry) -> EntryRow {
         title: server.title,
         version: server.version,
         description: server.description,
-        offered_kinds,
+        kinds,
         deprecated,
         repository: server.repository.map(|it| it.url),
     }

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::cli::output::{Output, strip_controls, stderr};
+use crate::cli::output::{Output, stderr, strip_controls};
 use crate::cli::progress::ProgressDisplay;
 
 /// The person's browser comes back to us by itself.

@@ -6,11 +6,11 @@ use clap_complete::ArgValueCandidates;
 use kitbag_domain::ServerName;
 
 use super::find;
+use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::describe_offers;
-use crate::cli::Invocation;
 use crate::cli::gateway::ask_running_gateway;
+use crate::cli::output::describe_offers;
 use crate::local::requests::RestartServer;
 
 /// Restart a server of the running gateway.

@@ -14,7 +14,7 @@ use super::find;
 use super::standing::{Login, ServerStanding, standings};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
-use crate::cli::output::{describe_offers, to_one_line, strip_controls};
+use crate::cli::output::{describe_offers, strip_controls, to_one_line};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
 /// Show everything about one server: how it is reached, and what it said when it was last asked.
@@ -174,7 +174,10 @@ impl ListedOffer {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let mut facts = vec![
             ("Protocol:", format!("{} ({})", self.version, self.era)),
-            ("Offers:", describe_offers(self.tools, self.prompts, self.resources)),
+            (
+                "Offers:",
+                describe_offers(self.tools, self.prompts, self.resources),
+            ),
         ];
         facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
         let said = self.instructions.iter();

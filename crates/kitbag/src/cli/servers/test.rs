@@ -12,7 +12,9 @@ use serde::Serialize;
 use super::find;
 use crate::cli::completions::servers;
 use crate::cli::failure::CommandFailure;
-use crate::cli::output::{Output, pluralize, format_duration, describe_offers, strip_controls, format_table};
+use crate::cli::output::{
+    Output, describe_offers, format_duration, format_table, pluralize, strip_controls,
+};
 use crate::cli::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::{App, ServerReport};
 
@@ -82,7 +84,10 @@ async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<Test
 }
 
 fn how_far(done: usize, all: usize) -> String {
-    format!("Starting {}: {done} of {all} done", pluralize(all, "server"))
+    format!(
+        "Starting {}: {done} of {all} done",
+        pluralize(all, "server")
+    )
 }
 
 /// Starts one server and lists it; its listing is remembered for the next client.

@@ -239,10 +239,7 @@ async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let active = Manager::reach().ok().and_then(|manager| manager.active());
     let config = invocation.config()?;
     let (gateway, refused) = match join_gateway(&invocation.at, Some(&config), Want::Ask).await {
-        JoinOutcome::Joined(mut joined) => (
-            Some(joined.ask(GetStatus {}, |_| {}).await?),
-            None,
-        ),
+        JoinOutcome::Joined(mut joined) => (Some(joined.ask(GetStatus {}, |_| {}).await?), None),
         JoinOutcome::Refused { reason } => (None, Some(reason)),
         JoinOutcome::Nothing => (None, None),
     };

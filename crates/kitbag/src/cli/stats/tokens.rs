@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::Invocation;
 use crate::cli::gateway::{CommandGateway, JoinChoice};
-use crate::cli::output::{Output, pluralize, format_table};
+use crate::cli::output::{Output, format_table, pluralize};
 use crate::local::requests::CountTokens;
 use kitbag_gateway::surface::tokens::SurfaceTokens;
 

@@ -161,9 +161,9 @@ fn list(
         .map(|found| text::row(&found))
         .collect();
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
-    invocation
-        .output
-        .show(&rows, |rows| format_table(headings, rows.iter().map(text::cells)))
+    invocation.output.show(&rows, |rows| {
+        format_table(headings, rows.iter().map(text::cells))
+    })
 }
 
 fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()> {
@@ -188,7 +188,8 @@ async fn decide(
     let row = learned(known.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
     let changed =
-        learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?)).await?;
+        learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?))
+            .await?;
     if changed.is_none() {
         return Err(anyhow!("`{}` was forgotten meanwhile", named.name))
             .advise(|| "see which there are with `kitbag templates list`".to_owned());

@@ -11,7 +11,7 @@ use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::gateway::{CommandGateway, JoinChoice, server_to_list};
 use crate::cli::next_steps::{first_steps, has_no_servers};
-use crate::cli::output::{pluralize, format_table};
+use crate::cli::output::{format_table, pluralize};
 use kitbag_domain::text::first_sentence;
 use kitbag_gateway::admin::offers::ToolRow;
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::gateway::{CommandGateway, JoinChoice, find_owner};
-use crate::cli::output::{Output, to_one_line, strip_controls, format_table};
+use crate::cli::output::{Output, format_table, strip_controls, to_one_line};
 use crate::cli::templates::reads;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_schema::parameter_type;
@@ -100,7 +100,11 @@ fn for_people(name: &str, definition: &Value) -> String {
         .into_iter()
         .filter(|text| !text.is_empty())
         .collect();
-    format!("{}\n\n{takes}\n{}", head.join("\n\n"), strip_controls(&call))
+    format!(
+        "{}\n\n{takes}\n{}",
+        head.join("\n\n"),
+        strip_controls(&call)
+    )
 }
 
 fn reads_by_name(name: &str, definition: &Value) -> bool {

@@ -22,7 +22,10 @@ async fn rows_in(database: impl Into<StoreAddress>, at_least: usize) -> Vec<Audi
     let store = Store::open(database).await.unwrap();
     let what = format!("{at_least} rows are written");
     let rows = until(&what, async || {
-        let rows = store.read_audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        let rows = store
+            .read_audit(&AuditQuery::newest(u32::MAX))
+            .await
+            .unwrap();
         (rows.len() >= at_least).then_some(rows)
     })
     .await;

@@ -265,10 +265,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     let third = world.client_of("third").await;
     let (text, _) = asked(&third, "ai_invoke", prompt.clone()).await;
     assert!(text.starts_with("CONFIG_MISSING: `anthropic`"), "{text}");
-    assert!(
-        text.contains("kitbag secret set anthropic key"),
-        "{text}"
-    );
+    assert!(text.contains("kitbag secret set anthropic key"), "{text}");
 
     // Errors that may have cost something, or that the operator must hear of, end the call.
     let words = json!({ "type": "error", "error": { "type": "x", "message": "not like this" } });
@@ -362,7 +359,10 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
     let told = world.home.kitbag(&["learned", "priors", "run"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     for name in ["ai_invoke", "catalog__ai_invoke"] {
-        let told = world.home.kitbag(&["learned", "priors", "show", name, "--json"]).await;
+        let told = world
+            .home
+            .kitbag(&["learned", "priors", "show", name, "--json"])
+            .await;
         let shown: Value =
             serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"));
         let row = &shown["tools"][0];

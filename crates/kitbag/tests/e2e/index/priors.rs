@@ -135,7 +135,9 @@ async fn a_run_over_the_audit_shows_how_fast_and_how_reliable_tools_are() {
         let told = home.kitbag(&[words, &["--json"]].concat()).await;
         serde_json::from_str(&told.stdout).unwrap_or_else(|_| panic!("{told:?}"))
     };
-    let unseen = home.kitbag(&["learned", "priors", "show", "bed__slow"]).await;
+    let unseen = home
+        .kitbag(&["learned", "priors", "show", "bed__slow"])
+        .await;
     assert_eq!(unseen.code, Some(1), "{unseen:?}");
     until("both calls are counted", async || {
         shown(&["learned", "priors", "run"]).await;
@@ -272,7 +274,10 @@ async fn what_happened_longer_ago_than_is_kept_is_removed() {
     store.record_all(&rows).await.unwrap();
     let gateway = home.serve().await;
     until("old rows are gone", async || {
-        let rows = store.read_audit(&AuditQuery::newest(u32::MAX)).await.unwrap();
+        let rows = store
+            .read_audit(&AuditQuery::newest(u32::MAX))
+            .await
+            .unwrap();
         (rows.len() == 1 && rows[0].at.0 == yesterday).then_some(())
     })
     .await;

@@ -43,7 +43,9 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
         "{}",
         found[0]
     );
-    let tokens = desk.ok(&["stats", "tokens", "--surface", "all", "--json"]).await;
+    let tokens = desk
+        .ok(&["stats", "tokens", "--surface", "all", "--json"])
+        .await;
     let tokens: Value = serde_json::from_str(&tokens.stdout).unwrap();
     assert_eq!(
         (&tokens["surface"], &tokens["tools"]),

@@ -56,6 +56,9 @@ pub(super) async fn insert_rows(
     Ok(ids.into_iter().map(AuditRowId).collect())
 }
 
-fn collect_column<'a, T>(rows: &[AuditColumns<'a>], value: impl Fn(&AuditColumns<'a>) -> T) -> Vec<T> {
+fn collect_column<'a, T>(
+    rows: &[AuditColumns<'a>],
+    value: impl Fn(&AuditColumns<'a>) -> T,
+) -> Vec<T> {
     rows.iter().map(value).collect()
 }

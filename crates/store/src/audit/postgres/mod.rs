@@ -15,9 +15,9 @@ use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
 use super::tool_statistics::{AuditSpan, ToolCallRow};
-use super::{AuditBatch, AuditWriteError, BatchMark, CallEnding, AuditRowId};
-use crate::engine::with_timeout;
+use super::{AuditBatch, AuditRowId, AuditWriteError, BatchMark, CallEnding};
 use crate::engine::postgres::{Postgres, PostgresTransaction};
+use crate::engine::with_timeout;
 use crate::{Error, store_error};
 
 const RECORD: &str = "record what happened";

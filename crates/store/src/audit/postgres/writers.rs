@@ -45,5 +45,7 @@ pub(super) async fn has_written(
     .bind(mark.number)
     .fetch_one(&mut **transaction)
     .await
-    .map_err(store_error("find out whether a batch of the audit is written"))
+    .map_err(store_error(
+        "find out whether a batch of the audit is written",
+    ))
 }

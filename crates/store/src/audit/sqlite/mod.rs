@@ -12,12 +12,15 @@ use super::columns::{AuditColumns, to_micros, to_nano_usd, to_token_count};
 use super::query::AuditQuery;
 use super::row::StoredAuditRow;
 use super::tool_statistics::{AuditSpan, ToolCallRow};
-use super::{AuditBatch, AuditRecord, CallEnding, AuditRowId};
+use super::{AuditBatch, AuditRecord, AuditRowId, CallEnding};
 use crate::engine::sqlite::{Sqlite, SqliteTransaction};
 use crate::{Error, store_error};
 
 /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
-pub(super) async fn write_batch(sqlite: &Sqlite, batch: &AuditBatch<'_>) -> Result<Vec<AuditRowId>, Error> {
+pub(super) async fn write_batch(
+    sqlite: &Sqlite,
+    batch: &AuditBatch<'_>,
+) -> Result<Vec<AuditRowId>, Error> {
     let mut transaction = sqlite.begin("begin to record").await?;
     insert_records(&mut transaction, &batch.records).await?;
     for ending in &batch.ended {
@@ -86,10 +89,15 @@ async fn insert_begun(
     insert.push(" RETURNING id");
     let row = insert.build().fetch_one(&mut **transaction).await;
     let row = row.map_err(store_error(ACTION))?;
-    row.try_get("id").map(AuditRowId).map_err(store_error(ACTION))
+    row.try_get("id")
+        .map(AuditRowId)
+        .map_err(store_error(ACTION))
 }
 
-async fn update_ended_call(transaction: &mut SqliteTransaction, ending: &CallEnding) -> Result<(), Error> {
+async fn update_ended_call(
+    transaction: &mut SqliteTransaction,
+    ending: &CallEnding,
+) -> Result<(), Error> {
     sqlx::query(
         "UPDATE audit SET outcome = ?, latency_us = ?, tokens = ?, price_nano_usd = ? WHERE id = ?",
     )

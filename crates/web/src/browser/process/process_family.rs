@@ -15,7 +15,9 @@ use rustix::process::{Pid, WaitOptions};
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn find_family(ancestor: Pid, folder: &Path) -> Vec<Pid> {
-    let parents: HashMap<Pid, Pid> = all_pids().filter_map(|pid| Some((pid, parent_of(pid)?))).collect();
+    let parents: HashMap<Pid, Pid> = all_pids()
+        .filter_map(|pid| Some((pid, parent_of(pid)?)))
+        .collect();
     let members = parents.keys().copied().filter(|pid| {
         *pid != ancestor && (is_below(*pid, ancestor, &parents) || names_folder(*pid, folder))
     });

@@ -60,9 +60,11 @@ impl GuardProxy {
             log: Arc::clone(&log),
             bytes_left: AtomicU64::new(MAX_BYTES),
         });
-        let (listener, address) = bind_local().await.map_err(|error| BrowserError::NotStarted {
-            reason: format!("its proxy cannot listen: {error}"),
-        })?;
+        let (listener, address) = bind_local()
+            .await
+            .map_err(|error| BrowserError::NotStarted {
+                reason: format!("its proxy cannot listen: {error}"),
+            })?;
         Ok(Self {
             address,
             log,

@@ -36,7 +36,10 @@ pub(super) async fn run_tunnel(mut client: TcpStream, passage: Arc<ProxyContext>
 }
 
 /// Reads which site is wanted, and connects to it.
-async fn connect_to_site(client: &mut TcpStream, passage: &ProxyContext) -> Result<(TcpStream, String), Refusal> {
+async fn connect_to_site(
+    client: &mut TcpStream,
+    passage: &ProxyContext,
+) -> Result<(TcpStream, String), Refusal> {
     let head = read_head(client).await.unwrap_or_default();
     let (host, port) = parse_connect(&head)?;
     let addresses = match guard::resolve(&host, port, &passage.guard).await {

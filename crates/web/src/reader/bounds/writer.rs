@@ -160,7 +160,11 @@ impl TagWriter {
     }
 
     /// Returns the innermost element that is looked for, if none that stops the search is inside.
-    fn find_open(&self, wanted: impl Fn(&str) -> bool, stops: impl Fn(&str) -> bool) -> Option<usize> {
+    fn find_open(
+        &self,
+        wanted: impl Fn(&str) -> bool,
+        stops: impl Fn(&str) -> bool,
+    ) -> Option<usize> {
         for (index, open) in self.open.iter().enumerate().rev() {
             if wanted(open) {
                 return Some(index);

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use kitbag_domain::Timestamp;
-use kitbag_relevance::{Experience, Index, Query, Options, Votes, retrieve};
+use kitbag_relevance::{Experience, Index, Options, Query, Votes, retrieve};
 
 use super::sets::{
     QueryLine, capability_index, embed_request, index_tools, read_lines, read_tools,

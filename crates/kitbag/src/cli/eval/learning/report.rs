@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Arguments;
 use super::curve::{CurveFigures, CurvePoint, SetCurves};
-use crate::cli::output::{pluralize, format_table};
+use crate::cli::output::{format_table, pluralize};
 
 pub(super) struct LearningReport {
     seed: u64,

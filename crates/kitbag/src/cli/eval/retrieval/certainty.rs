@@ -99,7 +99,7 @@ fn weighted_calibration_error(
     let sorts = impossible.iter().filter(|it| !it.is_empty()).count();
     let mut forecasts: Vec<Forecast> = possible
         .iter()
-        .filter_map(|it| Some((said(&it.confidence?), came_true(it))))
+        .filter_map(|it| Some((probability(&it.confidence?), came_true(it))))
         .map(|(probability, came_true)| Forecast {
             probability,
             came_true,
@@ -108,7 +108,7 @@ fn weighted_calibration_error(
         .collect();
     for sort in impossible {
         forecasts.extend(sort.iter().map(|it| Forecast {
-            probability: said(it),
+            probability: probability(it),
             came_true: false,
             weight: 1.0 / (sorts * sort.len()) as f64,
         }));

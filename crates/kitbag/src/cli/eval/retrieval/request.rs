@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use kitbag_relevance::metrics::JudgedQuery;
-use kitbag_relevance::{Candidate, Confidence, Index, Options, Retrieved, find_equivalents, retrieve};
+use kitbag_relevance::{
+    Candidate, Confidence, Index, Options, Retrieved, find_equivalents, retrieve,
+};
 use serde_json::{Value, json};
 
 use super::super::sets::{QueryLine, embed_request};
@@ -81,7 +83,9 @@ impl RequestRunner<'_> {
     /// their servers, or nothing if the servers are not known.
     fn right_positions(&self, query: &QueryLine) -> (HashSet<usize>, HashSet<usize>) {
         let right = query.relevant.iter();
-        let tools: HashSet<usize> = right.flat_map(|it| find_equivalents(self.built, it)).collect();
+        let tools: HashSet<usize> = right
+            .flat_map(|it| find_equivalents(self.built, it))
+            .collect();
         let right = query.relevant.iter().filter_map(|it| self.built.get(it));
         let servers: HashSet<&str> = right.map(|it| it.entry.server.as_str()).collect();
         if servers.contains("") {

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use kitbag_domain::{Caller, Outcome, Timestamp};
+use kitbag_relevance::learning::call_linker::{CallLinker, DraftContext, LessonDraft};
 use kitbag_relevance::learning::event::{CallArguments, ClientKey, UseEvent, UseKind};
-use kitbag_relevance::learning::call_linker::{DraftContext, LessonDraft, UseLinker};
 use kitbag_relevance::{Experience, Lesson, Signal};
 
 use super::work::{TaskCall, Work};
@@ -16,7 +16,7 @@ pub(super) const NOW: Timestamp = Timestamp(0);
 /// The learning part of a gateway, and the truth about the links that it makes.
 pub(super) struct ObservedWeek<'a> {
     work: &'a Work,
-    linker: UseLinker,
+    linker: CallLinker,
     pub(super) learned: Experience,
     lessons: i64,
     task_of_words: HashMap<&'a str, usize>,
@@ -51,7 +51,7 @@ impl<'a> ObservedWeek<'a> {
         });
         Self {
             work,
-            linker: UseLinker::default(),
+            linker: CallLinker::default(),
             learned: Experience::default(),
             lessons: 0,
             task_of_words: words.collect(),
@@ -66,9 +66,9 @@ impl<'a> ObservedWeek<'a> {
             found: found.into(),
         };
         let vector = self.work.vector(words);
-        let drafts = self
-            .linker
-            .take(&source.event(what), vector, CallArguments::default());
+        let drafts =
+            self.linker
+                .record_event(&source.event(what), vector, CallArguments::default());
         self.learn_lessons(drafts);
     }
 
@@ -85,7 +85,9 @@ impl<'a> ObservedWeek<'a> {
             arguments: None,
             outcome,
         };
-        let drafts = self.linker.take(&source.event(what), None, call.read());
+        let drafts = self
+            .linker
+            .record_event(&source.event(what), None, call.read());
         self.links.calls += 1;
         for draft in drafts.iter().filter(|it| links(it, call)) {
             self.links.links += 1;
@@ -119,7 +121,7 @@ impl<'a> ObservedWeek<'a> {
             });
         }
         if !lessons.is_empty() {
-            self.learned = self.learned.with(lessons, NOW);
+            self.learned = self.learned.with_lessons(lessons, NOW);
         }
     }
 }

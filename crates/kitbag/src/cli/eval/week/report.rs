@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::observed::LinkFigures;
 use super::work::Work;
-use crate::cli::output::{pluralize, format_table};
+use crate::cli::output::{format_table, pluralize};
 
 #[derive(Debug, Default)]
 pub(super) struct WeekFigures {

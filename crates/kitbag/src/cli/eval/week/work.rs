@@ -10,7 +10,7 @@ use kitbag_gateway::index::CapabilityIndex;
 use kitbag_gateway::index::embedded_query::EmbeddedQuery;
 use kitbag_gateway::learning::arguments;
 use kitbag_relevance::learning::event::CallArguments;
-use kitbag_relevance::{Experience, Index, Query, Options, retrieve};
+use kitbag_relevance::{Experience, Index, Options, Query, retrieve};
 use serde::Deserialize;
 use serde_json::Value;
 

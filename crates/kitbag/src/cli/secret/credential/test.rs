@@ -16,7 +16,7 @@ use serde_json::json;
 use super::needed_fields::KnownTools;
 use crate::cli::Invocation;
 use crate::cli::failure::Advise as _;
-use crate::cli::output::{format_duration, to_one_line, strip_controls};
+use crate::cli::output::{format_duration, strip_controls, to_one_line};
 
 /// Tests the credential, and returns true if the API accepted it.
 pub(super) async fn test_credential(

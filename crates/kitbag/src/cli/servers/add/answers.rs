@@ -10,7 +10,7 @@ use kitbag_registry::{EntryName, InputFormat, PlanAnswers, PlanInput, RunPlan};
 
 use crate::cli::ask;
 use crate::cli::failure::{Advise as _, with_advice};
-use crate::cli::output::{Output, pluralize, to_one_line, strip_controls, stderr};
+use crate::cli::output::{Output, pluralize, stderr, strip_controls, to_one_line};
 use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::visible;
 

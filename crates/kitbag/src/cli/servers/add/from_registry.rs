@@ -120,7 +120,7 @@ impl RegistryOrigin {
     fn told(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),
-            place: registry.place().to_string(),
+            place: registry.display_url().to_string(),
         }
     }
 }
@@ -179,7 +179,7 @@ async fn find(
     let asking = ask(wanted, arguments.version.as_deref(), registry);
     let entry = invocation
         .output
-        .with_progress(&format!("Asking {}", registry.place()), asking)
+        .with_progress(&format!("Asking {}", registry.display_url()), asking)
         .await?;
     let reason = entry
         .message
@@ -227,7 +227,7 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         "{} {}, from {}",
         server.name,
         to_one_line(&server.version),
-        registry.place()
+        registry.display_url()
     )];
     let repository = server.repository.as_ref().map(|it| it.url.clone());
     let package =

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::sources::CheckSources;
 use crate::cli::Invocation;
-use crate::cli::output::{pluralize, to_one_line, strip_controls};
+use crate::cli::output::{pluralize, strip_controls, to_one_line};
 
 pub(in crate::cli::tools) struct CheckReport {
     findings: Vec<CheckFinding>,
@@ -97,7 +97,10 @@ impl CheckReport {
             .map(|(name, tools)| format!("{} of {name}", pluralize(*tools, "tool")))
             .collect();
         if self.providers > 0 {
-            parts.push(format!("{} of models", pluralize(self.providers, "provider")));
+            parts.push(format!(
+                "{} of models",
+                pluralize(self.providers, "provider")
+            ));
         }
         if self.own_tools > 0 {
             parts.push(format!(

@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
-use crate::cli::output::{pluralize, to_one_line, strip_controls};
+use crate::cli::output::{pluralize, strip_controls, to_one_line};
 use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, checked};
 
 /// Make a tool file for each operation of an OpenAPI document, 3.0 or 3.1.

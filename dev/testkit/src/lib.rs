@@ -1,6 +1,7 @@
 //! The homes, programs and documents that the tests of several crates share.
 //!
 //! # Layout
+//! - [`cases`]: loops that name the case that failed
 //! - [`home`]: a person's home, in which the real binary runs
 //! - [`programs`]: the programs that were built beside the test
 //! - [`processes`]: signals, and which processes run
@@ -12,6 +13,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
+pub mod cases;
 pub mod guide;
 pub mod home;
 pub mod pixels;

@@ -40,7 +40,7 @@ async fn it_is_listed_called_and_refused_like_any_server() {
         "{ON}[policy]\ndeny_tools = [\"agents/get_sources\"]\n"
     ))
     .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows(LOOKUP).await;
         assert_eq!(

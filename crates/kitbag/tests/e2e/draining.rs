@@ -58,7 +58,7 @@ async fn calls_under_way_are_finished_over_http_whatever_era_the_client_speaks()
 
 #[tokio::test]
 async fn a_call_of_a_client_on_stdio_is_finished_too() {
-    for era in Era::BOTH {
+    for era in Era::each() {
         let (home, events) = home_with_bed();
         let client = Client::stdio(&home, era).connect().await;
         client.knows("bed__slow").await;

@@ -136,7 +136,7 @@ async fn the_route_of_one_server_answers_as_the_server_itself() {
     ];
     for (server, remote) in &world.remotes {
         let direct = Client::to(&remote.url, server.era).connect().await;
-        for client_era in Era::BOTH {
+        for client_era in Era::each() {
             let client = world
                 .gateway
                 .visitor(&server.path(), client_era)

@@ -63,7 +63,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
     let (gateway, acme, _) = house().await;
     let name = |name: &str| json!({ "name": name, "arguments": {} });
     let uri = |uri: &str| json!({ "uri": uri });
-    for era in Era::BOTH {
+    for era in Era::each() {
         for path in ["/mcp", "/mcp/all", "/mcp/adaptive"] {
             let client = gateway.visitor(path, era).key(&acme).connect().await;
             // Names to which the same ones are near.
@@ -144,7 +144,7 @@ async fn a_hidden_thing_is_refused_in_the_words_for_a_missing_one() {
 #[tokio::test]
 async fn a_caller_who_needs_no_key_still_reads_which_rule_it_was() {
     let (gateway, ..) = house().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let refused = gateway
             .client(era)
             .await
@@ -237,7 +237,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         warned().then_some(())
     })
     .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         gateway.client(era).await.knows("good__echo").await;
         for key in [&named, &local] {
             let client = gateway

@@ -65,7 +65,7 @@ async fn an_operators_key_reads_the_figures_of_every_tenant_and_calls_nothing() 
         "/servers/bed/mcp",
         "/v1/retrieve",
     ] {
-        for era in Era::BOTH {
+        for era in Era::each() {
             let client = gateway.visitor(path, era).key(operator).unannounced();
             let refused = client
                 .request("tools/call", &json!({ "name": "bed__echo" }))
@@ -199,7 +199,7 @@ async fn what_was_opened_with_a_key_ends_when_the_key_does() {
         .connect()
         .await;
     other.knows("bed__echo").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for ending in [["revoke"].as_slice(), &["rotate", "--grace", "1s"]] {
             let key = created(&home, &["--tenant", "acme"]).await;
             let client = gateway

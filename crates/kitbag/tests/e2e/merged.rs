@@ -30,7 +30,7 @@ async fn names_begin_with_their_server_fit_every_client_and_are_all_different() 
         .await
         .tool_names()
         .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp/all", era).connect().await;
         let names = client.tool_names().await;
         assert_eq!(names.len(), own.len() * 2);
@@ -98,7 +98,7 @@ async fn a_shortened_name_still_calls_its_tool_and_is_the_same_every_time() {
 #[tokio::test]
 async fn a_resource_two_servers_have_can_be_read_from_both() {
     let gateway = two_of_a_kind("").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         let resources = client.list("resources/list", "resources").await;
         let uris: Vec<_> = resources
@@ -129,7 +129,7 @@ async fn no_server_is_asked_in_the_place_of_another_that_has_the_resource() {
         Testbed::named("good"),
     );
     let gateway = Gateway::with(&format!("{}{}", evil.table(), good.table())).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         for server in ["aaa", "good"] {
             client.knows(&format!("{server}__echo")).await;
@@ -203,7 +203,7 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
             "[serve]\nbind = \"127.0.0.1:0\"\npage_size = {size}\n"
         ))
         .await;
-        for era in Era::BOTH {
+        for era in Era::each() {
             let client = gateway.client(era).await;
             for (method, key, id) in [
                 ("tools/list", "tools", "name"),
@@ -251,7 +251,7 @@ async fn pages_hold_every_entry_once_whatever_their_size() {
 #[tokio::test]
 async fn a_misspelt_name_is_answered_with_the_names_it_might_have_been() {
     let gateway = two_of_a_kind("").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         for (misspelt, meant) in [
             ("one__ecko", "one__echo"),

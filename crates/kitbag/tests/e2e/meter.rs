@@ -37,7 +37,7 @@ async fn what_was_shown_and_returned_is_told_to_the_tenant_it_concerns() {
     let home = Home::new(&Testbed::named("bed").table());
     let (acme, globex) = (key(&home, "acme").await, key(&home, "globex").await);
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         client.knows("search_available_tools").await;
         until("the tool is found", async || {
@@ -159,7 +159,7 @@ async fn a_span_belongs_under_the_span_of_the_client_and_has_the_conventional_na
     let ids = |round: u8| ([0xa0 + round; 16], [0xb0 + round; 8]);
     let parent = |round: u8| format!("00-{}-{}-01", hex(&ids(round).0), hex(&ids(round).1));
     let mut round = 0;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows("bed__echo").await;
         let params = json!({ "name": "bed__echo", "arguments": {}, "_meta": { "traceparent": parent(round) } });

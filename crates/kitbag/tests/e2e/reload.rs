@@ -40,7 +40,7 @@ async fn lacks(client: &Client, tool: &str) {
 
 #[tokio::test]
 async fn a_server_that_is_added_is_there_without_a_restart_and_clients_hear_of_it() {
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let gateway = with_one("").await;
         let client = gateway.client(client_era).await;
         let mut changes = client.listen().await;

@@ -60,7 +60,7 @@ fn check_refused(raw: &str, asked: &Value) {
 #[tokio::test]
 async fn a_completion_is_judged_by_what_the_server_will_complete() {
     let (gateway, acme) = guarded().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for Route {
             client,
             prefix,
@@ -137,7 +137,7 @@ async fn a_completion_is_judged_by_what_the_server_will_complete() {
 #[tokio::test]
 async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
     let (gateway, acme) = guarded().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for Route {
             client, uri: mark, ..
         } in routes(&gateway, &acme, era).await
@@ -183,7 +183,7 @@ async fn no_spelling_of_a_resource_gets_past_the_rule_about_it() {
 #[tokio::test]
 async fn a_member_that_only_some_servers_read_is_not_sent_beside_the_one_decided_about() {
     let (gateway, acme) = guarded().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for Route { client, prefix, .. } in routes(&gateway, &acme, era).await {
             let allowed = format!("{prefix}echo");
             for member in ["Name", "NAME", "Arguments", "argument\u{17f}", "URI"] {

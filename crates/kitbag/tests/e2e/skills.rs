@@ -29,7 +29,7 @@ async fn listed(client: &Client, count: usize) -> Vec<Value> {
 #[tokio::test]
 async fn skills_of_all_servers_are_listed_and_read_by_uris_that_name_their_server() {
     let gateway = Gateway::with(&servers()).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for path in ["/mcp/all", "/mcp"] {
             let client = gateway.visitor(path, era).connect().await;
             let skills = listed(&client, 4).await;

@@ -73,7 +73,7 @@ async fn the_parent_that_a_server_sees_is_the_span_that_the_collector_gets() {
     let home = Home::new(&format!("{telemetry}{}", Testbed::named("bed").table()));
     home.export("OTEL_BSP_SCHEDULE_DELAY", "50");
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows("bed__echo_params").await;
         for meta in [json!({ "traceparent": PARENT }), json!({ "x": 1 })] {

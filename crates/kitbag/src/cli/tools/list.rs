@@ -17,6 +17,7 @@ use kitbag_gateway::admin::offers::ToolRow;
 
 /// List the tools that a client sees at the endpoint.
 #[derive(Debug, Args)]
+#[group(skip)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
     /// Only tools with this word in their name or description; several must all occur.

@@ -107,7 +107,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
     assert_eq!(api.seen().len(), 1);
 
     place.disk.fill();
-    for era in Era::BOTH {
+    for era in Era::each() {
         let one = place
             .gateway
             .visitor("/servers/good/mcp", era)

@@ -11,7 +11,7 @@ async fn no_name_of_a_client_or_a_tool_is_stored_longer_than_a_name_may_be() {
     let gateway = Gateway::with(&Testbed::named("good").table()).await;
     let long = format!("long\u{1b}[2J{}", "é".repeat(20_000));
     let mut calls = 0;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let one = gateway
             .visitor("/servers/good/mcp", era)
             .called(&long)

@@ -14,7 +14,7 @@ const OTHER: &str = "test://static-text";
 #[tokio::test]
 async fn an_update_reaches_those_who_watch_and_no_others() {
     let world = World::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for door in [Door::All, Door::One] {
             let watchers = world.ways_through(door, era, |it| it).await;
             let bystanders = world.ways_through(door, era, |it| it).await;
@@ -88,7 +88,7 @@ async fn no_update_is_lost_while_others_begin_and_end_to_watch() {
 #[tokio::test]
 async fn all_who_begin_to_watch_at_once_hear_of_their_updates() {
     let world = World::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for server in &SERVERS {
             let mut watchers = tokio::task::JoinSet::new();
             for number in 0..10 {
@@ -249,7 +249,7 @@ async fn over_stdio_updates_come_between_the_answers() {
 #[tokio::test]
 async fn a_client_that_is_told_of_a_new_tool_finds_it_in_the_list() {
     let world = World::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for door in [Door::All, Door::One] {
             for way in world.ways_through(door, era, |it| it).await {
                 let mut stream = way.client.listen().await;

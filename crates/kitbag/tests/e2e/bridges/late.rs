@@ -230,7 +230,7 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
         let parked = low.start("tools/call", &asks).await.finish().await;
         assert_eq!(parked.result()["resultType"], "input_required");
     }
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let high = office.client("high", client_era).await;
         let told = high
             .call("hr__test_elicitation", &json!({ "message": "Who?" }))
@@ -244,7 +244,7 @@ async fn a_question_on_the_stream_of_its_own_call_is_put_no_matter_who_else_has_
 async fn the_last_words_of_a_server_are_for_operators_only() {
     let office = Office::open(Reached::Stdio).await;
     let high = office.client("high", Era::Legacy).await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let low = office.client("low", client_era).await;
         for path in ["/mcp/all", "/mcp/search", "/servers/hr/mcp"] {
             starts_job(&high).await;

@@ -44,7 +44,7 @@ fn table() -> String {
 #[tokio::test]
 async fn a_server_that_asks_for_roots_after_the_greeting_has_those_of_its_only_client_before_the_first_call()
  {
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let remotes = [
             None,
             Some(Remote::http(&MANNERS).await),

@@ -42,7 +42,7 @@ async fn a_client_that_gives_no_token_hears_of_no_progress() {
 #[tokio::test]
 async fn two_calls_under_the_same_token_keep_their_progress_apart() {
     let world = World::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for door in [Door::All, Door::One] {
             for way in world.ways_through(door, era, |it| it).await {
                 let token = json!("same");

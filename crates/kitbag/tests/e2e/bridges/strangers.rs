@@ -104,7 +104,7 @@ async fn many_clients_that_ask_at_once_get_their_own_answers_or_none() {
     for server in &SERVERS {
         let mut calls = tokio::task::JoinSet::new();
         for name in ["ann", "bob", "cat", "dan", "eve", "fay"] {
-            for client_era in Era::BOTH {
+            for client_era in Era::each() {
                 let visitor =
                     named(name)(world.gateway.visitor(&server.path(), client_era)).called(name);
                 calls.spawn(async move {

@@ -49,7 +49,7 @@ async fn a_revoked_key_is_no_longer_accepted() {
     let (_, other) = key(&home, "acme").await;
     let gateway = home.serve().await;
     let mut clients = Vec::new();
-    for era in Era::BOTH {
+    for era in Era::each() {
         clients.push(gateway.visitor("/mcp/all", era).key(&token).connect().await);
     }
     assert_eq!(home.kitbag(&["key", "revoke", &id]).await.code, Some(0));
@@ -114,7 +114,7 @@ async fn a_gateway_that_requires_keys_requires_them_from_this_machine_too() {
 
     let (_, token) = key(&home, "local").await;
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let stranger = gateway.visitor("/mcp/all", era).unannounced();
         let reply = stranger.request("tools/list", &json!({})).await;
         assert_eq!(reply.status, 401);

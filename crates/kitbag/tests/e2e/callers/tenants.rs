@@ -11,7 +11,7 @@ async fn what_a_tenant_may_not_use_is_neither_shown_to_it_nor_done_for_it() {
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
     settled(&gateway).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
         let tools = client.tool_names().await;
         assert!(tools.contains(&"good__echo".to_owned()));
@@ -96,7 +96,7 @@ async fn the_route_of_one_server_follows_the_same_rules() {
     let home = Home::new(&servers());
     let (_, acme) = key(&home, "acme").await;
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway
             .visitor("/servers/good/mcp", era)
             .key(&acme)
@@ -218,7 +218,7 @@ async fn only_the_key_says_who_the_tenant_is() {
             )
             .await
     };
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp/all", era).key(&acme).connect().await;
         assert!(
             send(&client).await.error()["message"]

@@ -9,7 +9,7 @@ use crate::harness::world::{SERVERS, World};
 #[tokio::test]
 async fn a_server_asks_in_the_middle_of_a_run_and_the_program_goes_on_with_the_answer() {
     let world = World::with("[policy]\ncode_writes = 'allow'\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let visitor = world.gateway.visitor("/mcp/code", era);
         let client = visitor.answering(|_, _| {
             json!({ "action": "accept", "content": { "name": "Ann", "color": "red", "ok": true } })

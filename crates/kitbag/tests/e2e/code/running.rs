@@ -14,7 +14,7 @@ fn check(told: &str, expected: &str) {
 #[tokio::test]
 async fn a_program_calls_tools_and_only_what_it_returns_goes_back() {
     let shop = Shop::open("").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = shop.client(era).await;
         for (code, expected) in [
             ("return 1 + 1", "2"),

@@ -36,7 +36,7 @@ fn permits(what: &str) -> Value {
 #[tokio::test]
 async fn a_program_only_reads_where_the_person_cannot_be_asked() {
     let shop = Shop::open("").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = shop.client(era).await;
         let told = told(&client, CANCEL).await;
         assert!(told.contains("this client cannot ask the person"), "{told}");
@@ -96,7 +96,7 @@ async fn the_person_permits_one_call_or_all_of_a_run_or_none() {
     let shop = Shop::open("").await;
     let twice =
         "for (const order of ['1', '2']) await tools.shop.cancel_order({ order }); return 'done'";
-    for era in Era::BOTH {
+    for era in Era::each() {
         for (answer, times, expected) in [
             (permits("this call"), 2, "done"),
             (permits("all calls of this tool in this run"), 1, "done"),

@@ -139,7 +139,7 @@ impl World {
     /// Every pair of eras over every pair of transports, through every door.
     pub(crate) async fn ways(&self, prepare: impl Fn(Visitor) -> Visitor) -> Vec<Way> {
         let mut ways = Vec::new();
-        for client_era in Era::BOTH {
+        for client_era in Era::each() {
             for door in Door::ALL {
                 ways.extend(self.ways_through(door, client_era, &prepare).await);
             }

@@ -79,7 +79,7 @@ async fn what_a_client_nests_without_end_reaches_no_server() {
     let home = Home::new("");
     home.configure(&Testbed::named("good").data_dir(&home.path("trace")).table());
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         refuses(&gateway.visitor("/mcp/all", era).connect().await).await;
         refuses(&Client::stdio(&home, era).connect().await).await;
     }
@@ -89,7 +89,7 @@ async fn what_a_client_nests_without_end_reaches_no_server() {
 async fn an_answer_nested_without_end_becomes_an_error_that_says_so() {
     let evil = Testbed::named("evil").manner("deep");
     let (gateway, neighbour) = beside_a_good_one(&evil).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows_of("evil__deep").await;
         for levels in [129, 100_000] {

@@ -16,7 +16,7 @@ async fn two_clients_on_stdio_and_every_command_share_one_child_of_a_server() {
     let desk = Desk::new();
     let gateway = desk.home.serve().await;
     let mut clients = Vec::new();
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = Client::stdio(&desk.home, era).connect().await;
         client.knows("shared__echo").await;
         assert_eq!(

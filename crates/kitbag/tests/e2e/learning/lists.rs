@@ -19,7 +19,7 @@ async fn client(office: &Office, era: Era, name: &str) -> Client {
 #[tokio::test]
 async fn a_new_client_is_listed_twenty_tools_or_all_of_them() {
     let office = Office::open("").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = client(&office, era, "invoice-keeper").await;
         let listed = listed(&client).await;
         assert_eq!(listed.len(), 20);

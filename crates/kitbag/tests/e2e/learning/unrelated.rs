@@ -211,7 +211,7 @@ async fn call(client: &Client, tool: &str, arguments: Value) {
 #[tokio::test]
 async fn unrelated_calls_after_a_search_leave_its_tools_where_they_were() {
     let desk = Desk::open().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = desk.gateway.visitor("/mcp/search", era).connect().await;
         let before = [
             found(&client, READ).await,

@@ -53,7 +53,7 @@ async fn a_house_with_no_more_than_twenty_tools_shows_them_all() {
     let remote = shop(&home, &goods()).await;
     home.configure(&shop_table(&remote));
     let gateway = home.serve().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp/adaptive", era).connect().await;
         client.knows("shop__refund").await;
         assert_eq!(shown(&client).await.len(), goods().len());
@@ -215,7 +215,7 @@ async fn what_a_credential_used_most_is_listed_first_for_it_and_not_for_other_te
         (store.count_lessons(&all).await.unwrap() == 3).then_some(())
     })
     .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house
             .gateway
             .visitor("/mcp/adaptive", era)
@@ -253,7 +253,7 @@ async fn a_listed_tool_is_called_by_its_name_and_promises_no_more_than_a_cut_res
 #[tokio::test]
 async fn an_unknown_group_is_answered_with_those_like_it() {
     let house = House::with("[groups]\norders = [\"shop/*_order\"]\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house.client("/mcp/adaptive", era).await;
         let told = client
             .call(ENABLE, &json!({ "group": "order" }))

@@ -66,7 +66,7 @@ async fn an_api_is_found_by_a_tenant_that_may_use_some_of_it_and_not_by_one_that
         String::new()
     })
     .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let denied = house
             .gateway
             .visitor("/mcp", era)

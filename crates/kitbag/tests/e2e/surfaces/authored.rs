@@ -50,7 +50,7 @@ async fn hostile_shop() -> (Gateway, Remote) {
 #[tokio::test]
 async fn what_no_person_sees_reaches_no_model_on_the_frugal_surfaces_and_is_untouched_elsewhere() {
     let (gateway, _shop) = hostile_shop().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for path in ["/mcp", "/mcp/search", "/mcp/adaptive", "/mcp/code"] {
             let client = gateway.visitor(path, era).connect().await;
             let lines = search(&client, "send a letter").await;
@@ -120,7 +120,7 @@ async fn a_secret_its_server_shows_reaches_no_model_on_the_frugal_surfaces() {
     ));
     let gateway = Gateway::with(&good.table()).await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let said = json!({ "login": format!("Bearer {secret}"), "mode": "production" });
         let client = gateway.visitor("/mcp", era).connect().await;
         let shown = call_api(&client, "good__echo", &said).await.result();

@@ -70,7 +70,7 @@ async fn ten_calls_are_answered_in_order_and_one_hung_server_costs_only_its_own(
 #[tokio::test]
 async fn calls_of_a_batch_that_only_read_run_at_the_same_time() {
     let house = House::with("[tools.good__slow]\nwrite_class = \"read\"\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house.client("/mcp", era).await;
         let calls = vec![json!({ "tool": "good__slow", "arguments": { "ms": 4000 } }); 10];
         let begun = Instant::now();
@@ -161,7 +161,7 @@ async fn a_mistake_in_one_call_is_told_there_and_the_others_run() {
 #[tokio::test]
 async fn each_answer_gets_its_share_of_the_room() {
     let house = House::with("[surfaces]\nresult_tokens = 2000\n").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house.client("/mcp", era).await;
         let long = json!({ "tool": "good__big", "arguments": { "bytes": 100_000, "shape": "paragraphs" } });
         let text = batch(

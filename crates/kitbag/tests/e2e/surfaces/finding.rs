@@ -41,7 +41,7 @@ async fn a_search_gives_the_best_first_one_line_each_and_says_how_to_go_on() {
 #[tokio::test]
 async fn a_line_says_what_is_required_and_what_to_beware_of() {
     let house = House::new().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = house.client("/mcp", client_era).await;
         for (query, tool, expected) in [
             (
@@ -85,7 +85,7 @@ async fn a_line_says_what_is_required_and_what_to_beware_of() {
 async fn a_search_that_finds_nothing_says_what_else_to_try() {
     let home = Home::new("");
     let gateway = home.serve().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = gateway.visitor("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(
@@ -220,7 +220,7 @@ async fn a_broken_server_is_shown_as_such_and_says_what_would_help() {
         .manner("crash-at-start")
         .table();
     let house = House::with(&broken).await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = house.client("/mcp", client_era).await;
         let all = discover(&client, &json!({})).await.text();
         let line = all.lines().find(|line| line.starts_with("broken")).unwrap();
@@ -247,7 +247,7 @@ async fn a_tool_that_cannot_be_used_is_found_with_what_would_unlock_it() {
     assert!(listed.status.success(), "{listed:?}");
 
     let gateway = home.serve().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = gateway.visitor("/mcp", client_era).connect().await;
         let line = found(
             &client,
@@ -366,7 +366,7 @@ async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_
     let hung = Testbed::named("hung").era("legacy").manner("hang").table();
     let home = Home::new(&hung);
     let gateway = home.serve().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = gateway.visitor("/mcp", client_era).connect().await;
         let text = search(&client, "anything").await;
         assert!(
@@ -377,7 +377,7 @@ async fn a_search_in_the_first_moment_waits_for_what_is_known_and_names_whom_it_
     gateway.stop().await;
     home.configure(&Testbed::named("good").table());
     assert_eq!(home.kitbag(&["servers", "test"]).await.code, Some(0));
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = Client::stdio_on(&home, client_era, "search")
             .connect()
             .await;

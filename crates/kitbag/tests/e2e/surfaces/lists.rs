@@ -48,7 +48,7 @@ async fn the_list_on_search_is_the_same_for_every_client_and_stays_so() {
 async fn a_list_that_never_changes_is_never_said_to_have_changed() {
     let house = House::new().await;
     for surface in ["search", "code"] {
-        for era in Era::BOTH {
+        for era in Era::each() {
             let client = house.client(&format!("/mcp/{surface}"), era).await;
             let witness = house.client("/mcp/all", era).await;
             let (mut quiet, mut told) = (client.listen().await, witness.listen().await);
@@ -72,7 +72,7 @@ async fn a_list_that_never_changes_is_never_said_to_have_changed() {
 #[tokio::test]
 async fn the_list_of_one_server_is_its_own() {
     let house = House::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let names = house
             .client("/servers/shop/mcp", era)
             .await
@@ -125,7 +125,7 @@ async fn the_route_the_key_and_the_name_of_the_client_choose_the_surface() {
         format!("[surfaces.keys]\n{id} = \"adaptive\"\n[surfaces.clients]\n\"claude*\" = \"all\"\n")
     })
     .await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for (path, token, name, expected) in [
             ("/mcp", None, "zed", "search"),
             ("/mcp", None, "claude-code", "all"),
@@ -164,7 +164,7 @@ async fn the_flag_chooses_over_stdio_and_the_configuration_where_there_is_none()
     ))
     .await;
     gateway.client(Era::Modern).await.knows("good__echo").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         assert_eq!(
             surface(&gateway.visitor("/mcp", era).connect().await).await,
             "adaptive"

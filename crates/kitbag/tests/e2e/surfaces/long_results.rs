@@ -97,7 +97,7 @@ async fn an_answer_is_within_its_budget_whatever_it_is_made_of() {
     let api = Api::start().await;
     let provider = api.table("api", "allow_private = true");
     let house = House::with(&format!("[surfaces]\nresult_tokens = 1000\n{provider}")).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house.client("/mcp", era).await;
         for asked in [
             json!({ "tool": "good__big", "arguments": { "bytes": 50_000 } }),
@@ -146,7 +146,7 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
     })
     .await;
     let [mine, strangers @ ..] = &tokens;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let visit = |path: &str, token: &str| house.gateway.visitor(path, era).key(token).connect();
         let client = visit("/mcp", mine).await;
         let arguments = json!({ "bytes": 20_000, "shape": "paragraphs" });
@@ -201,7 +201,7 @@ async fn a_kept_result_is_for_the_key_that_got_it_alone() {
 async fn all_and_one_server_never_cut() {
     let house = House::with("[surfaces]\nresult_tokens = 500\n").await;
     let arguments = json!({ "bytes": MEGABYTES, "shape": "array" });
-    for era in Era::BOTH {
+    for era in Era::each() {
         let all = house
             .client("/mcp/all", era)
             .await
@@ -231,7 +231,7 @@ async fn all_and_one_server_never_cut() {
 #[tokio::test]
 async fn kept_results_are_announced_as_a_pattern_where_there_are_any() {
     let house = House::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for (path, there) in [("/mcp", true), ("/mcp/adaptive", true), ("/mcp/all", false)] {
             let client = house.client(path, era).await;
             let templates = client

@@ -80,7 +80,7 @@ async fn what_fits_as_it_is_is_never_touched() {
 #[tokio::test]
 async fn who_wants_everything_gets_arguments_passed_as_they_are() {
     let house = House::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for (path, tool) in [
             ("/mcp/all", "shop__create_order"),
             ("/servers/shop/mcp", "create_order"),

@@ -322,7 +322,7 @@ async fn wrong_arguments_are_told_with_an_example_that_is_right() {
 #[tokio::test]
 async fn a_call_that_does_not_fit_never_reaches_the_server() {
     let house = House::new().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = house.client("/mcp", era).await;
         call_api(&client, "good__slow", &json!({ "ms": "soon" }))
             .await

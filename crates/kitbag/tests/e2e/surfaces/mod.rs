@@ -93,7 +93,7 @@ impl House {
     /// A client of each era, over HTTP and over stdio.
     async fn clients(&self, surface: &str) -> Vec<Client> {
         let mut clients = Vec::new();
-        for client_era in Era::BOTH {
+        for client_era in Era::each() {
             clients.push(self.client(&format!("/mcp/{surface}"), client_era).await);
             let flags = ["--surface", surface, "--own"];
             let piped = Client::stdio_with(self.home(), client_era, &flags)

@@ -42,7 +42,7 @@ fn obliging(visitor: Visitor) -> Visitor {
 #[tokio::test]
 async fn questions_of_either_era_are_asked_and_answered_through_call_api() {
     let world = World::new().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = client(&world, client_era, obliging).await;
         let mut clients = vec![client];
         clients.push(
@@ -104,7 +104,7 @@ async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alo
 #[tokio::test]
 async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
     let world = World::new().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = client(&world, client_era, |it| it).await;
         for server in &SERVERS {
             let params = json!({
@@ -128,7 +128,7 @@ async fn progress_of_the_tool_inside_reaches_the_client_under_its_own_token() {
 #[tokio::test]
 async fn a_cancelled_call_is_cancelled_at_the_server_alone_or_in_a_batch() {
     let world = World::new().await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = client(&world, client_era, |it| it).await;
         for server in &SERVERS {
             let slow =

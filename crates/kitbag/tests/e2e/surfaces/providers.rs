@@ -19,7 +19,7 @@ async fn gateway(api: &Api, more: &str) -> Gateway {
 
 async fn clients(gateway: &Gateway) -> Vec<Client> {
     let mut clients = Vec::new();
-    for era in Era::BOTH {
+    for era in Era::each() {
         clients.push(gateway.visitor("/mcp", era).connect().await);
         clients.push(
             Client::stdio_on(&gateway.home, era, "search")
@@ -177,7 +177,7 @@ async fn rules_are_about_the_method_and_the_path_however_they_are_written() {
     let gateway = gateway(&api, rules).await;
     let (_, acme) = key(&gateway.home, "acme").await;
     let (_, globex) = key(&gateway.home, "globex").await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         body(
             &client
@@ -231,7 +231,7 @@ async fn a_redirect_within_an_api_leads_neither_past_the_rules_nor_out_of_its_ba
     let gateway = gateway(&api, "[tenants.acme]\ndeny_tools = [\"api/* /admin*\"]\n").await;
     let (_, acme) = key(&gateway.home, "acme").await;
     let home = api.url.trim_end_matches("/v1").to_owned();
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp", era).key(&acme).connect().await;
         let led = async |to: &str| {
             let asked = json!({ "provider": "api", "path": "/away", "query": { "to": to } });
@@ -308,7 +308,7 @@ async fn a_secret_that_is_missing_is_named_and_never_guessed() {
     let api = Api::start().await;
     let settings = "bearer = \"${NOT_SET}\"\nallow_private = true";
     let gateway = Gateway::with(&api.table("api", settings)).await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.visitor("/mcp", era).connect().await;
         let told = client
             .call(CALL, &json!({ "provider": "api", "path": "/items" }))

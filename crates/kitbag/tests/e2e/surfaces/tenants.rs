@@ -28,7 +28,7 @@ async fn house() -> (House, String) {
 #[tokio::test]
 async fn what_a_tenant_may_not_use_is_hidden_everywhere() {
     let (house, token) = house().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for surface in ["search", "adaptive", "code"] {
             let path = format!("/mcp/{surface}");
             let client = house
@@ -108,7 +108,7 @@ async fn attempts(client: &Client, tool: &str) -> Vec<String> {
 async fn what_a_tenant_may_not_use_does_not_exist_for_it_however_it_is_called() {
     let (house, token) = house().await;
     let mut count = 0;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for path in ["/mcp", "/mcp/adaptive", "/mcp/code"] {
             let client = house
                 .gateway

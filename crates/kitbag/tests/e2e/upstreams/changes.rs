@@ -8,7 +8,7 @@ use crate::harness::{Era, Gateway, Remote, Testbed};
 /// A tool appears while clients of both eras listen.
 async fn check(gateway: &Gateway) {
     let mut added = 0;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = gateway.client(client_era).await;
         client.knows("growing__change_tools").await;
         let mut stream = client.listen().await;
@@ -67,7 +67,7 @@ async fn a_tool_added_by_a_remote_server_is_listed_and_announced() {
 #[tokio::test]
 async fn a_client_that_is_there_before_the_servers_is_told_when_they_are_ready() {
     let gateway = Gateway::with(&Testbed::named("late").manner("slow-start").table()).await;
-    for client_era in Era::BOTH {
+    for client_era in Era::each() {
         let client = gateway.client(client_era).await;
         if client.tool_names().await.is_empty() {
             client

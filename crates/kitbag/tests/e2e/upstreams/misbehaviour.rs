@@ -166,7 +166,7 @@ async fn a_definition_that_makes_no_sense_arrives_letter_by_letter() {
     assert!(definition.contains("#/properties/start"), "{definition}");
     for era in ERAS {
         let gateway = Gateway::with(&Testbed::named("odd").era(era).table()).await;
-        for client_era in Era::BOTH {
+        for client_era in Era::each() {
             gateway
                 .client(client_era)
                 .await

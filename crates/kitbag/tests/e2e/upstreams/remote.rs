@@ -32,7 +32,7 @@ async fn a_remote_server_of_any_kind_lists_answers_and_reports_progress() {
     for kind in Kind::ALL {
         let remote = kind.start().await;
         let gateway = Gateway::with(&remote.table("far", "")).await;
-        for client_era in Era::BOTH {
+        for client_era in Era::each() {
             let client = gateway.client(client_era).await;
             client.knows("far__echo").await;
             assert_eq!(

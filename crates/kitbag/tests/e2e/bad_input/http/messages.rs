@@ -110,7 +110,7 @@ async fn a_body_that_is_no_message_is_refused_with_a_reason() {
 #[tokio::test]
 async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
     let gateway = gateway().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         for path in ["/mcp/all", "/servers/good/mcp"] {
             let client = gateway.visitor(path, era).connect().await;
             let echo = if path == "/mcp/all" {
@@ -177,7 +177,7 @@ async fn a_call_of_the_wrong_shape_is_an_error_of_that_call_alone() {
 #[tokio::test]
 async fn arguments_nested_beyond_reason_are_refused_and_break_nothing() {
     let gateway = gateway().await;
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows("good__echo").await;
         let params = format!(

@@ -69,7 +69,7 @@ async fn gateway() -> Gateway {
 }
 
 async fn still_works(gateway: &Gateway, what: &str) {
-    for era in Era::BOTH {
+    for era in Era::each() {
         let client = gateway.client(era).await;
         client.knows("good__echo").await;
         assert_eq!(

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use serde_json::{Map, Value, json};
+use kitbag_testkit::cases::{EachCase, each_case};
 
 use self::envelope::subject;
 pub(crate) use self::visitor::Visitor;
@@ -29,6 +30,11 @@ pub(crate) enum Era {
 
 impl Era {
     pub(crate) const BOTH: [Self; 2] = [Self::Legacy, Self::Modern];
+
+    /// Iterates over both; a test that fails says in which.
+    pub(crate) fn each() -> EachCase<std::array::IntoIter<Self, 2>> {
+        each_case(Self::BOTH)
+    }
 }
 
 /// Answers what a server asks of its client: method and params in, result out.

@@ -44,23 +44,23 @@ pub(crate) fn check(text: &str, error: &str) {
 fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
     check(
         "[serve]\nbnd = 1",
-        "line 2, in `serve`: there is no key `bnd` => did you mean `bind`?",
+        "line 2, in `serve`: unknown key `bnd` => did you mean `bind`?",
     );
     check(
         "[server.git]\ncommand = 'x'",
-        "line 1: there is no key `server` => did you mean `servers`?",
+        "line 1: unknown key `server` => did you mean `servers`?",
     );
     check(
         "[servers.git]\ncommand = 'git-mcp'\nenviron = {}",
-        "line 3, in `servers.git`: there is no key `environ` => did you mean `env`?",
+        "line 3, in `servers.git`: unknown key `environ` => did you mean `env`?",
     );
     check(
         "[policy]\nDeny_Tools = []",
-        "line 2, in `policy`: there is no key `Deny_Tools` => did you mean `deny_tools`?",
+        "line 2, in `policy`: unknown key `Deny_Tools` => did you mean `deny_tools`?",
     );
     check(
         "[store]\nwarp = 9",
-        "line 2, in `store`: there is no key `warp` => the keys here are `path`, `url`",
+        "line 2, in `store`: unknown key `warp` => the keys here are `path`, `url`",
     );
 }
 

@@ -330,7 +330,7 @@ mod tests {
         );
         check(
             "[index]\nembedder = { path = 'x' }",
-            "line 2, in `index.embedder`: there is no key `path` => the keys here are `directory`, `endpoint`, \
+            "line 2, in `index.embedder`: unknown key `path` => the keys here are `directory`, `endpoint`, \
              `model`, `api_key`, `dimensions`, `timeout`, `query_prefix`, `document_prefix`",
         );
         check(

@@ -231,7 +231,7 @@ mod tests {
         );
         check(
             "cient_id = 'x'",
-            "`servers.a.oauth`: there is no key `cient_id` => did you mean `client_id`?",
+            "`servers.a.oauth`: unknown key `cient_id` => did you mean `client_id`?",
         );
         check(
             "flow = 'browsr'",

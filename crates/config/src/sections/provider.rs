@@ -377,7 +377,7 @@ mod tests {
         );
         refused(
             "metods = []",
-            "`providers.a`: there is no key `metods` => did you mean `methods`?",
+            "`providers.a`: unknown key `metods` => did you mean `methods`?",
         );
     }
 }

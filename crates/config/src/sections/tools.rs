@@ -320,7 +320,7 @@ mod tests {
         );
         check(
             "[tools.a]\ncost = 1",
-            "line 2, in `tools.a`: there is no key `cost` => did you mean `cost_usd`?",
+            "line 2, in `tools.a`: unknown key `cost` => did you mean `cost_usd`?",
         );
     }
 }

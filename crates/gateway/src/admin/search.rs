@@ -248,7 +248,8 @@ async fn is_found_by_description(
     let intent = gateway.services.index.embed_query(own_words).await;
     // Two tools with the same words cannot be told apart; either will do.
     snapshot
-        .search(&intent, &options, |it| !it.is_unapproved())
+        .match_query(&intent, &options)
+        .rank(&options, |it| !it.is_unapproved())
         .candidates
         .iter()
         .any(|it| {

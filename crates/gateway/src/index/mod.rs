@@ -50,7 +50,7 @@ use self::mirror::Mirror;
 use self::priors::{MeasuredPriors, Priors, ToolOverrides};
 use self::query_cache::QueryCache;
 use self::requested_texts::RequestedTexts;
-pub(crate) use self::snapshot::{IndexSubject, Snapshot};
+pub(crate) use self::snapshot::{IndexSubject, Snapshot, SnapshotMatches};
 use self::source::{IndexSource, ToolSource};
 use self::vectors::ToolVectors;
 use crate::catalog::Catalog;

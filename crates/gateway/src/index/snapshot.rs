@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kitbag_domain::ServerName;
-use kitbag_relevance::{Index, Options, Retrieved, retrieve};
+use kitbag_relevance::{Index, Options, QueryMatches, Retrieved};
 
 use super::embedded_query::EmbeddedQuery;
 use super::source::IndexSource;
@@ -29,17 +29,23 @@ pub(crate) struct Snapshot {
     pub(super) sources: Arc<[Arc<IndexSource>]>,
 }
 
+/// A query compared with a snapshot; it can be ranked for several filters.
+pub(crate) struct SnapshotMatches<'a> {
+    snapshot: &'a Snapshot,
+    matches: QueryMatches<'a>,
+}
+
 impl Snapshot {
-    /// The best for an intent among what `allowed` lets through.
-    pub(crate) fn search(
-        &self,
-        intent: &EmbeddedQuery,
+    /// Compares the query with all tools.
+    pub(crate) fn match_query<'a>(
+        &'a self,
+        query: &'a EmbeddedQuery,
         options: &Options,
-        allowed: impl Fn(&IndexSubject) -> bool,
-    ) -> Retrieved {
-        retrieve(&self.index, intent.as_intent(), options, |at| {
-            allowed(&self.subjects[at])
-        })
+    ) -> SnapshotMatches<'a> {
+        SnapshotMatches {
+            snapshot: self,
+            matches: QueryMatches::new(&self.index, query.as_intent(), options.weights),
+        }
     }
 
     /// Returns the place that each of these has here, by its name.
@@ -57,6 +63,18 @@ impl Snapshot {
             let is_embedded = self.index.is_embedded(position);
             (tools + 1, embedded + usize::from(is_embedded))
         })
+    }
+}
+
+impl SnapshotMatches<'_> {
+    /// Returns the best tools that `allowed` and the filters of the options admit.
+    pub(crate) fn rank(
+        &self,
+        options: &Options,
+        allowed: impl Fn(&IndexSubject) -> bool,
+    ) -> Retrieved {
+        let subjects = &self.snapshot.subjects;
+        self.matches.rank(options, |at| allowed(&subjects[at]))
     }
 }
 

@@ -183,18 +183,23 @@ pub(crate) async fn find_tools(
 ) -> Findings {
     // A client that starts its own gateway asks before the first words are in the index.
     let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.wait_until_begun()).await;
-    let unfinished = PendingListings::new(gateway, &gateway.catalog(), caller);
+    let catalog = gateway.catalog();
+    let unfinished = PendingListings::new(gateway, &catalog, caller);
     let mut intent = gateway.services.index.prepare_query(text).await;
     intent.votes = learned_votes(gateway, caller, &intent).await;
-    embed_first(gateway, caller, &intent, options).await;
+    let may_find_now = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
+    let index = &gateway.services.index;
+    index.embed_first(&intent, options, may_find_now).await;
+    // Embedding takes a moment, in which the catalog may change.
     let (snapshot, catalog) = (gateway.services.index.snapshot(), gateway.catalog());
     let may_find = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
-    let mut found = snapshot.search(&intent, options, may_find);
+    let matches = snapshot.match_query(&intent, options);
+    let mut found = matches.rank(options, may_find);
     if !is_limited_to_built_in(gateway, options)
         && best_candidate(gateway, &found.candidates, true).is_some()
         && !is_about_agents(gateway, text, &found.candidates)
     {
-        found = snapshot.search(&intent, options, |it| {
+        found = matches.rank(options, |it| {
             may_find(it) && !gateway.is_built_in(it.owner())
         });
     }
@@ -202,8 +207,7 @@ pub(crate) async fn find_tools(
         gateway,
         catalog: &catalog,
         caller,
-        snapshot: &snapshot,
-        intent: &intent,
+        matches: &matches,
         options,
     });
     let Retrieved {
@@ -223,19 +227,6 @@ pub(crate) async fn find_tools(
         degraded: intent.degraded,
         catalog,
     }
-}
-
-/// Waits a moment for vectors of the tools that this search is about, should they be missing.
-async fn embed_first(
-    gateway: &Gateway,
-    caller: &Caller,
-    intent: &EmbeddedQuery,
-    options: &Options,
-) {
-    let catalog = gateway.catalog();
-    let may_find = |it: &IndexSubject| may_find(gateway, &catalog, caller, it);
-    let index = &gateway.services.index;
-    index.embed_first(intent, options, may_find).await;
 }
 
 /// The votes of what the tenant of the caller did in like cases.

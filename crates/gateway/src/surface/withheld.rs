@@ -14,8 +14,7 @@ use kitbag_relevance::{Candidate, Options};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Catalog;
-use crate::index::embedded_query::EmbeddedQuery;
-use crate::index::{IndexSubject, Snapshot};
+use crate::index::{IndexSubject, SnapshotMatches};
 use crate::state::gateway::Gateway;
 
 /// The tools that were kept out, by name. The names stay in here: they are what rules hide.
@@ -44,13 +43,12 @@ pub struct WithheldCounts {
     rule: usize,
 }
 
-/// A search that was made, and everything that is needed to make it again without limits.
+/// A completed search, and everything needed to rank its matches again without limits.
 pub(crate) struct CompletedSearch<'a> {
     pub(crate) gateway: &'a Gateway,
     pub(crate) catalog: &'a Catalog,
     pub(crate) caller: &'a Caller,
-    pub(crate) snapshot: &'a Snapshot,
-    pub(crate) intent: &'a EmbeddedQuery,
+    pub(crate) matches: &'a SnapshotMatches<'a>,
     pub(crate) options: &'a Options,
 }
 
@@ -124,7 +122,7 @@ fn format_cause(count: usize, [cause, end]: [&str; 2]) -> String {
 }
 
 impl CompletedSearch<'_> {
-    /// False for most searches, which need not be made twice.
+    /// Returns false for most searches, so that they rank once.
     fn may_withhold(&self) -> bool {
         self.options.is_filtered()
             || !self.catalog.unapproved_tools.is_empty()
@@ -133,9 +131,8 @@ impl CompletedSearch<'_> {
 
     fn without_limits(&self) -> Vec<Candidate> {
         let options = self.options.without_filters();
-        self.snapshot
-            .search(self.intent, &options, |it| self.may_be_counted(it))
-            .candidates
+        let all = self.matches.rank(&options, |it| self.may_be_counted(it));
+        all.candidates
     }
 
     fn may_be_counted(&self, subject: &IndexSubject) -> bool {

@@ -111,7 +111,7 @@ fn from_npm() -> Vec<Broken> {
             "port_taken",
             "`lsof -i :3000`",
         ),
-        npx("stub", "echo 'This package is deprecated, use @acme/new-stub instead.' >&2", "retired", "successor"),
+        npx("stub", "echo 'This package is deprecated, use @acme/new-stub instead.' >&2", "retired", "replacement"),
         npx("quiet", "exit 0", "retired", "enabled = false"),
         npx(
             "web",

@@ -104,7 +104,7 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
         found["why"]
             .as_str()
             .unwrap()
-            .contains("there is no key `comand`"),
+            .contains("unknown key `comand`"),
         "{found}"
     );
     visit.one("clients", "Cursor", "note");
@@ -288,7 +288,7 @@ fn a_client_that_does_not_find_kitbag_is_named() {
     assert_eq!(said(&visit, "Cursor"), expected);
     assert!(
         said(&visit, "Windsurf")
-            .starts_with("problem: launches `kitbag`, which is not on the PATH")
+            .starts_with("problem: starts `kitbag`, which is not on the PATH")
     );
     assert!(said(&visit, "Claude Code").contains("=> put it there, such as with `ln -s /"));
     let expected = "warning: connects to http://127.0.0.1:1/mcp, where nothing is listening => run `kitbag serve`";

@@ -123,7 +123,7 @@ async fn a_change_of_the_configuration_is_on_record_where_it_is_made_and_where_i
     let told = home.kitbag(&["servers", "remove", "good"]).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     until("the gateway has taken it over", async || {
-        gateway.log().contains("is in force").then_some(())
+        gateway.log().contains("configuration reloaded").then_some(())
     })
     .await;
     home.configure("[policy]\ndeny_tools = [\"*/exotic\"]\n");

@@ -7,11 +7,12 @@ use crate::meaning::{Embed, Meaning};
 use crate::question::{AskedAgent, AskedAgents, AskedCapability, Candidates, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, compared, every_source, likely, listed, outline, rounded, sources, whole, without,
+    brief, comparison_row, every_source, likely, list_row, outline, round_confidence, sources,
+    whole, without,
 };
 
-/// Answers questions from the library. Names that are not found by their words are found by
-/// vectors, if there is a model to make them.
+/// Answers questions from the library. A name that is not found by its words is found by vectors,
+/// if a model is available.
 #[derive(Debug)]
 pub struct AgentAnswers {
     pub library: Library,
@@ -44,14 +45,15 @@ impl AgentAnswers {
         Ok(answer)
     }
 
-    /// Answers how agents differ in a capability. A name for several agents stands for all of them.
+    /// Answers how agents differ in a capability. A name shared by several agents selects all of
+    /// them.
     pub async fn compare(&self, capability: &str, agents: &[String]) -> Result<Value, Miss> {
         let AskedAgents { known, strangers } = self.agents(agents).await?;
         let (term, confidence) = match self.capability(capability).await {
             AskedCapability::One { term, confidence } => (term, confidence),
-            AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
+            AskedCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
         };
-        let rows = known.iter().map(|agent| compared(agent, term));
+        let rows = known.iter().map(|agent| comparison_row(agent, term));
         let absent = strangers.iter().map(|said| without(said));
         let rows: Value = rows.chain(absent).collect();
         let mut answer = json!({ "capability": term.name, "comparison": rows });
@@ -87,7 +89,7 @@ impl AgentAnswers {
         let term = match capability {
             Some(capability) => match self.capability(capability).await {
                 AskedCapability::One { term, .. } => Some(term),
-                AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
+                AskedCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
             },
             None => None,
         };
@@ -106,7 +108,7 @@ impl AgentAnswers {
 }
 
 /// Answers with the capabilities that may have been meant.
-fn offered(candidates: &Candidates<'_>) -> Value {
+fn candidates_answer(candidates: &Candidates<'_>) -> Value {
     let mut answer = json!({ "matches": likely(&candidates.terms) });
     mention_note(&mut answer, candidates);
     answer
@@ -125,7 +127,7 @@ fn list_agent(asked: &AskedAgent<'_>, category: Option<&str>) -> Value {
         category.is_none_or(|category| capability.category.name() == category)
     });
     let rows = inside.iter();
-    let rows = rows.filter_map(|capability| listed(None, capability));
+    let rows = rows.filter_map(|capability| list_row(None, capability));
     let mut answer =
         json!({ "agent": asked.agent.agent.id, "capabilities": rows.collect::<Value>() });
     mention_undocumented(&mut answer, &inside);
@@ -145,7 +147,7 @@ fn list_category(library: &Library, category: &str) -> Value {
     for agent in &library.agents {
         let capabilities = agent.capabilities.iter();
         let inside = capabilities.filter(|capability| capability.category.name() == category);
-        rows.extend(inside.filter_map(|capability| listed(Some(&agent.agent.id), capability)));
+        rows.extend(inside.filter_map(|capability| list_row(Some(&agent.agent.id), capability)));
     }
     json!({ "category": category, "capabilities": rows })
 }
@@ -188,11 +190,11 @@ fn sources_of_capability(library: &Library, term: &Term) -> Value {
 
 fn mention_doubt(answer: &mut Value, confidence: f32) {
     if confidence < 1.0 {
-        answer["matchConfidence"] = rounded(confidence);
+        answer["matchConfidence"] = round_confidence(confidence);
     }
 }
 
-/// Names the other agents that the same word stands for, since the caller may have meant one of them.
+/// Names the other agents with the same name, since the caller may have meant one of them.
 fn mention_others(answer: &mut Value, also: &[&str]) {
     mention_some(answer, "seeAlso", also);
 }

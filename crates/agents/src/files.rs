@@ -1,4 +1,4 @@
-//! The files of the data: in the binary, or in a directory that is laid out in the same way.
+//! The files of the data: built in, or in a directory with the same layout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::check::{PlacedProblem, check_file};
 use crate::error::{DataError, DataPosition, DataProblem};
 use crate::record::AgentFile;
 
-/// The texts of a library, each with the path for the person who maintains it.
+/// The texts of a library, each with its path for the maintainer.
 pub(crate) struct DataTexts {
     pub(crate) agents: Vec<AgentText>,
     pub(crate) aliases: AliasText,
@@ -22,7 +22,7 @@ pub(crate) struct DataTexts {
 pub(crate) struct AliasText {
     file: String,
     text: String,
-    /// True if an alias for something that is not there is a mistake.
+    /// True if an alias for an unknown name is a mistake.
     pub(crate) must_fit: bool,
 }
 
@@ -92,7 +92,7 @@ impl AliasText {
         }
     }
 
-    /// Returns the file in the directory, or else the one in the binary as far as it fits.
+    /// Returns the file in the directory, or else the applicable part of the built-in one.
     fn or_theirs(self, directory: &Path) -> Result<Self, DataError> {
         Ok(match optional(directory, &self.file)? {
             Some((file, text)) => Self {

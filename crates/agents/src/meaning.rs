@@ -1,7 +1,8 @@
-//! Finds by vectors which name is meant, when words do not tell. The caller's model makes the vectors.
+//! Finds the intended name by vectors, if its words are not enough. The caller's model computes the
+//! vectors.
 //!
-//! Models differ in how similar they find any two texts. So a similarity is measured against those
-//! of the names: to their own thing, and to the most similar other thing.
+//! Models differ in how similar they rate unrelated texts. So a similarity is scaled by the similarities of
+//! the names: to their own thing, and to the most similar other thing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use tokio::sync::OnceCell;
 
 use crate::name_index::{GUESSED, MOST, Match, NameIndex, ResolvedName};
 
-/// Makes a vector of each text, or none at all where that fails.
+/// Computes a vector for each text, or none at all if that fails.
 pub type Embed =
     Arc<dyn Fn(EmbedSide, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
 
-/// Some models embed queries and documents in different ways.
+/// Some models embed queries and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedSide {
     Query,
@@ -24,28 +25,28 @@ pub enum EmbedSide {
 
 pub(crate) struct Meaning {
     embed: Embed,
-    /// Made when it is first needed: most questions are answered by names.
+    /// Computed on first use: most questions are answered by names.
     known: OnceCell<KnownVectors>,
 }
 
 struct KnownVectors {
-    /// One for each wording, the names first, with the things it means.
+    /// One for each wording, names first, with the things it means.
     wordings: Vec<(Vec<f32>, Vec<usize>)>,
     /// One for each thing, from its description.
     texts: Vec<Vec<f32>>,
-    /// The mean similarity of a name to what it means.
+    /// The mean similarity of a name to its own thing.
     own: f32,
-    /// The mean similarity of a name to the most similar thing that it does not mean.
+    /// The mean similarity of a name to the most similar other thing.
     nearest_other: f32,
     /// A text that is less similar than this to everything means none of it.
     foreign: f32,
 }
 
-/// From this score on, and with this lead, one thing is taken for what is meant. Both are measured
-/// on the suite of questions in the tests.
+/// The score and the lead from which one thing is considered meant. Both are measured on the suite
+/// of questions in the tests.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;
-/// The weight of the score by words, which is added to that by vectors.
+/// The weight of the score by words, which is added to the score by vectors.
 const WORDS: f32 = 1.0;
 
 impl Meaning {
@@ -63,7 +64,7 @@ impl Meaning {
         said: &str,
         by_words: &[(usize, f32)],
     ) -> Option<Match> {
-        // The question comes first: a model that is busy refuses it sooner than the whole library.
+        // The question comes first: a busy model rejects it sooner than the whole library.
         let said = vec![said.to_owned()];
         let asked = self.make(EmbedSide::Query, said).await?.pop()?;
         let known = self.known.get_or_try_init(|| self.learn(names)).await;
@@ -115,7 +116,7 @@ impl KnownVectors {
     fn judge(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
         let similar = self.similarities(asked, None);
         let is_foreign = by_words.is_empty() && similar.iter().all(|score| *score < self.foreign);
-        let ranked = self.ranked(similar, by_words);
+        let ranked = self.rank_terms(similar, by_words);
         let (first, next) = (*ranked.first()?, *ranked.get(1)?);
         let best = ranked.iter().take(MOST);
         Some(if is_foreign {
@@ -135,7 +136,7 @@ impl KnownVectors {
         })
     }
 
-    fn ranked(&self, similar: Vec<f32>, by_words: &[(usize, f32)]) -> Vec<(usize, f32)> {
+    fn rank_terms(&self, similar: Vec<f32>, by_words: &[(usize, f32)]) -> Vec<(usize, f32)> {
         let scores = similar.into_iter().map(|score| self.measure(score));
         let mut ranked: Vec<(usize, f32)> = scores.enumerate().collect();
         for (at, score) in by_words {
@@ -145,13 +146,14 @@ impl KnownVectors {
         ranked
     }
 
-    /// Scales a similarity: 0 is that of a name to the nearest other thing, 1 that to its own.
+    /// Scales a similarity: 0 is a name's similarity to the nearest other thing, 1 its similarity
+    /// to its own.
     fn measure(&self, similar: f32) -> f32 {
         (similar - self.nearest_other) / (self.own - self.nearest_other).max(f32::EPSILON)
     }
 
     /// Returns the similarity to each thing: half by its most similar wording, half by its
-    /// description. The wording `without` does not count.
+    /// description. Ignores the wording `without`.
     fn similarities(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
         let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
         let mut best: Vec<Option<f32>> = vec![None; texts.len()];
@@ -171,8 +173,8 @@ impl KnownVectors {
     }
 }
 
-/// The share of answers with such a score that are right, as measured: four in five where the score
-/// is just enough. The two numbers are fitted to that measurement.
+/// The measured share of right answers with this score: four in five for a score just above the
+/// bar. The two constants are fitted to that measurement.
 fn confidence(score: f32) -> f32 {
     1.0 / (1.0 + (-3.5 * (score - 0.3)).exp())
 }
@@ -206,7 +208,7 @@ mod tests {
     use super::*;
     use crate::name_index::NamedThing;
 
-    /// Resolves a text among ten things with one letter each, by vectors that count letters.
+    /// Resolves a text among ten one-letter things, by vectors that count letters.
     async fn meant(said: &str, works: bool) -> Option<Match> {
         let named = ('a'..='j').map(|letter| NamedThing {
             name: letter.to_string(),

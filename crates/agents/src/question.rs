@@ -5,7 +5,7 @@ use crate::library::Term;
 use crate::name_index::{Match, NameIndex, ResolvedName};
 use crate::record::AgentFile;
 
-/// The reasons for which there is no answer, with what the model can ask instead.
+/// The reasons for a missing answer, with the question to ask instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Miss {
     #[error("No agent `{said}`. Agents: {all}.")]
@@ -27,17 +27,17 @@ pub(crate) enum AskedCapability<'a> {
 /// The capabilities that may have been meant, the likeliest first.
 pub(crate) struct Candidates<'a> {
     pub(crate) terms: Vec<(&'a Term, f32)>,
-    /// Says that none of them is what was asked for.
+    /// States that none of them is the requested one.
     pub(crate) note: Option<String>,
 }
 
-/// One agent, and the ids of other agents that the same word stands for.
+/// One agent, and the ids of other agents with the same name.
 pub(crate) struct AskedAgent<'a> {
     pub(crate) agent: &'a AgentFile,
     pub(crate) also: Vec<&'a str>,
 }
 
-/// The agents of a comparison, and the names that stand for none.
+/// The agents of a comparison, and the names without an agent.
 pub(crate) struct AskedAgents<'a> {
     pub(crate) known: Vec<&'a AgentFile>,
     pub(crate) strangers: Vec<String>,
@@ -54,7 +54,7 @@ impl AgentAnswers {
         })
     }
 
-    /// Returns all agents if none is named. It is a miss only if none of the names is known.
+    /// Returns all agents if none is named. Fails only if none of the names is known.
     pub(crate) async fn agents(&self, said: &[String]) -> Result<AskedAgents<'_>, Miss> {
         let agents = &self.library.agents;
         if said.is_empty() {
@@ -122,13 +122,13 @@ impl AgentAnswers {
             Match::One(ResolvedName { at, .. }) => Ok(names.name(at).to_owned()),
             Match::Several(_) | Match::Nothing { .. } => Err(Miss::Category {
                 said: said.to_owned(),
-                all: joined(names, 0..names.all().len()),
+                all: join_names(names, 0..names.all().len()),
             }),
         }
     }
 
-    /// Resolves the whole text first, since some capabilities are named after an agent. If that does
-    /// not give a certain match, it is tried without the names of agents.
+    /// Resolves the whole text first, since some capabilities are named after an agent. If that
+    /// gives no certain match, tries without the names of agents.
     async fn meant_capability(&self, said: &str) -> Match {
         let (names, meaning) = (&self.library.capability_names, self.meaning.as_ref());
         let whole = names.resolve(said, meaning).await;
@@ -148,7 +148,7 @@ impl AgentAnswers {
         match names.resolve(said, None).await {
             Match::One(meant) => Ok(meant),
             Match::Several(likely) => {
-                let near = joined(names, likely.into_iter().map(|(at, _)| at));
+                let near = join_names(names, likely.into_iter().map(|(at, _)| at));
                 Err(Miss::OneOfAgents {
                     said: said.to_owned(),
                     near,
@@ -156,13 +156,13 @@ impl AgentAnswers {
             }
             Match::Nothing { .. } => Err(Miss::Agent {
                 said: said.to_owned(),
-                all: joined(names, 0..names.all().len()),
+                all: join_names(names, 0..names.all().len()),
             }),
         }
     }
 }
 
-fn joined(names: &NameIndex, positions: impl IntoIterator<Item = usize>) -> String {
+fn join_names(names: &NameIndex, positions: impl IntoIterator<Item = usize>) -> String {
     let names = positions.into_iter().map(|at| names.name(at));
     names.collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,4 @@
-//! Reads and writes the files of clients: whole or not at all, and within the project for those of a
-//! project.
+//! Reads and writes clients' files atomically, and a project's files only within the project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,20 +11,20 @@ use crate::edit::Uninstalled;
 use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
 use crate::on_disk::FileError;
 
-/// A file that is edited, and the copy of it as it was before.
+/// A file to edit, and the backup of its original.
 pub(crate) struct EditedPlace<'a> {
     pub(crate) path: &'a Path,
     pub(crate) backup: PathBuf,
 }
 
-/// Reads and writes the files of a person wherever links lead, and those of a project only within
-/// the project.
+/// Reads and writes a user's files wherever links lead, and a project's files only within the
+/// project.
 pub(crate) struct FileAccess<'a> {
     project: Option<&'a Path>,
 }
 
 impl<'a> FileAccess<'a> {
-    /// The access to a person's own files.
+    /// Access to a user's own files.
     pub(crate) const fn anywhere() -> Self {
         Self { project: None }
     }
@@ -38,26 +37,26 @@ impl<'a> FileAccess<'a> {
 
     pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
         self.try_read(path)
-            .map_err(|error| named(error, path, reading))
+            .map_err(|error| to_file_error(error, path, read_error))
     }
 
     pub(crate) fn check_writable(&self, path: &Path) -> Result<(), FileError> {
         self.try_check_writable(path)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
-    /// Writes with these permissions, or else with those that the file has.
+    /// Writes with these permissions, or else with the file's current ones.
     fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
         self.try_write(path, text, mode)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
     fn remove(&self, path: &Path) -> Result<(), FileError> {
         self.try_remove(path)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
-    /// Writes the backup first, if there is something to keep.
+    /// Writes the backup first, if there is an original.
     pub(crate) fn replace(
         &self,
         place: &EditedPlace<'_>,
@@ -71,7 +70,7 @@ impl<'a> FileAccess<'a> {
         self.write(place.path, new, None)
     }
 
-    /// Writes what is left of a file.
+    /// Writes the remaining text of a file.
     pub(crate) fn put(
         &self,
         place: &EditedPlace<'_>,
@@ -134,7 +133,7 @@ impl<'a> FileAccess<'a> {
 }
 
 /// Adds the path of the file to an error.
-fn named(
+fn to_file_error(
     error: FolderEntryError,
     path: &Path,
     doing: fn(PathBuf, io::Error) -> FileError,
@@ -148,10 +147,10 @@ fn named(
     }
 }
 
-fn reading(path: PathBuf, source: io::Error) -> FileError {
+fn read_error(path: PathBuf, source: io::Error) -> FileError {
     FileError::Read { path, source }
 }
 
-fn writing(path: PathBuf, source: io::Error) -> FileError {
+fn write_error(path: PathBuf, source: io::Error) -> FileError {
     FileError::Write { path, source }
 }

@@ -29,18 +29,18 @@ pub(crate) enum FolderEntryError {
     Io(#[from] io::Error),
 }
 
-/// Says whether missing folders on the way are created.
+/// Whether to create missing folders on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingFolders {
     Make,
     Leave,
 }
 
-/// As many links as the operating system follows.
+/// The operating system's limit on followed links.
 const LINKS_AT_MOST: usize = 40;
 
 impl FolderEntry {
-    /// Follows a path, wherever links lead: a person keeps their own files where they like. Returns
+    /// Follows a path, wherever links lead: users keep their own files where they like. Returns
     /// nothing if its folder is missing and is not created.
     pub(crate) fn anywhere(path: &Path, missing: MissingFolders) -> io::Result<Option<Self>> {
         let path = destination(path);
@@ -85,7 +85,7 @@ impl FolderEntry {
 
     /// Returns the text of the file, or nothing if there is no file.
     pub(crate) fn read(&self) -> io::Result<Option<String>> {
-        // To open a pipe that no process writes to would otherwise wait forever.
+        // Otherwise, opening a pipe without a writer would block forever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -100,8 +100,8 @@ impl FolderEntry {
         Ok(Some(text))
     }
 
-    /// Returns the permissions that the file has, or would get: only the owner can read a new one,
-    /// since people write secrets into it. Fails if the file is marked as read-only.
+    /// Returns the permissions that the file has, or would get: a new file is readable only by its
+    /// owner, since users write secrets into it. Fails if the file is read-only.
     pub(crate) fn permissions(&self) -> io::Result<Mode> {
         let found = match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Mode::from_raw_mode(found.st_mode),
@@ -117,7 +117,7 @@ impl FolderEntry {
         Ok(found)
     }
 
-    /// Writes the whole file or nothing: readers see the old file or the new one.
+    /// Replaces the file atomically: readers see the old file or the new one.
     pub(crate) fn replace(&self, text: &str, permissions: Mode) -> io::Result<()> {
         let (draft, mut file) = self.draft()?;
         let written = file
@@ -136,9 +136,9 @@ impl FolderEntry {
         Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
 
-    /// Creates a file beside this one, under a name that is free.
+    /// Creates a file in the same folder, under an unused name.
     fn draft(&self) -> io::Result<(OsString, File)> {
-        /// Only a folder full of leftovers has so many drafts.
+        /// Only a folder full of leftovers has this many drafts.
         const TRIES: u32 = 1000;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -166,7 +166,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// A walk along a path: the folders so far, all open, and the names that are still ahead.
+/// A walk along a path: the open folders so far, and the names still ahead.
 struct PathWalk {
     root: PathBuf,
     folders: Vec<OwnedFd>,
@@ -174,7 +174,7 @@ struct PathWalk {
     links: usize,
 }
 
-/// The kinds of names that a walk meets.
+/// The kinds of names on a walked path.
 enum WalkedName {
     Parent,
     Link(PathBuf),
@@ -183,7 +183,7 @@ enum WalkedName {
 
 impl PathWalk {
     fn below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
-        // The person works in this folder, so that links on the way to it are their own.
+        // The user works in this folder, so links on the way to it are their own.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
         let mut way = Self {
@@ -208,7 +208,7 @@ impl PathWalk {
             Ok(target) => Ok(WalkedName::Link(
                 OsString::from_vec(target.into_bytes()).into(),
             )),
-            // The kernel says so of a name that is no link.
+            // The kernel's answer for a name that is not a link.
             Err(Errno::INVAL) => Ok(WalkedName::Plain),
             Err(error) => Err(error),
         }
@@ -286,8 +286,8 @@ impl PathWalk {
     }
 }
 
-/// Follows the links of a path. A configuration that is kept elsewhere stays a link, even if its
-/// target does not exist yet.
+/// Follows the links of a path. A configuration file that is a link remains one, even if its target
+/// does not exist yet.
 fn destination(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_AT_MOST {
@@ -368,7 +368,7 @@ mod tests {
         let place = FolderEntry::within(&root, Path::new("a/file"), MissingFolders::Make)
             .unwrap()
             .unwrap();
-        // Another process turns the folder into a link while it is open.
+        // Another process replaces the folder with a link while it is open.
         fs::rename(root.join("a"), root.join("was")).unwrap();
         symlink(outside.path(), root.join("a")).unwrap();
         symlink(outside.path().join("victim"), root.join("was/file")).unwrap();

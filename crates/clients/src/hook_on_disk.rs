@@ -1,4 +1,4 @@
-//! Puts the hook for prompts into the file of a client on disk, and takes it out again.
+//! Installs the hook for prompts in a client's file on disk, and removes it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::on_disk::{FileError, Installed};
 use crate::prompt_hook::PromptHook;
 
 impl PromptHook {
-    /// Fails if the person's file cannot be edited, before anything else is done for it.
+    /// Fails early if the user's file cannot be edited.
     pub fn check_editable(&self, directories: &ClientDirectories) -> Result<(), FileError> {
         let (path, access) = (self.path(directories), FileAccess::anywhere());
         let text = access.read(&path)?.unwrap_or_default();
@@ -17,7 +17,7 @@ impl PromptHook {
         access.check_writable(&path)
     }
 
-    /// Adds the command to the person's file, or brings it up to date there.
+    /// Adds the command to the user's file, or updates it there.
     pub fn install(
         &self,
         directories: &ClientDirectories,
@@ -45,8 +45,7 @@ impl PromptHook {
         })
     }
 
-    /// Removes the command. A file that held nothing else is deleted, and so is a backup that was
-    /// restored.
+    /// Removes the command. Deletes a file that held nothing else, and a restored backup.
     pub fn uninstall(&self, directories: &ClientDirectories) -> Result<Uninstalled, FileError> {
         let path = self.path(directories);
         let (access, place) = (FileAccess::anywhere(), place_of(&path));
@@ -59,13 +58,13 @@ impl PromptHook {
         Ok(uninstalled)
     }
 
-    /// The path of the copy of the file as it was before the hook.
+    /// The path of the backup from before the hook was installed.
     pub fn backup(&self, directories: &ClientDirectories) -> PathBuf {
         hook_backup_of(&self.path(directories))
     }
 
-    /// True if the person's file has the command, also among others; false also for a file that
-    /// cannot be read.
+    /// True if the user's file has the command, possibly among others; false if the file cannot be
+    /// read.
     pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
         let text = FileAccess::anywhere().read(&self.path(directories));
         let text = text.ok().flatten().unwrap_or_default();
@@ -76,7 +75,7 @@ impl PromptHook {
     }
 }
 
-/// The backup has a name of its own: Gemini CLI keeps servers and hooks in one file.
+/// The backup has its own name: Gemini CLI keeps servers and hooks in one file.
 fn place_of(path: &Path) -> EditedPlace<'_> {
     EditedPlace {
         path,

@@ -1,4 +1,4 @@
-//! Edits files on disk: whole or not at all, and with a copy of the file as it was before.
+//! Edits files on disk atomically, keeping a backup of the original.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -28,13 +28,13 @@ pub enum FileError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     pub changed: bool,
-    /// The copy of the file as it was before, if there was a file.
+    /// The backup of the original, if there was a file.
     pub backup: Option<PathBuf>,
 }
 
 impl Client {
-    /// Returns the file that Kitbag is added to: the first that exists, or else the first whose
-    /// folder exists, or else the usual one. Some clients have no file of that scope.
+    /// Returns the file to add Kitbag to: the first that exists, or else the first whose folder
+    /// exists, or else the usual one. Some clients have no file of that scope.
     pub fn file_to_edit(self, directories: &ClientDirectories, scope: Scope) -> Option<ClientFile> {
         let mut files = self.files(directories);
         files.retain(|file| file.scope == scope && file.is_for_servers());
@@ -45,7 +45,7 @@ impl Client {
 }
 
 impl ClientFile {
-    /// True except for the files of VS Code in which servers stand only by older habit.
+    /// False for VS Code's files that list servers only for legacy reasons.
     fn is_for_servers(&self) -> bool {
         self.client != Client::VsCode || self.path.ends_with("mcp.json")
     }
@@ -55,7 +55,7 @@ impl ClientFile {
     }
 }
 
-/// Fails if the file cannot be edited, before anything else is done for it.
+/// Fails early if the file cannot be edited.
 pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
     let access = FileAccess::of(file, directories);
     access.read(&file.path)?;
@@ -63,8 +63,8 @@ pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Res
     access.check_writable(&file.path)
 }
 
-/// Adds Kitbag to a file, or brings its entry there up to date. Servers that an earlier
-/// installation switched off stay switched off.
+/// Adds Kitbag to a file, or updates its entry. Servers that an earlier installation switched off
+/// stay off.
 pub fn install_into(
     file: &ClientFile,
     directories: &ClientDirectories,
@@ -94,8 +94,8 @@ pub fn install_into(
     })
 }
 
-/// Returns the text as it was before an earlier installation, so that the backup never holds
-/// Kitbag itself.
+/// Returns the text from before an earlier installation, so that the backup never contains Kitbag
+/// itself.
 fn without_kitbag(
     file: &ClientFile,
     text: Option<String>,
@@ -109,8 +109,7 @@ fn without_kitbag(
     })
 }
 
-/// Removes Kitbag from a file. A file that held nothing else is deleted, and so is a backup that
-/// was restored.
+/// Removes Kitbag from a file. Deletes a file that held nothing else, and a restored backup.
 pub fn uninstall_from(
     file: &ClientFile,
     directories: &ClientDirectories,
@@ -125,15 +124,15 @@ pub fn uninstall_from(
     Ok(uninstalled)
 }
 
-/// Writes the whole file or nothing: readers see the old file or the new one. Only the owner can
-/// read a new file, since people write secrets into it; an old one keeps its permissions.
+/// Writes the file atomically: readers see the old file or the new one. A new file is readable only
+/// by its owner, since users write secrets into it; an existing one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let entry =
         FolderEntry::anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
     entry.replace(text, entry.permissions()?)
 }
 
-/// The path of the copy of a file as it was before an installation.
+/// The path of the backup from before an installation.
 pub fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-kitbag");

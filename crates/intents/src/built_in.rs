@@ -1,9 +1,9 @@
-//! The templates that come with the binary.
+//! The templates built into the binary.
 
 use crate::set::TemplateOrigin;
 use crate::template::TemplateFile;
 
-/// Returns the files of `crates/intents/templates`, as they were when the binary was built.
+/// Returns the files of `crates/intents/templates`, as at build time.
 pub fn files() -> Vec<TemplateFile> {
     let files = TEXTS.iter().map(|(name, text)| TemplateFile {
         path: format!("built-in/{name}").into(),

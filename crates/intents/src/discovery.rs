@@ -1,9 +1,9 @@
-//! The intents `custom_query` and `new_capability`: no template and no kept result answers them, a
-//! tool is looked for at once.
+//! The intents `custom_query` and `new_capability`: they skip templates and cached results and go
+//! straight to a tool search.
 
 use serde_json::{Map, Value};
 
-/// The thing that is looked for, and the arguments for the tool that is found.
+/// The search query, and the arguments for the tool that is found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discovery {
     pub words: String,
@@ -11,11 +11,11 @@ pub struct Discovery {
 }
 
 const NAMES: &[&str] = &["custom_query", "new_capability"];
-/// The parameters that say what is looked for, where the words do not.
+/// The parameters that hold the query if the words do not.
 const SOUGHT: &[&str] = &["query", "capability", "description", "intent"];
 
 impl Discovery {
-    /// Reads a request such as `custom_query: orders of last week`, or `new_capability` with the
+    /// Parses a request such as `custom_query: orders of last week`, or `new_capability` with the
     /// parameter `capability`. Absent for every other request.
     pub fn of(words: &str, given: &Map<String, Value>) -> Option<Self> {
         let words = words.trim();

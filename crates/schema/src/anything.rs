@@ -1,5 +1,5 @@
-//! Checks that an answer comes, whatever a server calls a schema and a model calls arguments, and
-//! that an example in it is one that would have been accepted.
+//! Checks that every schema from a server and every argument from a model gets an answer, and that
+//! an example in it would have been accepted.
 
 use kitbag_wire::{RawObject, raw};
 use proptest::prelude::*;

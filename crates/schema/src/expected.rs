@@ -1,16 +1,16 @@
-//! Says in words which value a schema expects.
+//! Describes in words which value a schema expects.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
 use super::excerpt::sort_of;
 
-/// Returns the value that a mistake breaks, in words: `at least 3`.
-pub(super) fn expected(kind: &Kind) -> String {
+/// Returns the expectation that a mistake violates, in words: `at least 3`.
+pub(super) fn describe_expected(kind: &Kind) -> String {
     match kind {
         Kind::Type { kind } => types(kind),
         Kind::Enum { options } => match options.as_array() {
-            Some(options) => format!("one of {}", listed(options)),
+            Some(options) => format!("one of {}", list_options(options)),
             None => "one of the values listed".to_owned(),
         },
         Kind::Constant { expected_value } => expected_value.to_string(),
@@ -72,7 +72,7 @@ pub(super) fn type_names(types: &Value) -> Option<String> {
     }
 }
 
-fn listed(options: &[Value]) -> String {
+fn list_options(options: &[Value]) -> String {
     /// A model would not read a longer list.
     const MOST: usize = 20;
     let shown: Vec<_> = options.iter().take(MOST).map(Value::to_string).collect();

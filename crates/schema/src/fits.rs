@@ -1,11 +1,11 @@
-//! Holds a value against a schema that must itself be right, such as one of a tool file.
+//! Checks a value against a schema that must itself be valid, such as a tool file's.
 
 use serde_json::Value;
 
 use crate::compile;
 
-/// Returns the reason why the value does not fit, or why the schema is none. Unlike the checks of
-/// other people's schemas, this one lets nothing pass that it does not understand.
+/// Returns the reason why the value does not match, or why the schema is invalid. Unlike the checks
+/// of servers' schemas, this one passes nothing that it does not understand.
 pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
     let validator = compile::build(schema).map_err(|error| error.to_string())?;
     validator
@@ -16,7 +16,7 @@ pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
         })
 }
 
-/// Returns the reason why a schema is none.
+/// Returns the reason why a schema is invalid.
 pub fn schema_fault(schema: &Value) -> Option<String> {
     compile::build(schema).err().map(|error| error.to_string())
 }

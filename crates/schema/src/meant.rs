@@ -1,4 +1,4 @@
-//! Finds the parameter that was meant by a name that the schema does not have.
+//! Finds the parameter that an unknown name meant.
 
 use serde_json::Value;
 
@@ -6,27 +6,27 @@ use super::mistake::LocatedMistake;
 use super::pointer::target;
 use kitbag_domain::near_names;
 
-/// Comparing names takes time that grows with the product of their numbers, and a caller chooses how
-/// many it sends.
+/// Comparing names takes time proportional to the product of their numbers, and a caller chooses
+/// how many it sends.
 const MAX_NAMES: usize = 64;
-/// References and forms within each other that are followed to the type of a parameter.
+/// Nested references and forms to follow to the type of a parameter.
 const MAX_LEVELS: usize = 8;
 
-/// A name that was sent, and the parameter that it stands for.
+/// A name that was sent, and the parameter that it meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MeantName<'a> {
     pub(super) sent: &'a str,
     pub(super) meant: &'a str,
 }
 
-/// Pairs the unknown names in an object with the parameters they stand for: first by the letters,
-/// then by the words in the names (`path` for `repo_path`), then by the type, where the value fits
-/// only one missing parameter and no other value fits that.
+/// Pairs the unknown names in an object with the parameters they meant: first by the letters, then
+/// by the words in the names (`path` for `repo_path`), then by the type, if the value matches only
+/// one missing parameter and no other value matches that.
 pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec<MeantName<'a>> {
     let Some(sent) = mistake.value.as_object() else {
         return Vec::new();
     };
-    let known = mistake.known();
+    let known = mistake.known_names();
     let unknown = sent
         .iter()
         .filter(|(name, _)| !known.contains(&name.as_str()));
@@ -34,7 +34,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
         .iter()
         .copied()
         .filter(|name| !sent.contains_key(*name));
-    let required: Vec<&str> = mistake.required().collect();
+    let required: Vec<&str> = mistake.required_names().collect();
     let (missing, optional): (Vec<&str>, Vec<&str>) =
         free.partition(|name| required.contains(name));
     let mut names = Pairing {
@@ -56,7 +56,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
     names.pairs
 }
 
-/// The names that are not paired yet, and the pairs that were found.
+/// The unpaired names, and the pairs found so far.
 struct Pairing<'m, 'a, 'r> {
     mistake: &'m LocatedMistake<'a>,
     root: &'r Value,
@@ -111,7 +111,7 @@ fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     items.next().is_none().then_some(first)
 }
 
-/// True if a value is of a type that a part of the schema allows. Limits are not looked at.
+/// True if a value has a type that a part of the schema allows. Limits are ignored.
 fn may_be(root: &Value, part: &Value, value: &Value, levels: usize) -> bool {
     let Some(levels) = levels.checked_sub(1) else {
         return true;

@@ -1,12 +1,12 @@
-//! A tool's definition as the operator wants clients to see it: with other words, and without
-//! arguments that are fixed or not to be used.
+//! A tool's definition with the operator's changes: with other descriptions, and without fixed or
+//! hidden arguments.
 
 use kitbag_wire::{RawObject, raw};
 use serde_json::{Map, Value, json};
 
 use crate::Checker;
 
-/// The changes that the operator wants in a definition.
+/// The operator's changes in a definition.
 #[derive(Debug, Clone, Copy)]
 pub struct DefinitionOverride<'a> {
     pub description: Option<&'a str>,
@@ -48,8 +48,8 @@ impl DefinitionOverride<'_> {
         self.hidden.iter().any(|it| it == name)
     }
 
-    /// Takes the fixed arguments out of those that a client sent. Returns false if there were none, and
-    /// an error for an argument that clients may not send.
+    /// Removes the fixed arguments from the client's. Returns false if there were none, and an
+    /// error for a hidden argument.
     pub fn strip(&self, arguments: &mut RawObject) -> Result<bool, String> {
         let mut sent = self.hidden.iter().filter(|name| arguments.contains(name));
         if let Some(name) = sent.find(|name| !self.is_fixed(name)) {
@@ -62,14 +62,14 @@ impl DefinitionOverride<'_> {
         Ok(taken.count() > 0)
     }
 
-    /// Puts the fixed arguments in.
+    /// Adds the fixed arguments.
     pub fn complete(&self, arguments: &mut RawObject) {
         for (name, value) in self.fixed {
             arguments.put(name, value);
         }
     }
 
-    /// Returns what does not fit the tool as its server defines it.
+    /// Returns the problems with the tool as its server defines it.
     pub fn problems(&self, definition: &RawObject, checker: &Checker) -> Vec<String> {
         let schema: Map<String, Value> = definition.read(SCHEMA).unwrap_or_default();
         let fixed = self.fixed.iter();
@@ -96,7 +96,7 @@ const SCHEMA: &str = "inputSchema";
 const PROPERTIES: &str = "properties";
 const REQUIRED: &str = "required";
 
-/// Says why a fixed value does not fit. Only this argument is looked at: the others come with calls.
+/// Reports why a fixed value is invalid. Only this argument is checked: the others come with calls.
 fn misfit(
     schema: &Map<String, Value>,
     name: &str,

@@ -1,8 +1,8 @@
-//! Mends a value until its schema accepts it, and keeps what was right.
+//! Repairs a value until its schema accepts it, keeping its valid parts.
 //!
-//! The value of a wrong name moves to the name that was meant, `"3"` becomes 3, a number outside its
-//! limits goes to the limit. The least that the schema requires takes the place of a value that
-//! cannot be mended; where that does not fit either, the value is left out.
+//! The value of a wrong name moves to the name that was meant, `"3"` becomes 3, a number outside
+//! its limits goes to the limit. A value that cannot be repaired is replaced by the minimum that
+//! the schema requires; if that is invalid too, it is dropped.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,26 +13,27 @@ use serde_json::{Value, json};
 
 use super::compile::Compiled;
 use super::fix::{Fix, apply};
-use super::meaning::{Reading, meaning};
+use super::meaning::{Reading, find_reading};
 use super::meant::{MeantName, meant_names};
 use super::mistake::{LocatedMistake, cheapest, each, show};
 use super::skeleton::skeleton;
 use kitbag_domain::near_names;
 
-/// Each round mends what the one before brought to light, such as what is inside a new member.
+/// Each round repairs the mistakes that the previous one revealed, such as those inside a new
+/// member.
 const MAX_ROUNDS: usize = 10;
-/// A value larger than this is not mended: what is shown of it would say little.
+/// A larger value is not repaired: the visible part of it would say little.
 const MAX_BYTES: usize = 64 * 1024;
-/// Of a value with more mistakes than this little was right.
+/// A value with more mistakes than this has little that is valid.
 const MAX_FIXES: usize = 50;
 /// A schema that takes longer to check is not worth an example.
 const MAX_TIME: Duration = Duration::from_millis(250);
-/// A list in an example is filled with no more items than this, whatever its schema requires.
+/// A list in an example is filled with at most this many items, whatever its schema requires.
 const MAX_FILLED: u64 = 10;
 
-/// Returns a value that the schema accepts and that differs from the given one only where that did
-/// not fit, if one is found.
-pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
+/// Returns a valid value that differs from the given one only in its invalid parts, if one is
+/// found.
+pub(super) fn repair_value(compiled: &Compiled, mut value: Value) -> Option<Value> {
     let started = Instant::now();
     let mut tried = HashSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -53,7 +54,7 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
 struct Mender<'a> {
     compiled: &'a Compiled,
     fixes: Vec<Fix>,
-    /// The places where the least that the schema requires was put.
+    /// The paths that were filled with the minimum that the schema requires.
     tried: &'a mut HashSet<String>,
 }
 
@@ -98,7 +99,7 @@ impl<'a> Mender<'a> {
             }
             Kind::MinProperties { .. } => self.fixes.push(self.one_more(mistake)),
             kind => {
-                let fix = match self.mended(mistake, kind) {
+                let fix = match self.repair_mistake(mistake, kind) {
                     Some(value) => put(mistake, value),
                     None => self.give_up(mistake),
                 };
@@ -116,7 +117,7 @@ impl<'a> Mender<'a> {
         if let Some(value) = reading(mistake.value, kind) {
             return self.fixes.push(put(mistake, value));
         }
-        // Of forms that are as near as each other, the first will do.
+        // Of equally close forms, the first will do.
         let Some(form) = cheapest(&mistake.path, forms) else {
             let fix = self.give_up(mistake);
             return self.fixes.push(fix);
@@ -128,10 +129,10 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// Returns the value that takes the place of the wrong one.
-    fn mended(&self, mistake: &LocatedMistake<'_>, kind: &Kind) -> Option<Value> {
+    /// Returns the replacement for the wrong value.
+    fn repair_mistake(&self, mistake: &LocatedMistake<'_>, kind: &Kind) -> Option<Value> {
         match kind {
-            Kind::MinItems { limit } => Some(self.filled(mistake, *limit)),
+            Kind::MinItems { limit } => Some(self.fill_items(mistake, *limit)),
             Kind::MaxItems { limit } => Some(first_items(mistake.value, *limit)),
             Kind::UniqueItems => Some(distinct(mistake.value)),
             Kind::Minimum { limit } | Kind::Maximum { limit } => Some(limit.clone()),
@@ -139,8 +140,8 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// Supplies a missing member: with the value that was sent under a similar name, or with the
-    /// least that the schema requires.
+    /// Supplies a missing member: the value sent under a similar name, or the minimum that the
+    /// schema requires.
     fn supply(&self, mistake: &LocatedMistake<'_>, name: &str) -> Fix {
         match mistake.sent_for(&self.compiled.schema, name) {
             Some(sent) => Fix::Move {
@@ -154,8 +155,8 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// Renames or leaves out the names that the schema does not list, where something that it requires
-    /// is missing: even if the schema is open, they are probably mistakes.
+    /// Renames or drops the names that the schema does not list, if something that it requires is
+    /// missing: even if the schema is open, they are probably mistakes.
     fn strangers(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
         let says_of_others = ["additionalProperties", "patternProperties"]
             .iter()
@@ -164,7 +165,7 @@ impl<'a> Mender<'a> {
             return Vec::new();
         }
         let meant = meant_names(mistake, &self.compiled.schema);
-        let known = mistake.known();
+        let known = mistake.known_names();
         let sent = mistake.value.as_object().into_iter().flatten();
         let strange = sent.filter(|(name, _)| !known.contains(&name.as_str()));
         strange
@@ -172,9 +173,9 @@ impl<'a> Mender<'a> {
             .collect()
     }
 
-    /// Gives an object that needs more members the first that it does not have.
+    /// Gives an object that needs more members the first one that it does not have.
     fn one_more(&self, mistake: &LocatedMistake<'_>) -> Fix {
-        let known = mistake.known().into_iter();
+        let known = mistake.known_names().into_iter();
         let mut free = known.filter(|name| mistake.value.get(name).is_none());
         let name = free.next().unwrap_or("…");
         Fix::Put {
@@ -183,8 +184,8 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// Returns a list with as many items as it must have.
-    fn filled(&self, mistake: &LocatedMistake<'_>, least: u64) -> Value {
+    /// Returns a list with the required number of items.
+    fn fill_items(&self, mistake: &LocatedMistake<'_>, least: u64) -> Value {
         let mut items = mistake.value.as_array().cloned().unwrap_or_default();
         let schema = mistake.part.and_then(|part| part.get("items"));
         while (items.len() as u64) < least.min(MAX_FILLED) {
@@ -193,13 +194,13 @@ impl<'a> Mender<'a> {
         items.into()
     }
 
-    /// Returns the least that a part of the schema requires.
+    /// Returns the minimum that a part of the schema requires.
     fn least(&self, part: Option<&Value>) -> Value {
         part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
     }
 
-    /// Puts the least that the schema requires in the place of a member, to show what belongs there.
-    /// Leaves out what does not fit then either, and an item of a list.
+    /// Replaces a member by the minimum that the schema requires, to show what is expected. Drops
+    /// items of lists, and values for which that is invalid, too.
     fn give_up(&mut self, mistake: &LocatedMistake<'_>) -> Fix {
         let is_outermost = mistake.path.is_empty();
         if is_outermost || !is_item(&mistake.path) && self.tried.insert(mistake.path.clone()) {
@@ -224,7 +225,7 @@ fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
     }
 }
 
-/// Moves the value of a name that does not exist to the name that was meant.
+/// Moves the value of an unknown name to the name that was meant.
 fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> Fix {
     match pairs.iter().find(|pair| pair.sent == name) {
         Some(pair) => Fix::Move {
@@ -237,13 +238,13 @@ fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> 
     }
 }
 
-/// Returns the probable meaning of a value of another sort. An example may guess where a call may
+/// Returns the probable meaning of a value of another type. An example may guess where a call may
 /// not.
 fn reading(value: &Value, kind: &Kind) -> Option<Value> {
     if let Some(option) = alike(value, kind) {
         return Some(json!(option));
     }
-    match meaning(value, kind)? {
+    match find_reading(value, kind)? {
         Reading::As(raw) => serde_json::from_str(raw.get()).ok(),
         Reading::AsOnlyItem => Some(json!([value])),
     }

@@ -1,4 +1,4 @@
-//! Schemas as servers write them, arguments as models do, and what the model reads then.
+//! Schemas as servers write them, arguments as models do, and the resulting text for the model.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
@@ -123,7 +123,7 @@ fn secrets_are_masked_in_what_a_model_reads() {
         &["user", "password"],
     );
     let sent = raw(&json!({ "password": 71_077_345, "login": "ann" }));
-    let misfit = Checker::masking(mask)
+    let misfit = Checker::with_mask(mask)
         .check_arguments(&tool(&schema), &sent)
         .unwrap_err();
     let told = misfit.to_string();
@@ -366,7 +366,7 @@ fn a_schema_is_compiled_once_and_shared_by_tools_that_have_the_same() {
     assert_eq!(checker.compiled.lock().unwrap().len(), 1);
 }
 
-/// One of six hundred kinds that refer to each other in a circle.
+/// One of six hundred kinds that refer to each other in a cycle.
 fn kind(n: usize) -> Value {
     let value =
         json!({ "type": "string", "description": format!("the value number {n} of this kind") });

@@ -1,11 +1,11 @@
-//! Tells the mistakes in a value in the words that a model reads.
+//! Describes the mistakes in a value for a model.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use super::compile::Compiled;
 use super::excerpt::{brief, piece};
-use super::expected::{expected, type_names};
+use super::expected::{describe_expected, type_names};
 use super::meant::meant_names;
 use super::mistake::{LocatedMistake, each};
 use kitbag_domain::near_names;
@@ -13,7 +13,7 @@ use kitbag_domain::near_names;
 /// A model would not read more mistakes than these.
 const MAX_VIOLATIONS: usize = 5;
 
-/// One mistake: its place, its kind, and the piece of schema that it breaks.
+/// One mistake: its path, its kind, and the part of the schema that it violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// A JSON pointer into the value; empty for the value itself.
@@ -50,7 +50,7 @@ pub(super) fn find(
     let root = &compiled.schema;
     each(compiled, value, bytes, &mut |mistake, kind| {
         if found.len() < MAX_VIOLATIONS {
-            mistake.told(kind, root, shown, &mut found);
+            mistake.describe_mistake(kind, root, shown, &mut found);
         }
     });
     found.dedup();
@@ -59,8 +59,14 @@ pub(super) fn find(
 }
 
 impl LocatedMistake<'_> {
-    /// Puts the mistake into words; several names that do not exist are as many mistakes.
-    fn told(&self, kind: &Kind, root: &Value, shown: &Value, found: &mut Vec<Violation>) {
+    /// Describes the mistake; several unknown names are separate mistakes.
+    fn describe_mistake(
+        &self,
+        kind: &Kind,
+        root: &Value,
+        shown: &Value,
+        found: &mut Vec<Violation>,
+    ) {
         match kind {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
                 found.push(self.unfit(format!("one of {} forms", context.len()), shown));
@@ -71,9 +77,13 @@ impl LocatedMistake<'_> {
                 found.extend(names.map(|name| self.unknown(root, name)));
             }
             Kind::Required { property } => {
-                found.extend(property.as_str().map(|name| self.missing(root, name)));
+                found.extend(
+                    property
+                        .as_str()
+                        .map(|name| self.missing_member(root, name)),
+                );
             }
-            kind => found.push(self.unfit(expected(kind), shown)),
+            kind => found.push(self.unfit(describe_expected(kind), shown)),
         }
     }
 
@@ -89,7 +99,7 @@ impl LocatedMistake<'_> {
         }
     }
 
-    fn missing(&self, root: &Value, name: &str) -> Violation {
+    fn missing_member(&self, root: &Value, name: &str) -> Violation {
         let part = self.property(name);
         let sent = self.sent_for(root, name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
@@ -105,7 +115,7 @@ impl LocatedMistake<'_> {
     }
 
     fn unknown(&self, root: &Value, name: &str) -> Violation {
-        let known = self.known();
+        let known = self.known_names();
         let pairs = meant_names(self, root);
         let meant = pairs.iter().find(|pair| pair.sent == name);
         let near = match meant {

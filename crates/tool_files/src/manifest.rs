@@ -1,5 +1,5 @@
-//! The manifest: which tools may exist, and which were removed. It is a Markdown file, so that people
-//! read and review it like any other text.
+//! The manifest: which tools may exist, and which were removed. It is a Markdown file, so that
+//! people read and review it like any other text.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub struct Manifest {
     pub path: PathBuf,
     pub rows: Vec<ManifestRow>,
     pub removed: Vec<RemovedTool>,
-    /// The lines that say nothing that could be held against a file.
+    /// The lines that cannot be compared with files.
     pub mistakes: Vec<(usize, ManifestMistake)>,
 }
 
@@ -43,9 +43,9 @@ pub enum ManifestMistake {
     NoTable,
     #[error("the row has {found} cells, and the table has {expected} columns")]
     Cells { found: usize, expected: usize },
-    #[error("`{found}` is no kind of tool")]
+    #[error("unknown kind of tool `{found}`")]
     Kind { found: String },
-    #[error("`{found}` is no class of write operations")]
+    #[error("unknown class of write operations `{found}`")]
     Writes { found: String },
     #[error("`{found}` is not a date")]
     Date { found: String },
@@ -55,7 +55,7 @@ const COLUMNS: [&str; 5] = ["Tool", "Kind", "Purpose", "Write ops", "Owner"];
 const REMOVED_COLUMNS: [&str; 3] = ["Tool", "Removed", "Reason"];
 
 impl Manifest {
-    /// The name of the file, in the catalog and in directories of tools.
+    /// The name of the file, in the catalog and in tool directories.
     pub const FILE: &str = "TOOLS.md";
 
     /// Returns the manifest of the built-in tools.
@@ -94,7 +94,7 @@ impl Manifest {
 
     fn take_removed(&mut self, table: &MarkdownTable, places: [usize; 3]) {
         for (line, cells) in &table.rows {
-            match removed(*line, table, cells, places) {
+            match parse_removed_row(*line, table, cells, places) {
                 Ok(row) => self.removed.push(row),
                 Err(mistake) => self.mistakes.push((*line, mistake)),
             }
@@ -114,7 +114,7 @@ impl Remedy for ManifestMistake {
     }
 }
 
-/// Returns the table and the places of its columns, if it has all of them.
+/// Returns the table and the positions of its columns, if it has all of them.
 fn places<'t, const N: usize>(
     table: &'t MarkdownTable,
     names: &[&str; N],
@@ -161,7 +161,7 @@ fn row(
     })
 }
 
-fn removed(
+fn parse_removed_row(
     line: usize,
     table: &MarkdownTable,
     cells: &[String],
@@ -178,7 +178,7 @@ fn removed(
     })
 }
 
-/// Returns the words of a cell without the marks of code and of a link.
+/// Returns the text of a cell without code and link markup.
 fn without_marks(cell: &str) -> String {
     let words = match cell.strip_prefix('[').and_then(|it| it.split_once("](")) {
         Some((words, _)) => words,
@@ -214,8 +214,8 @@ mod tests {
             .map(|(line, mistake)| format!("{line}: {mistake}"))
             .collect();
         let expected = [
-            "6: `curate` is no kind of tool",
-            "7: `reads` is no class of write operations",
+            "6: unknown kind of tool `curate`",
+            "7: unknown class of write operations `reads`",
             "8: the row has 1 cells, and the table has 5 columns",
             "14: `May` is not a date",
         ];

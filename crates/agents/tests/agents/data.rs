@@ -1,4 +1,4 @@
-//! The data keeps its schema, and the schema and our types refuse the same mistakes.
+//! The data matches its schema, and the schema and the types reject the same mistakes.
 
 use std::fs;
 use std::path::Path;
@@ -94,12 +94,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "agent/id",
             json!("Some Agent"),
-            "field `agent.id`: an id is made of small letters",
+            "field `agent.id`: an id consists of lower-case letters",
         ),
         (
             "agent/vendor",
             json!(" "),
-            "field `agent.vendor`: there is nothing in it",
+            "field `agent.vendor`: it is empty",
         ),
         (
             "agent/lastUpdated",
@@ -119,7 +119,7 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities",
             json!([]),
-            "field `capabilities`: there is nothing in it",
+            "field `capabilities`: it is empty",
         ),
         (
             entry,
@@ -139,12 +139,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities/0/available",
             Value::Null,
-            "entry `MCP`, field `status`: what is not known",
+            "entry `MCP`, field `status`: the status is `unknown` exactly if",
         ),
         (
             "capabilities/0/status",
             json!("unknown"),
-            "entry `MCP`, field `status`: what is not known",
+            "entry `MCP`, field `status`: the status is `unknown` exactly if",
         ),
         (
             "capabilities/0/tier",
@@ -159,12 +159,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities/0/description",
             json!(""),
-            "entry `MCP`, field `description`: there is nothing in it",
+            "entry `MCP`, field `description`: it is empty",
         ),
         (
             "capabilities/0/sources",
             json!([]),
-            "entry `MCP`, field `sources`: what is known needs a source",
+            "entry `MCP`, field `sources`: a known capability needs a source",
         ),
         (
             "capabilities/0/implementationNotes",
@@ -277,12 +277,12 @@ fn files_that_contradict_each_other_are_refused() {
         open(&twice)
             .unwrap_err()
             .to_string()
-            .contains("written twice")
+            .contains("listed twice")
     );
     let error = open_all(&[("elsewhere", &sound())])
         .unwrap_err()
         .to_string();
-    assert!(error.contains("lies in the folder `elsewhere`"), "{error}");
+    assert!(error.contains("is in the folder `elsewhere`"), "{error}");
 }
 
 #[test]
@@ -334,7 +334,7 @@ fn a_directory_without_agents_says_what_it_should_hold() {
     );
 }
 
-/// A small file that is right in everything.
+/// A small file without mistakes.
 fn sound() -> Value {
     json!({
         "agent": {

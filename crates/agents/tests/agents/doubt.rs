@@ -1,4 +1,4 @@
-//! Answers where a name says too little: short rows, candidates and the nearest names.
+//! Answers to ambiguous names: short rows, candidates and the nearest names.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The server, spoken to in both eras over a pair of pipes.
+//! Tests of the server in both eras, over a pair of pipes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

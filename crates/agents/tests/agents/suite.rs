@@ -1,4 +1,4 @@
-//! The benchmark, as far as it needs no model: what is asked for is found, however it is said.
+//! The part of the benchmark that needs no model: questions find their answers in any wording.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,7 @@ struct Scenario {
 struct Step {
     #[serde(flatten)]
     call: Call,
-    /// JSON pointers into the answer, and what is there.
+    /// JSON pointers into the answer, and the expected values.
     expect: BTreeMap<String, Value>,
 }
 
@@ -50,7 +50,7 @@ struct Call {
     args: Value,
 }
 
-/// Without vectors; those only make it better.
+/// Without vectors, which only improve it.
 #[tokio::test]
 async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each() {
     let (suite, answers) = (suite(), answers());
@@ -370,7 +370,7 @@ async fn a_text_that_is_longer_than_any_name_is_refused() {
         &json!({ "capability": long }),
     )
     .await;
-    assert_eq!(reported, "`capability` may have 500 letters");
+    assert_eq!(reported, "`capability` may have at most 500 characters");
     let many = vec!["zed"; 200];
     let reported = miss(
         &answers,
@@ -378,7 +378,7 @@ async fn a_text_that_is_longer_than_any_name_is_refused() {
         &json!({ "capability": "mcp", "agents": many }),
     )
     .await;
-    assert_eq!(reported, "`agents` may have 100 entries");
+    assert_eq!(reported, "`agents` may have at most 100 entries");
 }
 
 #[tokio::test]
@@ -432,7 +432,7 @@ pub(crate) fn answers() -> AgentAnswers {
     AgentAnswers::new(Library::built_in(), None)
 }
 
-/// The answer, or nothing where the call would have to be repeated.
+/// The answer, or nothing if the call would have to be repeated.
 pub(crate) async fn run(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Option<Value> {
     call(answers, tool, arguments).await.ok()
 }
@@ -451,7 +451,7 @@ async fn call(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Result<V
     reported.map_err(|miss| miss.to_string())
 }
 
-/// Whether everything expected is in the answer, which may hold more.
+/// True if the answer contains everything expected; it may contain more.
 fn contains(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
         (Value::Object(answer), Value::Object(expected)) => expected

@@ -1,4 +1,4 @@
-//! Finds the variables in a text, as a client writes them.
+//! Finds the variables in a text, in the client's syntax.
 
 use super::variable::{is_name, may_be_in_name};
 use crate::client::Client;
@@ -10,7 +10,7 @@ pub(super) enum VariableExpression<'t> {
     Secret(&'t str),
 }
 
-/// Splits a text into what stands before its first variable, the variable, and what stands after.
+/// Splits a text into the part before its first variable, the variable, and the part after it.
 pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpression<'_>, &str)> {
     let starts = text.match_indices(['$', '{']).map(|(at, _)| at);
     for at in starts {
@@ -23,12 +23,12 @@ pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpressi
 
 /// Returns the variable that a text begins with, and its length.
 fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize)> {
-    if let Some((inside, length)) = enclosed(text, "${{", "}}") {
+    if let Some((inside, length)) = split_enclosed(text, "${{", "}}") {
         let name = inside.trim().strip_prefix("secrets.")?.trim();
         return Some((VariableExpression::Secret(name), length));
     }
     let (inside, length) = match client {
-        _ if text.starts_with("${") && text.contains('}') => enclosed(text, "${", "}")?,
+        _ if text.starts_with("${") && text.contains('}') => split_enclosed(text, "${", "}")?,
         Client::Opencode => in_braces(text)?,
         Client::Gemini => bare(text)?,
         _ => return None,
@@ -38,7 +38,7 @@ fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize
 
 /// `{env:NAME}` or `{file:path}`
 fn in_braces(text: &str) -> Option<(&str, usize)> {
-    let (inside, length) = enclosed(text, "{", "}")?;
+    let (inside, length) = split_enclosed(text, "{", "}")?;
     let known = inside.starts_with("env:") || inside.starts_with("file:");
     known.then_some((inside, length))
 }
@@ -51,7 +51,7 @@ fn bare(text: &str) -> Option<(&str, usize)> {
     is_name(name).then_some((name, 1 + length))
 }
 
-fn enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usize)> {
+fn split_enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usize)> {
     let (inside, _) = text.strip_prefix(open)?.split_once(close)?;
     Some((inside, open.len() + inside.len() + close.len()))
 }

@@ -1,19 +1,19 @@
-//! Variables in our spelling, and the list of those that still need a value.
+//! Variables in Kitbag's syntax, and the list of variables that still need a value.
 
 use crate::config::{NeededVariable, VariableSource};
 use crate::sensitive_text::TextPart;
 
-/// Stands before the name of a needed variable that is a secret.
+/// The prefix of a needed variable that is a secret.
 const SECRET_PREFIX: &str = "secret:";
 
-/// Names that begin like this are for Kitbag alone: a client's file must not read them.
+/// Names with these prefixes are reserved for Kitbag: a client's file must not read them.
 const RESERVED: [&str; 2] = [SECRET_PREFIX, "KITBAG_"];
 
-/// The longest name that a secret can have.
+/// The longest name of a secret.
 const MAX_SECRET_NAME: usize = 64;
 
-/// A variable of the environment in our spelling. A name that a template would read as something
-/// else becomes plain text.
+/// An environment variable in Kitbag's syntax. A name that a template would read as something else
+/// becomes plain text.
 pub(crate) fn variable(
     name: &str,
     source: VariableSource,
@@ -33,7 +33,7 @@ pub(crate) fn variable(
     }
 }
 
-/// A secret that the operator has to supply, under the name that the file has for it.
+/// A secret that the operator has to supply, under its name in the file.
 pub(crate) fn needed_secret(
     name: &str,
     source: VariableSource,
@@ -51,7 +51,7 @@ pub(crate) fn needed_secret(
     TextPart::Wanted(name)
 }
 
-/// The name of a variable for the answer to a question with this id.
+/// Returns the name of a variable for the answer to a question with this id.
 pub(super) fn name_for(id: &str) -> String {
     id.chars().map(fit_variable_name).collect()
 }

@@ -1,4 +1,4 @@
-//! Edits of JSON that leave comments, commas and indentation as they are.
+//! Edits of JSON that preserve comments, commas and indentation.
 
 mod list;
 
@@ -45,7 +45,7 @@ pub(super) fn switch(
     }
 }
 
-/// Moves a server to a key beside the others that no client knows.
+/// Moves a server to a neighbouring key that no client reads.
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     carry(text, keys, &aside(keys), name)
 }
@@ -67,7 +67,7 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditEr
     }
 }
 
-/// Moves a server from one object to another, letter for letter.
+/// Moves a server from one object to another, byte for byte.
 fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, FileEditError> {
     let document = JsonDocument::of(text)?;
     let server = document.server(from, name)?;
@@ -97,12 +97,12 @@ struct JsonDocument<'a> {
 #[derive(Clone, Copy)]
 enum JsonText<'a> {
     Ours(&'a Value),
-    /// A value as the file has it already.
+    /// A value copied from the file.
     Theirs(&'a str),
 }
 
-/// The indentation of a value, and the step by which its entries are indented more. Without a step,
-/// everything stays in one line.
+/// The indentation of a value, and the additional indentation of its entries. Without a step,
+/// everything stays on one line.
 #[derive(Clone, Copy)]
 struct Indentation<'a> {
     indent: &'a str,
@@ -123,7 +123,7 @@ impl<'a> JsonDocument<'a> {
             .ok_or(FileEditError::Entangled)
     }
 
-    /// Adds an entry at the end of an object, and creates the objects on the way there.
+    /// Adds an entry at the end of an object, creating the objects on the way to it.
     fn insert(
         &self,
         keys: &[&str],
@@ -181,7 +181,8 @@ impl<'a> JsonDocument<'a> {
     }
 
     fn append_line(&self, end: &ObjectEnd, entry: &str, outer: &str) -> String {
-        // An object that closes on the line of its last entry does so on a line of its own now.
+        // If the object closes on the line of its last entry, the closing brace moves to its own
+        // line.
         let closes_below = self.text[end.at..end.close].contains('\n');
         let (until, after) = if closes_below {
             (end.at, String::new())
@@ -213,7 +214,7 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// True if the entries of an object have lines of their own, or would have.
+    /// True if the entries of an object are on lines of their own, or would be.
     fn is_open(&self, object: &Node) -> bool {
         match object.entries() {
             [] => self.text.trim() == "{}" || self.text.trim_end().contains('\n'),
@@ -221,7 +222,8 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// Returns the indentation of the entries of an object, and the step from that of the object.
+    /// Returns the indentation of the entries of an object, and its difference from the object's
+    /// own.
     fn indentation(&self, object: &Node) -> (String, String) {
         let outer = indent(self.text, object.span.start);
         let own = self.entry_indent(object);
@@ -265,7 +267,7 @@ impl<'a> JsonDocument<'a> {
         Ok(self.without(section, &members.collect::<Vec<_>>(), index))
     }
 
-    /// Removes a member with the comma behind it, or else with the one before it.
+    /// Removes a member with the comma after it, or else with the one before it.
     fn without(&self, whole: &Node, members: &[Range<usize>], index: usize) -> String {
         let member = &members[index];
         let begin = member.start - spaces_before(self.text, member.start);
@@ -310,7 +312,7 @@ struct ObjectEnd {
 }
 
 impl ObjectEnd {
-    /// The comma that the last entry needs now.
+    /// The comma that the last entry now needs.
     fn comma(&self) -> &'static str {
         if self.is_first || self.has_comma {
             ""
@@ -319,7 +321,7 @@ impl ObjectEnd {
         }
     }
 
-    /// The comma behind the new entry, where the file writes one behind the last.
+    /// The comma after the new entry, if the file writes trailing commas.
     fn end_comma(&self) -> &'static str {
         if self.has_comma { "," } else { "" }
     }

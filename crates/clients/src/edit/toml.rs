@@ -1,4 +1,4 @@
-//! Edits of TOML with its comments and order.
+//! Edits of TOML that preserve comments and order.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
@@ -15,7 +15,7 @@ pub(super) fn add(
     edit(text, |document| {
         let section = walk(document, keys)?;
         let table = table(server)?;
-        // Written in one line where the other servers are.
+        // Written as an inline table if the other servers are.
         let inline = match section.get(name) {
             Some(there) => there.is_value(),
             None => is_inline(section),
@@ -52,7 +52,7 @@ pub(super) fn switch(
     })
 }
 
-/// Keeps the blanks and the comment around a value that is there.
+/// Keeps the whitespace and the comment around an existing value.
 fn set(table: &mut dyn TableLike, key: &str, on: bool) {
     match table.get_mut(key) {
         Some(Item::Value(there)) => {
@@ -84,8 +84,8 @@ fn syntax_error(error: &toml_edit::TomlError, text: &str) -> FileEditError {
     }
 }
 
-/// The library ends every line in its own way. Lines at the start and at the end that are as before
-/// get their former ends again; the lines between end as the first line does.
+/// The library rewrites all line endings. Unchanged lines at the start and end get their former
+/// endings again; the lines between get the ending of the first line.
 fn with_line_ends_of(before: &str, after: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -123,7 +123,7 @@ fn walk<'a>(
     Ok(table)
 }
 
-/// A table whose header is not written unless it gets values of its own.
+/// A table whose header is only written once it has values of its own.
 fn implicit_table() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);

@@ -1,4 +1,4 @@
-//! Claims about what is read from a request, and about what is left alone.
+//! Claims about which values are read from a request, and which requests are left alone.
 
 use serde_json::json;
 
@@ -15,7 +15,7 @@ fn zones() -> ZoneNames {
     ZoneNames::of(names.map(str::to_owned))
 }
 
-/// Tools in the manner of real servers: name, description, class, required and optional parameters.
+/// Tools modelled on real servers: name, description, class, required and optional parameters.
 fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
     use WriteClass::{Destructive, Read, Unknown, Write};
     let text = json!({ "type": "string" });
@@ -134,7 +134,7 @@ fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
     }
 }
 
-fn told(words: &str, name: &str) -> String {
+fn describe_call(words: &str, name: &str) -> String {
     let (server, description, class, schema) = tool(name);
     let tool = DescribedTool {
         server,
@@ -156,7 +156,7 @@ fn told(words: &str, name: &str) -> String {
 #[track_caller]
 fn check(cases: &[(&str, &str, &str)]) {
     let wrong = cases.iter().filter_map(|(words, tool, expected)| {
-        let told = told(words, tool);
+        let told = describe_call(words, tool);
         (told != *expected).then(|| format!("{words} | {tool}: {told}, not {expected}"))
     });
     assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);

@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
     pub(super) used: Vec<bool>,
 }
 
-/// Words before the value of a parameter that something goes to, or comes from.
+/// Words before the value of a parameter that is a destination or a source.
 const TO: &[&str] = &["to", "into", "as"];
 const FROM: &[&str] = &["from", "of"];
 
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
             let raw = self.spoken.raw(at);
             let same = |choice: &&Value| match choice {
                 Value::String(choice) => {
-                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded(at)
+                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded_word(at)
                 }
                 other => raw.parse::<Value>().is_ok_and(|value| value == **other),
             };
@@ -119,18 +119,18 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// True if all words of an optional switch are said: `raw`, `recursive`.
+    /// True if all words of an optional boolean's name are said: `raw`, `recursive`.
     fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let places = parameter.words.iter().map(|word| {
             let mut places = 0..self.spoken.len();
-            places.find(|at| !self.used[*at] && self.spoken.folded(*at) == word)
+            places.find(|at| !self.used[*at] && self.spoken.folded_word(*at) == word)
         });
         let places: Vec<usize> = places.collect::<Option<_>>()?;
         places.iter().for_each(|at| self.used[*at] = true);
         (!parameter.required && !places.is_empty()).then_some(true.into())
     }
 
-    /// `the last 5 commits`, and one where a singular stands: `the last commit`.
+    /// `the last 5 commits`, and one for a singular: `the last commit`.
     fn count(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let ends: &[&str] = match () {
             () if parameter.has_word(&["head", "first", "top"]) => &["first", "top", "head"],
@@ -138,11 +138,11 @@ impl<'a> Reader<'a> {
             () => &["first", "top", "last", "recent", "newest"],
         };
         let bounded = parameter.has_word(&["head", "tail", "first", "last"]);
-        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded(at - 1));
+        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded_word(at - 1));
         let numbers = self.free(&[PartKind::Number]);
         let number = numbers.iter().copied().find(|at| before(*at));
         let counts = |at: &usize| {
-            let next = self.spoken.folded_or_none(at + 1);
+            let next = self.spoken.folded_word_or_none(at + 1);
             next.is_some() && self.spoken.kind(at + 1) == PartKind::Plain
         };
         let plain = numbers.first().copied().filter(|at| !bounded && counts(at));
@@ -150,12 +150,12 @@ impl<'a> Reader<'a> {
             return self.numeric(at, parameter);
         }
         let one = (0..self.spoken.len().saturating_sub(1)).find(|at| {
-            ends.contains(&self.spoken.folded(*at))
+            ends.contains(&self.spoken.folded_word(*at))
                 && self.spoken.kind(at + 1) == PartKind::Plain
                 && self
                     .spoken
                     .raw(at + 1)
-                    .eq_ignore_ascii_case(self.spoken.folded(at + 1))
+                    .eq_ignore_ascii_case(self.spoken.folded_word(at + 1))
         })?;
         self.used[one] = true;
         Some(1.into())
@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
             found.extend(longest);
         }
         let places: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
-        let chosen = self.directed(parameter, &places)?;
+        let chosen = self.choose_by_direction(parameter, &places)?;
         let (range, zone) = found.into_iter().find(|(range, _)| range.start == chosen)?;
         self.take_range(range.start, range.end);
         Some(zone.into())
@@ -215,13 +215,13 @@ impl<'a> Reader<'a> {
         }
         places.sort_unstable();
         let at = match several {
-            true => self.directed(parameter, &places)?,
+            true => self.choose_by_direction(parameter, &places)?,
             false => *places.first()?,
         };
         Some(self.take(at).into())
     }
 
-    /// True if the tool is about folders, so that the name of a file is no value for it.
+    /// True if the tool is about folders, so that a file's name is not a value for it.
     fn wants_folder(&self, parameter: &Parameter<'_>) -> bool {
         let folders = ["directory", "folder", "dir"];
         let name = split_name(self.tool.name);
@@ -229,10 +229,11 @@ impl<'a> Reader<'a> {
         parameter.has_word(&folders) || named
     }
 
-    /// Of several values, the one that something comes from or goes to, as the parameter wants it.
-    fn directed(&self, parameter: &Parameter<'_>, places: &[usize]) -> Option<usize> {
-        let after =
-            |at: &usize, leads: &[&str]| *at > 0 && leads.contains(&self.spoken.folded(at - 1));
+    /// Chooses the source or the destination among several values, whichever the parameter needs.
+    fn choose_by_direction(&self, parameter: &Parameter<'_>, places: &[usize]) -> Option<usize> {
+        let after = |at: &usize, leads: &[&str]| {
+            *at > 0 && leads.contains(&self.spoken.folded_word(at - 1))
+        };
         let mut places = places.iter().copied();
         if parameter.has_word(&["destination", "dest", "target", "to", "new", "end"]) {
             let led = places.clone().find(|at| after(at, TO));
@@ -256,7 +257,7 @@ impl<'a> Reader<'a> {
         (to - from == 1).then(|| self.take(from).into())
     }
 
-    /// A person means any depth, where a tool tells `*.ts` here from `**/*.ts` at any depth.
+    /// Users mean any depth, even if a tool distinguishes `*.ts` here from `**/*.ts` at any depth.
     fn deep(&self, glob: String) -> String {
         let told = self.tool.description.contains("**/");
         match told && !glob.contains('/') {
@@ -266,8 +267,9 @@ impl<'a> Reader<'a> {
     }
 
     fn time(&mut self) -> Option<Value> {
-        let noon = (0..self.spoken.len())
-            .find(|at| !self.used[*at] && matches!(self.spoken.folded(*at), "noon" | "midnight"));
+        let noon = (0..self.spoken.len()).find(|at| {
+            !self.used[*at] && matches!(self.spoken.folded_word(*at), "noon" | "midnight")
+        });
         if let Some(at) = noon {
             let is_noon = self.take(at).eq_ignore_ascii_case("noon");
             return Some(if is_noon { "12:00" } else { "00:00" }.into());
@@ -276,7 +278,7 @@ impl<'a> Reader<'a> {
         Some(clock(&self.take(at))?.into())
     }
 
-    /// Everything from the first word of a statement on, as it was written.
+    /// Everything from the first word of a statement on, as written.
     fn statement(&mut self) -> Option<Value> {
         let text = self.spoken.text;
         let (start, _) = statement_start(text)?;
@@ -287,7 +289,7 @@ impl<'a> Reader<'a> {
         Some(statement.into())
     }
 
-    /// The longest run of numbers and signs of calculation.
+    /// The longest run of numbers and operators.
     fn expression(&mut self) -> Option<Value> {
         let calculates = |word: &str| {
             let names = ["sqrt(", "sin(", "cos(", "tan(", "log(", "exp(", "abs("];
@@ -308,7 +310,7 @@ impl<'a> Reader<'a> {
         has_sign.then(|| self.take_range(from, from + length).into())
     }
 
-    /// A quoted text, or what stands behind a word that announces it.
+    /// A quoted text, or the words after one that announces it.
     fn text(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         if let Some(quoted) = self.first_of(&[PartKind::Quoted]) {
             return Some(quoted.into());
@@ -322,24 +324,24 @@ impl<'a> Reader<'a> {
         };
         let (from, to) = behind(self.spoken, leads, &self.used)
             .or_else(|| self.tail())
-            .or_else(|| self.searched())?;
+            .or_else(|| self.range_after_search_verb())?;
         Some(self.take_range(from, to).into())
     }
 
-    /// The words behind a verb that searches, unless the tool itself is named so: `find tea in memory`.
-    fn searched(&self) -> Option<(usize, usize)> {
-        let verb = self.spoken.folded(0) == "search";
+    /// The words after a search verb, unless it is the tool's own name: `find tea in memory`.
+    fn range_after_search_verb(&self) -> Option<(usize, usize)> {
+        let verb = self.spoken.folded_word(0) == "search";
         let end = end_of_text(self.spoken, 1, &self.used);
         let end = (1..end)
             .find(|at| self.spoken.kind(*at) == PartKind::Preposition)
             .unwrap_or(end);
-        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded(at)));
+        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded_word(at)));
         (verb && end > 1 && plain).then_some((1, end))
     }
 
-    /// The words behind the verb, if that is the whole name of the tool: `echo hello`.
+    /// The words after the verb, if that is the whole name of the tool: `echo hello`.
     fn tail(&self) -> Option<(usize, usize)> {
-        let whole = self.spoken.folded(0) == self.tool.name.to_lowercase();
+        let whole = self.spoken.folded_word(0) == self.tool.name.to_lowercase();
         let rest = (1, self.spoken.len());
         (whole && rest.1 > 1 && !self.used[1..].contains(&true)).then_some(rest)
     }
@@ -353,9 +355,9 @@ impl<'a> Reader<'a> {
         if !parameter.required {
             return self.like_example(parameter);
         }
-        // A search looks for a text, and the thing that is searched may stand before it.
-        let searches = self.spoken.folded(0) == "search";
-        let scope = searches && self.spoken.folded_or_none(2) == Some("for");
+        // A search looks for a text, which may follow the thing being searched.
+        let searches = self.spoken.folded_word(0) == "search";
+        let scope = searches && self.spoken.folded_word_or_none(2) == Some("for");
         if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {
             return Some(self.take(1).into());
         }
@@ -380,10 +382,10 @@ impl<'a> Reader<'a> {
 
     /// True for a word of the tool's own name.
     fn is_own(&self, at: usize) -> bool {
-        own_stems(self.tool).contains(&stem(self.spoken.folded(at)))
+        own_stems(self.tool).contains(&stem(self.spoken.folded_word(at)))
     }
 
-    /// A word in the form of an example that the parameter's description gives: `A1:B2` for `A1:D10`.
+    /// A word in the form of an example in the parameter's description: `A1:B2` for `A1:D10`.
     fn like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let description = parameter.description;
         let examples = description.split(|it: char| it.is_whitespace() || "\"'`(),;".contains(it));
@@ -395,7 +397,7 @@ impl<'a> Reader<'a> {
         Some(self.take(at).into())
     }
 
-    /// True for a word that can be a name: not one that the request is made of.
+    /// True for a word that can be a name: not a common word of requests.
     fn may_name(&self, at: usize) -> bool {
         let plain = self.spoken.kind(at) == PartKind::Plain;
         let word = self.spoken.raw(at).to_lowercase();
@@ -403,7 +405,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A text with its letters and digits made alike: `a9:a9` for `A1:D10`.
+/// A text with its letters and digits unified: `a9:a9` for `A1:D10`.
 fn form(text: &str) -> String {
     let mut form = String::new();
     for letter in text.trim_end_matches('.').chars() {

@@ -1,7 +1,7 @@
 //! Intents that simple reading tools answer by themselves: `list issues`, `github list issues`,
 //! `get issue WEB-12`, `search notes for apples`.
 //!
-//! Words that the tools of two servers answer alike count only if they name the server.
+//! Words that fit tools of two servers only count if they name the server.
 //!
 //! - `tool_words`: the words that mean a tool
 
@@ -32,7 +32,7 @@ pub struct DirectCall {
     pub arguments: Map<String, Value>,
 }
 
-/// An immutable snapshot over all tools of a catalog.
+/// An immutable snapshot of all tools of a catalog.
 #[derive(Debug, Clone, Default)]
 pub struct AutomaticIntents {
     tools: Vec<SimpleTool>,
@@ -58,7 +58,7 @@ struct ToolFit {
 #[derive(Debug, Clone)]
 struct SimpleTool {
     exposed: ExposedName,
-    /// The words that mean the tool if no other server has one like it, folded.
+    /// The words that mean the tool if no other server has a similar one, folded.
     shortest: String,
     properties: Map<String, Value>,
     required: Vec<String>,
@@ -81,7 +81,10 @@ impl AutomaticIntents {
     fn add(&mut self, offered: &OfferedTool<'_>, simple: SimpleTool) {
         let number = self.tools.len();
         for (pattern, named) in tool_words::patterns(offered, &simple.required) {
-            let same = self.by_words.entry(pattern.leading()).or_default();
+            let same = self
+                .by_words
+                .entry(pattern.words_before_parameter())
+                .or_default();
             same.push(ToolIntent {
                 tool: number,
                 pattern,
@@ -91,8 +94,8 @@ impl AutomaticIntents {
         self.tools.push(simple);
     }
 
-    /// Finds the one tool that the words mean, if all parameters that it needs are there. `usable`
-    /// says whether the caller may use a tool.
+    /// Finds the one tool that the words mean, if all required parameters are present. `usable`
+    /// reports whether the caller may use a tool.
     pub fn find(
         &self,
         words: &str,
@@ -175,7 +178,7 @@ impl SimpleTool {
         matches!(kind, Some("string" | "integer" | "number" | "boolean"))
     }
 
-    /// Returns the call, unless a value is missing, cannot be read or is of no use to the tool.
+    /// Returns the call, unless a value is missing, unreadable or of no use to the tool.
     fn call(
         &self,
         captured: Vec<(String, String)>,
@@ -206,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// The schema of a tool that needs one text.
+    /// The schema of a tool that needs a single text.
     fn text(name: &str) -> Value {
         let properties = json!({ (name): { "type": "string" } });
         json!({ "type": "object", "properties": properties, "required": [name] })

@@ -1,4 +1,4 @@
-//! Words and names for learned templates.
+//! Intents and names for learned templates.
 
 use serde_json::Value;
 
@@ -6,8 +6,8 @@ use super::LearnedUse;
 use crate::pattern::IntentPattern;
 use crate::template::TemplateName;
 
-/// Returns a request in words with places for the literals that stand in it, or nothing if it names
-/// something that is no literal: kept as it is, it would answer for one thing only.
+/// Returns a request in words with placeholders for the literals in it, or nothing if it names
+/// something that is not a literal: unchanged, it would only answer for one thing.
 pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String> {
     let mut sorted: Vec<_> = literals.iter().collect();
     // A long value may contain a short one.
@@ -45,7 +45,8 @@ fn spelling(value: &Value) -> String {
     }
 }
 
-/// Puts a place for a parameter where its value stands as whole words, with or without quotes.
+/// Replaces a value by its parameter's placeholder where the value is whole words, with or without
+/// quotes.
 fn with_place(words: &str, name: &str, value: &str) -> String {
     let place = match value.contains(char::is_whitespace) {
         true => format!("{{{name}...}}"),

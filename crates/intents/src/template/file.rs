@@ -1,4 +1,4 @@
-//! A template in a TOML file, and the place of a mistake in it.
+//! A template in a TOML file, and the position of a mistake in it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::text::{LONGEST_CODE, SpottedProblem, TemplateText};
 use super::{IntentTemplate, TemplateProblem};
 use crate::set::TemplateOrigin;
 
-/// A file that is to become a template.
+/// A file to parse as a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFile {
     pub path: PathBuf,
@@ -18,7 +18,8 @@ pub struct TemplateFile {
     pub origin: TemplateOrigin,
 }
 
-/// A file that is no template, with the place of the mistake; line and column count from 1.
+/// A file that is not a valid template, with the position of the mistake; line and column are
+/// one-based.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {problem}", path.display())]
 pub struct TemplateFileError {
@@ -32,7 +33,7 @@ impl IntentTemplate {
     /// In bytes: the program, and as much again for everything else.
     pub const LARGEST_FILE: usize = 2 * LONGEST_CODE;
 
-    /// Reads a template from the text of a file. The path is only for messages.
+    /// Parses a template from the text of a file. The path is only for messages.
     pub fn from_toml(path: &Path, text: &str) -> Result<Self, TemplateFileError> {
         read(text).map_err(|(offset, problem)| {
             let (line, column) = line_and_column(text, offset);
@@ -45,7 +46,7 @@ impl IntentTemplate {
         })
     }
 
-    /// Returns the text of a file that is this template.
+    /// Returns the text of a file with this template.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string_pretty(self)
     }
@@ -74,7 +75,7 @@ fn syntax(error: &toml::de::Error) -> (usize, TemplateProblem) {
     (offset, TemplateProblem::Syntax { message })
 }
 
-/// Returns the offset of a problem in the file; the beginning, if its place has no text.
+/// Returns the offset of a problem in the file; 0 if its position is unknown.
 fn offset_of(text: &str, found: &SpottedProblem) -> usize {
     let Ok(table) = DeTable::parse(text) else {
         return 0;
@@ -102,7 +103,7 @@ fn place_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
 }
 
 /// Returns the distance from the opening quotes of a literal text to an offset in the text. In
-/// other kinds of text, escapes move everything, so that the opening quotes must do.
+/// other kinds of text, escapes shift everything, so the opening quotes must do.
 fn inside(value: &str, offset: usize) -> usize {
     match value.strip_prefix("'''") {
         Some(text) if offset > 0 => 3 + first_newline(text) + offset,
@@ -110,7 +111,7 @@ fn inside(value: &str, offset: usize) -> usize {
     }
 }
 
-/// TOML leaves out a newline that follows the opening quotes at once.
+/// TOML drops a newline directly after the opening quotes.
 fn first_newline(text: &str) -> usize {
     match text {
         _ if text.starts_with("\r\n") => 2,
@@ -171,7 +172,7 @@ minimum = 1
             (
                 "name = \"list",
                 "name = \"List",
-                "1:8: `List_errors` is no name => write lower-case",
+                "1:8: `List_errors` is not a valid template name => write lower-case",
             ),
             (
                 "name = ",
@@ -193,7 +194,7 @@ minimum = 1
             (
                 "\"list errors\"",
                 "\"{limit}\"",
-                "3:12: the intent `{limit}` has no word",
+                "3:12: the intent `{limit}` has no words",
             ),
             (
                 "sentry.list_issues\"]",
@@ -213,7 +214,7 @@ minimum = 1
             (
                 "type = \"integer\"",
                 "type = \"int\"",
-                "16:1: the parameter `limit` has no `type` that is known",
+                "16:1: the parameter `limit` has no known `type`",
             ),
             (
                 "minimum = 1",

@@ -8,7 +8,7 @@ const RUNNERS: [&str; 17] = [
     "dotnet", "go", "cargo", "gem",
 ];
 
-/// Options after which the word behind is no value.
+/// Options that take no value.
 const ALONE: [&str; 12] = [
     "-y",
     "--yes",
@@ -24,7 +24,7 @@ const ALONE: [&str; 12] = [
     "--prerelease",
 ];
 
-/// Options that tell the source of packages, or the way in which they are run.
+/// Options that set the source of packages, or how they are run.
 const SOURCES: [&str; 30] = [
     "--index-url",
     "-i",
@@ -58,7 +58,7 @@ const SOURCES: [&str; 30] = [
     "--strict-ssl",
 ];
 
-/// The beginnings of a package that is an address, in small letters.
+/// The prefixes of a package that is an address, in lower case.
 const BEGINNINGS: [&str; 12] = [
     "http://",
     "https://",
@@ -73,14 +73,14 @@ const BEGINNINGS: [&str; 12] = [
     "file:",
     "link:",
 ];
-/// The beginnings of an address behind the name of a package.
+/// The start of an address after a package's name.
 const INSIDE: [&str; 8] = [
     "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
 ];
-/// The endings of a package that is a file.
+/// The extensions of a package that is a file.
 const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
 
-/// Returns the dangers in what a runner such as `npx` or `uvx` is told to fetch.
+/// Returns the dangers in the packages that a runner such as `npx` or `uvx` would fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let mut names = words.iter().map(|word| program_name(word));
     let Some(at) = names.position(|name| RUNNERS.contains(&name.as_str())) else {
@@ -96,7 +96,7 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     found
 }
 
-const ELSEWHERE: &str = "a package that no registry has looked at";
+const ELSEWHERE: &str = "a package from outside the registries";
 
 fn source(word: &str) -> Option<Danger> {
     let (flag, _) = option(word)?;
@@ -119,7 +119,7 @@ fn is_elsewhere(small: &str) -> bool {
     is_file || begins || INSIDE.iter().any(|part| small.contains(part))
 }
 
-/// `owner/name` is a repository for the runners of npm; a package has `@` before its owner.
+/// `owner/name` is a repository for the npm runners; a package has `@` before its owner.
 fn is_short_for_github(runner: &str, word: &str) -> bool {
     let of_npm = matches!(
         runner,

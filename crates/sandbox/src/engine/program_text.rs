@@ -1,6 +1,7 @@
-//! A program as its author wrote it and as the engine runs it: where in the one is a place of the other?
+//! A program as its author wrote it and as the engine runs it, and the mapping of positions between
+//! them.
 
-/// The name of the program in stacks.
+/// The name of the program in stack traces.
 pub(crate) const FILE: &str = "program.js";
 
 /// The head of the function around the program takes one line.
@@ -12,7 +13,7 @@ pub(crate) struct ProgramText<'a> {
     pub code: &'a str,
 }
 
-/// Lines and columns are counted from 1.
+/// Lines and columns are one-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProgramPlace {
     pub line: usize,
@@ -25,18 +26,18 @@ impl ProgramText<'_> {
         format!("(async () => {{\n{}\n}})()", self.code)
     }
 
-    /// The innermost place of a stack that is in the program, as the author counts.
+    /// The innermost position of a stack trace in the program, as the author counts.
     pub(crate) fn place(&self, stack: &str) -> Option<ProgramPlace> {
         let place = stack.lines().find_map(in_code)?;
         let column = match (line(self.source, place.line), line(self.code, place.line)) {
-            (Some(written), Some(run)) => unshifted(written, run, place.column),
+            (Some(written), Some(run)) => original_column(written, run, place.column),
             _ => place.column,
         };
         Some(ProgramPlace { column, ..place })
     }
 
-    /// The path that stands at a place or ends there, such as `issues.map`. Engines point before,
-    /// into or behind the last name of it.
+    /// The path at a position, such as `issues.map`. Engines point before, into or after its last
+    /// name.
     pub(crate) fn path_at(&self, place: ProgramPlace) -> Option<&str> {
         let line = line(self.source, place.line)?;
         let at = line
@@ -79,8 +80,8 @@ fn line(text: &str, number: usize) -> Option<&str> {
     text.lines().nth(number.checked_sub(1)?)
 }
 
-/// Takes out what was written into the line so that its value is returned.
-fn unshifted(written: &str, run: &str, column: usize) -> usize {
+/// Subtracts the text that was inserted into the line to return its value.
+fn original_column(written: &str, run: &str, column: usize) -> usize {
     let common = written
         .chars()
         .zip(run.chars())

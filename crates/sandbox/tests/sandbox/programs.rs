@@ -1,26 +1,26 @@
-//! The world of a program: what it can call, what it returns, and what it is told when it fails.
+//! The environment of a program: the functions it can call, its result, and its errors.
 
 use kitbag_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-use crate::harness::{run, settings, told};
+use crate::harness::{run, settings, value_or_error};
 
 async fn returns(cases: &[(&str, Value)]) {
     let sandbox = Sandbox::new(settings());
     for (source, expected) in cases {
         assert_eq!(
-            told(&run(&sandbox, source).await).as_ref(),
+            value_or_error(&run(&sandbox, source).await).as_ref(),
             Ok(expected),
             "{source}"
         );
     }
 }
 
-/// The sentence about each program contains these words.
+/// The error of each program contains these words.
 async fn fails(cases: &[(&str, &[&str])]) {
     let sandbox = Sandbox::new(settings());
     for (source, words) in cases {
-        let said = told(&run(&sandbox, source).await).unwrap_err();
+        let said = value_or_error(&run(&sandbox, source).await).unwrap_err();
         for word in *words {
             assert!(said.contains(word), "{source}\n{said}\nlacks {word}");
         }
@@ -293,7 +293,7 @@ async fn a_call_without_await_is_finished_and_a_promise_in_a_text_is_noticed() {
         "tools.bench.issues(); return Object.prototype.toString.call(tools.bench.issues())",
     )
     .await;
-    assert_eq!(told(&outcome), Ok(json!("[object Promise]")));
+    assert_eq!(value_or_error(&outcome), Ok(json!("[object Promise]")));
     assert!(
         outcome.console[0].text.contains("did you forget `await`"),
         "{:?}",

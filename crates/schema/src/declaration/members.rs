@@ -8,7 +8,7 @@ use super::{
     type_writer::{Spot, TypeWriter, list},
 };
 
-/// Stands for members that are left out.
+/// Replaces omitted members.
 const LEFT_OUT: &str = "/*…*/";
 
 impl TypeWriter<'_> {
@@ -28,7 +28,7 @@ impl TypeWriter<'_> {
         if members.optional.len() > self.extent.optional {
             lines.push(LEFT_OUT.to_owned());
         }
-        TypeText::one(self.braced(&lines, spot.level))
+        TypeText::one(self.wrap_in_braces(&lines, spot.level))
     }
 
     fn lines(&self, members: &DeclaredMembers<'_>, spot: &Spot) -> Vec<String> {
@@ -48,7 +48,7 @@ impl TypeWriter<'_> {
         }
     }
 
-    /// The type of a member that is optional if it has a mark.
+    /// The type of a member, which is optional if `mark` says so.
     pub(super) fn type_of_member(&self, schema: &Value, mark: &str, spot: &Spot) -> TypeText {
         let whole = self.type_of(schema, spot);
         match mark.is_empty() || self.extent.has_null {
@@ -62,15 +62,18 @@ impl TypeWriter<'_> {
         comment::line(&text)
     }
 
-    fn braced(&self, lines: &[String], level: usize) -> String {
+    fn wrap_in_braces(&self, lines: &[String], level: usize) -> String {
         if !self.extent.has_lines {
             return format!("{{ {} }}", lines.join("; "));
         }
-        let lines: String = lines.iter().map(|line| ended(line, level + 1)).collect();
+        let lines: String = lines
+            .iter()
+            .map(|line| end_member(line, level + 1))
+            .collect();
         format!("{{\n{lines}{}}}", indent(level))
     }
 
-    /// The type of members whose names the schema does not say.
+    /// The type of members that the schema does not name.
     fn others(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         let patterns = object.get("patternProperties").and_then(Value::as_object);
         let patterns = patterns.into_iter().flat_map(|it| it.values());
@@ -85,8 +88,8 @@ impl TypeWriter<'_> {
     }
 }
 
-/// TypeScript refuses a semicolon that ends nothing.
-fn ended(line: &str, level: usize) -> String {
+/// TypeScript rejects a semicolon after nothing.
+fn end_member(line: &str, level: usize) -> String {
     let end = if line == LEFT_OUT { "" } else { ";" };
     format!("{}{line}{end}\n", indent(level))
 }

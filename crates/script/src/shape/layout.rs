@@ -1,4 +1,4 @@
-//! Writes a program down in one form, however its author laid it out.
+//! Writes a program in one form, whatever its author's layout.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use crate::parse::Parsed;
 
 const INDENT: &str = "  ";
 
-/// Returns the program without comments, with names from `params` in the places of literals.
+/// Returns the program without comments, with names from `params` instead of literals.
 pub(super) fn write(parsed: &Parsed<'_>, places: &HashMap<u32, (String, u32)>) -> String {
     let mut writer = Writer {
         marks: marks::find(parsed),
@@ -72,11 +72,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// True for two signs that are written without a space between them, and stay two.
+/// True for two tokens that are written without a space between them and stay separate.
 fn touches(last: Kind, next: Kind) -> bool {
     match (last, next) {
         (_, Kind::Comma | Kind::Semicolon | Kind::RParen | Kind::RBrack | Kind::Colon) => true,
-        // A point behind a number would become a part of it.
+        // A dot after a number would become a part of it.
         (last, Kind::Dot | Kind::QuestionDot) => !last.is_number(),
         (Kind::LParen | Kind::LBrack | Kind::Dot | Kind::QuestionDot | Kind::Dot3, _) => true,
         (Kind::Bang, _) => true,

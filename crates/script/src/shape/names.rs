@@ -1,4 +1,4 @@
-//! Names for literals: the property that a literal is the value of, made unique.
+//! Names for literals: the unique name of the property that holds a literal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,11 +7,11 @@ use oxc_span::Span;
 use super::arguments::FoundLiteral;
 use crate::ShapeLiteral;
 
-/// Literals with their names, and the place of each in the program.
+/// Literals with their names, and the position of each in the program.
 #[derive(Default)]
 pub(super) struct NamedLiterals {
     pub(super) literals: Vec<ShapeLiteral>,
-    /// The name that stands for the literal that begins at an offset, and where the literal ends.
+    /// The name of the literal that begins at an offset, and the end of the literal.
     pub(super) places: HashMap<u32, (String, u32)>,
 }
 
@@ -55,7 +55,7 @@ fn free_name(base: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// Returns a key as a name that can stand behind `params.`
+/// Returns a key as a name that can follow `params.`
 fn identifier(key: &str) -> String {
     let name: String = key.chars().map(letter_or_line).collect();
     match name.chars().next() {

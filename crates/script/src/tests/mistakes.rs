@@ -1,4 +1,4 @@
-//! Claims about mistakes: their place, and the remedy that comes with them.
+//! Claims about mistakes: their position, and their remedy.
 
 use super::*;
 

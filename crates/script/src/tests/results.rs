@@ -1,4 +1,4 @@
-//! Claims about the value that a program hands back.
+//! Claims about the value that a program returns.
 
 use super::check;
 

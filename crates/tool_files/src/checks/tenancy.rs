@@ -1,7 +1,7 @@
 //! Check 03: the tenant comes from the caller's credential, never from an argument.
 
 use super::walk::parts;
-use super::{CheckFinding, CheckId, finding};
+use super::{CheckFinding, CheckId, tool_finding};
 use crate::file::schema::properties;
 use crate::file::{ToolAction, ToolFile};
 
@@ -17,7 +17,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
         .map(|(name, _)| name)
         .filter(|name| names_a_tenant(name) && !tool.not_tenancy.contains(name))
         .map(|name| {
-            finding(
+            tool_finding(
                 CheckId::Tenancy,
                 tool,
                 action.line_in_input(&format!("\"{name}\"")),
@@ -44,7 +44,8 @@ pub(crate) fn names_a_tenant(name: &str) -> bool {
             matches!(rest, "" | "id" | "ids" | "uuid" | "name" | "slug" | "key")
         })
     });
-    // By themselves these words often name a thing of the provider; with an id they say whose data.
+    // By themselves, these words often name a thing of the provider; with an id, they name the
+    // owner of the data.
     let by_id = ["account", "workspace"].iter().any(|word| {
         let rest = plain.strip_prefix(word);
         rest.is_some_and(|rest| matches!(rest, "id" | "ids" | "uuid" | "slug" | "key"))

@@ -1,4 +1,4 @@
-//! Every part of a JSON Schema, with the way to it.
+//! Every part of a JSON Schema, with its path.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ pub(super) struct VisitedPart<'s> {
     pub(super) schema: &'s Map<String, Value>,
 }
 
-/// Returns the schema and all schemas within it, whether they are references, alternatives or definitions.
+/// Returns the schema and all schemas within it: references, alternatives and definitions.
 pub(super) fn parts(schema: &Map<String, Value>) -> Vec<VisitedPart<'_>> {
     let mut found = Vec::new();
     let mut waiting = vec![(String::new(), schema)];

@@ -1,4 +1,4 @@
-//! Reads the rows of a data file. A file may have rows of all kinds.
+//! Parses the rows of a data file. A file may have rows of all kinds.
 
 use std::path::Path;
 

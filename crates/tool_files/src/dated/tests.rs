@@ -83,7 +83,7 @@ fn rows_of_the_operator_replace_the_built_in_ones_and_are_checked() {
     assert_eq!(mistakes, []);
     let tell =
         |day: Date| -> Vec<String> { check(&data, day).iter().map(ToString::to_string).collect() };
-    let overlap = "own.toml:9: check dated data: `bulk` has two rows that hold on 2026-06-01; the other is on line 2 of own.toml";
+    let overlap = "own.toml:9: check dated data: `bulk` has two rows that are valid on 2026-06-01; the other is on line 2 of own.toml";
     assert_eq!(tell(date(2026, 5, 20)), [overlap]);
     assert_eq!(
         tell(date(2026, 6, 20)),
@@ -96,7 +96,7 @@ fn rows_of_the_operator_replace_the_built_in_ones_and_are_checked() {
         tell(date(2026, 8, 1)),
         [
             overlap,
-            "own.toml:9: check dated data: nothing is known about `bulk` since 2026-07-01"
+            "own.toml:9: check dated data: `bulk` has no valid row since 2026-07-01"
         ]
     );
 }

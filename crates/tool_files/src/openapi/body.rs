@@ -1,4 +1,4 @@
-//! The body of a request: which of the media types is taken, and where the arguments go.
+//! The body of a request: the media type to use, and the targets of the arguments.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use super::document::OpenApiDocument;
 use super::parameters::ParameterParts;
 use super::{names, strict};
 
-/// The body of an action, as a tool file has it.
+/// The body of an action, in the format of a tool file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BodyParts {
     /// Absent for JSON.
     pub(super) kind: Option<&'static str>,
     pub(super) template: String,
-    /// A media type that does not follow from the kind.
+    /// A media type that is not the default of the kind.
     pub(super) content_type: Option<String>,
 }
 
@@ -40,7 +40,7 @@ pub(super) fn read(
     let Some(types) = types.filter(|types| !types.is_empty()) else {
         return Ok(None);
     };
-    let (kind, media_type, content) = chosen(types)?;
+    let (kind, media_type, content) = choose_media_type(types)?;
     let is_required = body.get("required") == Some(&Value::Bool(true));
     let loose = content.get("schema").cloned().unwrap_or_default();
     let content_type = (!kind.is_usual(media_type)).then(|| media_type.to_owned());
@@ -57,7 +57,7 @@ pub(super) fn read(
                 MediaKind::Multipart => with_files(document, &loose),
                 _ => strict::strict(document, &loose),
             };
-            structured(parts, schema, is_required, kind)?
+            add_body_members(parts, schema, is_required, kind)?
         }
     };
     Ok(Some(BodyParts {
@@ -92,7 +92,7 @@ impl MediaKind {
         }
     }
 
-    /// True for a media type that a request of this kind has without being told.
+    /// True for the default media type of this kind of request.
     fn is_usual(self, media_type: &str) -> bool {
         match self {
             Self::Json => plain(media_type) == "application/json",
@@ -117,8 +117,8 @@ fn plain(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Returns the media type that can be sent best.
-fn chosen(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), String> {
+/// Returns the preferred media type that can be sent.
+fn choose_media_type(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), String> {
     let mut candidates = MediaKind::ALL.into_iter().filter_map(|kind| {
         let (media_type, content) = types.iter().find(|(media_type, _)| kind.fits(media_type))?;
         Some((kind, media_type.as_str(), content))
@@ -129,7 +129,7 @@ fn chosen(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), Strin
     })
 }
 
-/// Takes the whole body as one argument.
+/// Adds the whole body as one argument.
 fn single(parts: &mut ParameterParts, name: &str, schema: Value, is_required: bool) -> String {
     let argument = names::argument(name, &mut parts.taken);
     if is_required {
@@ -140,9 +140,9 @@ fn single(parts: &mut ParameterParts, name: &str, schema: Value, is_required: bo
     template
 }
 
-/// Takes the members of the body as arguments of their own, unless their names are taken or they would be required of
-/// a body that may be left out.
-fn structured(
+/// Adds the members of the body as separate arguments, unless their names are taken or they would
+/// be required in an optional body.
+fn add_body_members(
     parts: &mut ParameterParts,
     schema: Value,
     is_required: bool,
@@ -173,7 +173,7 @@ fn structured(
     Ok("{*}".to_owned())
 }
 
-/// Returns the schema of a multipart body, in which files are objects with their bytes and their name.
+/// Returns the schema of a multipart body, in which files are objects with their bytes and name.
 fn with_files(document: &OpenApiDocument, loose: &Value) -> Value {
     let mut schema = strict::strict(document, loose);
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {

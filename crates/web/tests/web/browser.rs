@@ -1,4 +1,4 @@
-//! Pages are pictured as a person would see them, and what cannot be pictured says why.
+//! Screenshots show pages as a person would see them, and failures have a reason.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) fn pixels(picture: &Screenshot) -> Pixels {
     pixels
 }
 
-/// Nothing of this page is green before its scripts have run.
+/// Nothing on this page is green before its scripts have run.
 const LIVELY: &str = "<!doctype html><title>Lively</title><body><script>
     alert('hello'); window.open('/popup'); window.print();
     const refused = !confirm('sure?') && prompt('name?') === null;
@@ -157,7 +157,7 @@ async fn without_a_browser_the_operator_is_told_what_to_install_or_set() {
     assert!(missing.contains("apt-get install chromium"), "{missing}");
     assert!(missing.contains("`program` under [browser]"), "{missing}");
     for (program, expected) in [
-        ("/nowhere/chromium", "/nowhere/chromium is not there"),
+        ("/nowhere/chromium", "/nowhere/chromium does not exist"),
         ("/bin/false", "could not be started: it ended"),
     ] {
         let browser = Browser::new(BrowserSettings {

@@ -1,4 +1,4 @@
-//! Requests that are sent again, held back, or never repeated.
+//! Requests that are repeated, delayed, or never repeated.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::site::{Site, reply};
 use super::*;
 
-/// Answers with the statuses in turn, and with the last for ever.
+/// Answers with the statuses in turn, then with the last one forever.
 async fn turns(statuses: &'static [u16], headers: &'static [(&'static str, &'static str)]) -> Site {
     Site::open(move |number, _| {
         let status = statuses[number.min(statuses.len() - 1)];
@@ -98,7 +98,7 @@ async fn a_declared_limit_holds_requests_back_for_the_tenant_alone() {
     assert_eq!(bench.time.waited().len(), 1);
 }
 
-/// Hangs up on the first requests without a word, and then answers.
+/// Drops the first connections without an answer, and then answers.
 async fn hangs_up(times: usize) -> Site {
     let listener = tokio::net::TcpListener::bind((HOME, 0)).await.unwrap();
     let site = Site::at(listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! The proof that a request carries, in each scheme.
+//! The proof of a request, in each scheme.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

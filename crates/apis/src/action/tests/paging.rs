@@ -27,7 +27,7 @@ fn marks() -> ActionSpec {
     paged(rule, "after")
 }
 
-/// Three pages of two items, each with the mark of the next.
+/// Three pages of two items, each with the cursor of the next.
 fn by_mark(seen: &Seen) -> Response<Body> {
     let (_, after) = seen.line.split_once("after=").unwrap_or_default();
     json_reply(&match after {

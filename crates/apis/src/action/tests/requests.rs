@@ -1,4 +1,4 @@
-//! The request that an action becomes, and where it may go.
+//! The request of an action, and the hosts that it may reach.
 
 use kitbag_domain::Remedy as _;
 use kitbag_tool_spec::{AuthScheme, BodyPattern, JsonPattern};
@@ -250,7 +250,7 @@ async fn redirects_stay_within_the_hosts_and_every_address_is_guarded() {
             "https://evil.example/x",
             "redirects to https://evil.example, which is not one of its hosts",
         ),
-        // The guard of this test permits 127.0.0.1 alone, and the server there does not speak TLS.
+        // The guard of this test permits only 127.0.0.1, and the server there does not speak TLS.
         (
             &format!("https://localhost:{port}/x"),
             "could not be reached at https://localhost",

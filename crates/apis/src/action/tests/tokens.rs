@@ -1,4 +1,4 @@
-//! Tokens: fetched once, kept until shortly before they end, and renewed.
+//! Tokens: fetched once, cached until shortly before they expire, and renewed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,8 @@ use serde_json::json;
 use super::site::{Seen, Site, json_reply, reply};
 use super::*;
 
-/// Gives `token-1`, `token-2`, … for an hour, each with a new refresh token; the API takes all but those in
-/// `refused`.
+/// Issues `token-1`, `token-2`, … for an hour, each with a new refresh token; the API accepts all
+/// but those in `refused`.
 async fn desk(refused: &'static [&'static str]) -> Site {
     let given = AtomicUsize::new(0);
     Site::open(move |_, seen| match seen.line.as_str() {

@@ -1,4 +1,4 @@
-//! Edits of lists in JSON, by the same rules as those of objects.
+//! Edits of lists in JSON, by the same rules as for objects.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Indentation, JsonDocument, JsonText, indent, spelt_value};
 use crate::edit::FileEditError;
 use crate::tree::Node;
 
-/// Adds an item at the end of the list `name` in an object, and creates what is missing on the way.
+/// Adds an item at the end of the list `name` in an object, creating missing objects on the way.
 pub(in crate::edit) fn add_item(
     text: &str,
     keys: &[&str],

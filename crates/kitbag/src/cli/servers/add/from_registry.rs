@@ -22,7 +22,7 @@ use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, to_one_line};
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::staged_secrets::StagedSecrets;
-use kitbag_launch_review::words::quoted;
+use kitbag_launch_review::words::quote_template;
 use kitbag_launch_review::{Review, ReviewSource};
 
 #[derive(Debug, Args)]
@@ -259,7 +259,10 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
 
 fn preview(plan: &RunPlan) -> String {
     let words = plan.preview();
-    let words: Vec<_> = words.iter().map(|it| quoted(&literally(it))).collect();
+    let words: Vec<_> = words
+        .iter()
+        .map(|it| quote_template(&literally(it)))
+        .collect();
     words.join(" ")
 }
 

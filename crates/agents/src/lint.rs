@@ -37,7 +37,7 @@ pub fn ages(library: &Library, today: Date) -> Vec<SourceAge> {
 }
 
 /// Returns for each agent how many capabilities have only general sources.
-pub fn vague(library: &Library) -> Vec<(&str, usize)> {
+pub fn vague_capabilities(library: &Library) -> Vec<(&str, usize)> {
     let agents = library.agents.iter();
     let counted = agents.map(|agent| (agent.agent.id.as_str(), count_vague(agent)));
     counted.filter(|(_, count)| *count > 0).collect()
@@ -56,7 +56,7 @@ fn is_vague(capability: &AgentCapability) -> bool {
 }
 
 impl Age {
-    fn of(days: i32) -> Self {
+    fn from_days(days: i32) -> Self {
         if days > FAIL_AFTER {
             Self::TooOld
         } else if days > WARN_AFTER {
@@ -77,7 +77,7 @@ fn ages_of(agent: &AgentFile, today: Date) -> Vec<SourceAge> {
             verified,
             days,
             sources,
-            age: Age::of(days),
+            age: Age::from_days(days),
         }
     });
     ages.collect()

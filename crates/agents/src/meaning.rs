@@ -58,7 +58,7 @@ impl Meaning {
     }
 
     /// Returns nothing if there are no vectors.
-    pub(crate) async fn judge(
+    pub(crate) async fn resolve(
         &self,
         names: &NameIndex,
         said: &str,
@@ -66,13 +66,16 @@ impl Meaning {
     ) -> Option<Match> {
         // The question comes first: a busy model rejects it sooner than the whole library.
         let said = vec![said.to_owned()];
-        let asked = self.make(EmbedSide::Query, said).await?.pop()?;
-        let known = self.known.get_or_try_init(|| self.learn(names)).await;
-        known.ok()?.judge(&asked, by_words)
+        let asked = self.embed_texts(EmbedSide::Query, said).await?.pop()?;
+        let known = self
+            .known
+            .get_or_try_init(|| self.compute_vectors(names))
+            .await;
+        known.ok()?.resolve(&asked, by_words)
     }
 
-    async fn learn(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
-        let vectors = self.make(EmbedSide::Document, names.texts()).await;
+    async fn compute_vectors(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
+        let vectors = self.embed_texts(EmbedSide::Document, names.texts()).await;
         let mut vectors = vectors.ok_or(())?;
         let texts = vectors.split_off(names.wordings().len());
         let meant = names.wordings().iter().map(|wording| wording.meant.clone());
@@ -80,7 +83,7 @@ impl Meaning {
         Ok(KnownVectors::new(wordings, texts))
     }
 
-    async fn make(&self, side: EmbedSide, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+    async fn embed_texts(&self, side: EmbedSide, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
         let wanted = texts.len();
         let vectors = (self.embed)(side, texts).await;
         vectors.filter(|vectors| vectors.len() == wanted)
@@ -113,7 +116,7 @@ impl KnownVectors {
         self.foreign = f32::midpoint(self.nearest_other, mean(&usual));
     }
 
-    fn judge(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
+    fn resolve(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
         let similar = self.similarities(asked, None);
         let is_foreign = by_words.is_empty() && similar.iter().all(|score| *score < self.foreign);
         let ranked = self.rank_terms(similar, by_words);
@@ -229,7 +232,7 @@ mod tests {
             let vectors = texts.iter().map(|text| vector(text)).collect();
             async move { works.then_some(vectors) }.boxed()
         });
-        Meaning::new(embed).judge(&names, said, &[]).await
+        Meaning::new(embed).resolve(&names, said, &[]).await
     }
 
     #[tokio::test]

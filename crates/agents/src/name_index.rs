@@ -115,11 +115,13 @@ impl NameIndex {
         if self.is_vague(said) {
             return self.offer(said, &by_words);
         }
-        if let Some(found) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
+        if let Some(found) =
+            clear_winner(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said))
+        {
             return Match::One(found);
         }
         let judged = match meaning {
-            Some(meaning) => meaning.judge(self, said, &by_words).await,
+            Some(meaning) => meaning.resolve(self, said, &by_words).await,
             None => None,
         };
         judged.unwrap_or_else(|| self.decide_by_words(said, by_words))
@@ -137,7 +139,7 @@ impl NameIndex {
     }
 
     fn decide_by_words(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
-        match clear(&by_words, ENOUGH, LEAD) {
+        match clear_winner(&by_words, ENOUGH, LEAD) {
             Some(found) => Match::One(found),
             None if by_words.is_empty() => self.no_match(said),
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
@@ -146,7 +148,7 @@ impl NameIndex {
 
     fn no_match(&self, said: &str) -> Match {
         Match::Nothing {
-            near: self.near(said),
+            near: self.similar_names(said),
         }
     }
 
@@ -170,7 +172,11 @@ impl NameIndex {
             .copied()
             .partition(|(at, _)| self.has_in_its_name(*at, &words));
         let mut likely: Vec<(usize, f32)> = Vec::new();
-        for (at, score) in named.into_iter().chain(suggested).chain(self.near(said)) {
+        for (at, score) in named
+            .into_iter()
+            .chain(suggested)
+            .chain(self.similar_names(said))
+        {
             if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
                 likely.push((at, score));
             }
@@ -190,11 +196,12 @@ impl NameIndex {
     }
 
     /// Returns the things whose names sound similar, each with the confidence of a guess.
-    pub(crate) fn near(&self, said: &str) -> Vec<(usize, f32)> {
+    pub(crate) fn similar_names(&self, said: &str) -> Vec<(usize, f32)> {
         let said = key(said);
         // Something is always nearest, however far off.
-        let best =
-            self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)).max(f32::EPSILON));
+        let best = self.best_scores(|wording| {
+            share(strsim::jaro_winkler(&said, &wording.key)).max(f32::EPSILON)
+        });
         let best = best.into_iter().take(MOST);
         best.map(|(at, likeness)| (at, GUESSED * likeness))
             .collect()
@@ -239,7 +246,7 @@ impl NameIndex {
     fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
         let words = self.significant_words(said);
         let said = words.join(" ");
-        let mut found = self.best(|wording| {
+        let mut found = self.best_scores(|wording| {
             let contained = containment_score(&said, &wording.words.join(" "));
             contained.max(self.overlap(&words, &wording.words))
         });
@@ -287,14 +294,14 @@ impl NameIndex {
 
     fn by_spelling(&self, said: &str) -> Option<ResolvedName> {
         let said = key(said);
-        let best = self.best(|wording| {
+        let best = self.best_scores(|wording| {
             if misspelt(&said, &wording.key) {
                 share(strsim::normalized_damerau_levenshtein(&said, &wording.key))
             } else {
                 0.0
             }
         });
-        clear(&best, f32::EPSILON, f32::EPSILON)
+        clear_winner(&best, f32::EPSILON, f32::EPSILON)
     }
 
     fn significant_words(&self, text: &str) -> Vec<String> {
@@ -302,7 +309,7 @@ impl NameIndex {
     }
 
     /// Returns every thing with the score of its best wording, best first, without zeros.
-    fn best(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
+    fn best_scores(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
         let mut best: BTreeMap<usize, f32> = BTreeMap::new();
         for wording in &self.wordings {
             let score = score(wording);
@@ -333,7 +340,11 @@ impl Match {
 }
 
 /// Returns the first, if its score and its lead are sufficient.
-pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<ResolvedName> {
+pub(crate) fn clear_winner(
+    ranked: &[(usize, f32)],
+    enough: f32,
+    lead: f32,
+) -> Option<ResolvedName> {
     let (at, confidence) = *ranked.first()?;
     let next = ranked.get(1).map_or(0.0, |(_, score)| *score);
     (confidence >= enough && confidence - next >= lead).then(|| ResolvedName {

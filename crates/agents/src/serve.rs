@@ -90,7 +90,7 @@ async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, Error
     };
     Ok(raw(&match era {
         Era::Legacy => result,
-        Era::Modern => modern(result, request.method != method::CALL_TOOL),
+        Era::Modern => to_modern(result, request.method != method::CALL_TOOL),
     }))
 }
 
@@ -179,7 +179,7 @@ fn tool_result(answer: ToolAnswer) -> Value {
 }
 
 /// Adds the fields that every modern result has.
-fn modern(mut result: Value, cacheable: bool) -> Value {
+fn to_modern(mut result: Value, cacheable: bool) -> Value {
     result["resultType"] = json!(result_type::COMPLETE);
     if cacheable {
         result["ttlMs"] = json!(CACHE_MS);

@@ -60,7 +60,7 @@ fn is_same_word(one: &str, other: &str) -> bool {
 pub(crate) fn likeness(one: &str, other: &str) -> f32 {
     if one == other {
         1.0
-    } else if akin(one, other) || slip(one, other) {
+    } else if is_akin(one, other) || slip(one, other) {
         AKIN
     } else {
         0.0
@@ -79,7 +79,7 @@ const FILLERS: &str = "a about all an and any are as at available be by can capa
 
 /// True for `approve` and `approval`, `select` and `selection`: three fifths of the longer word, and
 /// at least five letters, are the same.
-fn akin(one: &str, other: &str) -> bool {
+fn is_akin(one: &str, other: &str) -> bool {
     let pairs = one.chars().zip(other.chars());
     let common = pairs.take_while(|(a, b)| a == b).count();
     let longer = one.chars().count().max(other.chars().count());
@@ -117,7 +117,7 @@ const SHORTEST_ROOT: usize = 3;
 /// Removes the endings of number and tense. The result need not be a word, only the same for its
 /// family.
 pub(crate) fn stem(word: &str) -> String {
-    let word = american(singular(word));
+    let word = americanize(singular(word));
     let root = word.strip_suffix("ing").or(word.strip_suffix("ed"));
     let root = root.filter(|root| root.len() >= SHORTEST_ROOT);
     let root = root.map_or(word.as_str(), drop_doubled_letter);
@@ -135,7 +135,7 @@ fn singular(word: &str) -> String {
 }
 
 /// Turns `customise` into `customize`.
-fn american(word: String) -> String {
+fn americanize(word: String) -> String {
     let endings = [
         ("isation", "ization"),
         ("ising", "izing"),

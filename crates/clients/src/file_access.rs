@@ -29,7 +29,7 @@ impl<'a> FileAccess<'a> {
         Self { project: None }
     }
 
-    pub(crate) fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
+    pub(crate) fn for_file(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
         Self {
             project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
         }
@@ -93,8 +93,8 @@ impl<'a> FileAccess<'a> {
         missing: MissingFolders,
     ) -> Result<Option<FolderEntry>, FolderEntryError> {
         match self.project {
-            Some(project) => FolderEntry::within(project, path, missing),
-            None => Ok(FolderEntry::anywhere(path, missing)?),
+            Some(project) => FolderEntry::follow_within(project, path, missing),
+            None => Ok(FolderEntry::follow_anywhere(path, missing)?),
         }
     }
 

@@ -42,7 +42,10 @@ const LINKS_AT_MOST: usize = 40;
 impl FolderEntry {
     /// Follows a path, wherever links lead: users keep their own files where they like. Returns
     /// nothing if its folder is missing and is not created.
-    pub(crate) fn anywhere(path: &Path, missing: MissingFolders) -> io::Result<Option<Self>> {
+    pub(crate) fn follow_anywhere(
+        path: &Path,
+        missing: MissingFolders,
+    ) -> io::Result<Option<Self>> {
         let path = destination(path);
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let folder = parent.unwrap_or(Path::new("."));
@@ -61,18 +64,18 @@ impl FolderEntry {
     }
 
     /// Follows a path below `root`. Links are followed as long as they stay below it.
-    pub(crate) fn within(
+    pub(crate) fn follow_within(
         root: &Path,
         path: &Path,
         missing: MissingFolders,
     ) -> Result<Option<Self>, FolderEntryError> {
-        let mut walk = PathWalk::below(root, path)?;
+        let mut walk = PathWalk::start_below(root, path)?;
         while let Some(name) = walk.ahead.pop_front() {
-            match walk.look_at(&name) {
-                Ok(WalkedName::Parent) => walk.back()?,
+            match walk.classify(&name) {
+                Ok(WalkedName::Parent) => walk.go_up()?,
                 Ok(WalkedName::Link(target)) => walk.follow(&name, &target)?,
                 Ok(WalkedName::Plain) | Err(Errno::NOENT) if walk.ahead.is_empty() => {
-                    return Ok(walk.arrive(name));
+                    return Ok(walk.into_entry(name));
                 }
                 Ok(WalkedName::Plain) => walk.enter(&name)?,
                 Err(Errno::NOENT) if missing == MissingFolders::Make => walk.create(&name)?,
@@ -182,7 +185,7 @@ enum WalkedName {
 }
 
 impl PathWalk {
-    fn below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
+    fn start_below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
         // The user works in this folder, so links on the way to it are their own.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
@@ -196,15 +199,15 @@ impl PathWalk {
         Ok(way)
     }
 
-    fn here(&self) -> &OwnedFd {
+    fn current_folder(&self) -> &OwnedFd {
         self.folders.last().expect("the root is never left")
     }
 
-    fn look_at(&self, name: &OsStr) -> Result<WalkedName, Errno> {
+    fn classify(&self, name: &OsStr) -> Result<WalkedName, Errno> {
         if name == ".." {
             return Ok(WalkedName::Parent);
         }
-        match readlinkat(self.here(), name, Vec::new()) {
+        match readlinkat(self.current_folder(), name, Vec::new()) {
             Ok(target) => Ok(WalkedName::Link(
                 OsString::from_vec(target.into_bytes()).into(),
             )),
@@ -215,13 +218,13 @@ impl PathWalk {
     }
 
     fn create(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
-        mkdirat(self.here(), name, Mode::from(0o777)).map_err(io::Error::from)?;
+        mkdirat(self.current_folder(), name, Mode::from(0o777)).map_err(io::Error::from)?;
         self.enter(name)
     }
 
     fn enter(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
         let folder = openat(
-            self.here(),
+            self.current_folder(),
             name,
             FOLDER.union(OFlags::NOFOLLOW),
             Mode::empty(),
@@ -230,7 +233,7 @@ impl PathWalk {
         Ok(())
     }
 
-    fn back(&mut self) -> Result<(), FolderEntryError> {
+    fn go_up(&mut self) -> Result<(), FolderEntryError> {
         if self.folders.len() == 1 {
             return Err(FolderEntryError::Leaves { link: "..".into() });
         }
@@ -243,7 +246,7 @@ impl PathWalk {
         if self.links > LINKS_AT_MOST {
             return Err(io::Error::from(Errno::LOOP).into());
         }
-        match self.inside(target) {
+        match self.relative_target(target) {
             Some(inside) => {
                 self.prepend(inside);
                 Ok(())
@@ -254,7 +257,7 @@ impl PathWalk {
 
     /// Returns the target as a path from the current folder, unless it leaves the root. A link that
     /// leads upwards out of the root is found here, so that the error names the link and not `..`.
-    fn inside<'t>(&mut self, target: &'t Path) -> Option<&'t Path> {
+    fn relative_target<'t>(&mut self, target: &'t Path) -> Option<&'t Path> {
         let inside = if target.is_absolute() {
             self.folders.truncate(1);
             target.strip_prefix(&self.root).ok()?
@@ -278,7 +281,7 @@ impl PathWalk {
         }
     }
 
-    fn arrive(mut self, name: OsString) -> Option<FolderEntry> {
+    fn into_entry(mut self, name: OsString) -> Option<FolderEntry> {
         Some(FolderEntry {
             folder: self.folders.pop()?,
             name,
@@ -328,7 +331,7 @@ mod tests {
             symlink(target, root.join(at)).unwrap();
         }
         let read = |path: &str| {
-            let place = FolderEntry::within(&root, &root.join(path), MissingFolders::Leave);
+            let place = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Leave);
             place
                 .map(|place| place.and_then(|place| place.read().unwrap()))
                 .map_err(|error| error.to_string())
@@ -365,7 +368,7 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let place = FolderEntry::within(&root, Path::new("a/file"), MissingFolders::Make)
+        let place = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Make)
             .unwrap()
             .unwrap();
         // Another process replaces the folder with a link while it is open.

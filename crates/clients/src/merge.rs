@@ -44,12 +44,12 @@ pub fn merge(
     // The user's files come first, so that a project cannot take the name of a server in them.
     configs.sort_by_key(|config| config.scope == Scope::Project);
     let mut merged = Vec::new();
-    for (server, from) in distinct(configs) {
-        let wish = wish(&server.name);
+    for (server, from) in distinct_servers(configs) {
+        let wish = preferred_name(&server.name);
         let ours = known(&wish, &server);
         let known = ours.is_some();
         let client = from.first().map(|origin| origin.client);
-        let name = ours.unwrap_or_else(|| free(&wish, client, &taken));
+        let name = ours.unwrap_or_else(|| free_name(&wish, client, &taken));
         taken.insert(name.clone());
         merged.push(MergedServer {
             name,
@@ -63,11 +63,11 @@ pub fn merge(
 
 type DistinctServer = (FoundServer, Vec<ServerOrigin>);
 
-fn distinct(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
+fn distinct_servers(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
     let mut distinct = Vec::new();
     for mut config in configs {
         for server in std::mem::take(&mut config.servers) {
-            let origin = ServerOrigin::of(&server, &config);
+            let origin = ServerOrigin::new(&server, &config);
             add(&mut distinct, server, origin);
         }
     }
@@ -75,7 +75,7 @@ fn distinct(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
 }
 
 impl ServerOrigin {
-    fn of(server: &FoundServer, config: &ClientConfig) -> Self {
+    fn new(server: &FoundServer, config: &ClientConfig) -> Self {
         Self {
             client: config.client,
             path: config.path.clone(),
@@ -101,7 +101,7 @@ fn add(distinct: &mut Vec<DistinctServer>, server: FoundServer, origin: ServerOr
 
 /// The last part of a name such as `io.github.acme/weather`, or of an address, as for servers from
 /// the registry.
-fn wish(name: &str) -> ServerName {
+fn preferred_name(name: &str) -> ServerName {
     let last = name.rsplit('/').find(|part| !part.is_empty());
     ServerName::from_any_text(last.unwrap_or(name))
 }
@@ -112,11 +112,11 @@ fn is_same(one: &ClientLaunch, other: &ClientLaunch) -> bool {
     match (one, other) {
         (ClientLaunch::Stdio { .. }, ClientLaunch::Http { .. })
         | (ClientLaunch::Http { .. }, ClientLaunch::Stdio { .. }) => false,
-        _ => essence(one) == essence(other),
+        _ => comparison_key(one) == comparison_key(other),
     }
 }
 
-fn essence(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
+fn comparison_key(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
     match launch {
         ClientLaunch::Stdio {
             command,
@@ -147,7 +147,11 @@ fn pairs(
 
 /// Returns the wish itself, or the wish with the client or a number appended. Names that differ
 /// only in case would be confused.
-fn free(wish: &ServerName, client: Option<Client>, taken: &BTreeSet<ServerName>) -> ServerName {
+fn free_name(
+    wish: &ServerName,
+    client: Option<Client>,
+    taken: &BTreeSet<ServerName>,
+) -> ServerName {
     let with_client = client.and_then(|client| with_suffix(wish, client.name()));
     let numbered = (2_u32..).filter_map(|number| with_suffix(wish, &number.to_string()));
     let first = [Some(wish.clone()), with_client].into_iter().flatten();
@@ -306,7 +310,7 @@ mod tests {
         let long = "x".repeat(32);
         let taken = [long.parse().unwrap()].into();
         assert_eq!(
-            free(
+            free_name(
                 &ServerName::from_any_text(&long),
                 Some(Client::ClaudeDesktop),
                 &taken

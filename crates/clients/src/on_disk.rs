@@ -57,7 +57,7 @@ impl ClientFile {
 
 /// Fails early if the file cannot be edited.
 pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
-    let access = FileAccess::of(file, directories);
+    let access = FileAccess::for_file(file, directories);
     access.read(&file.path)?;
     access.read(&backup_of(&file.path))?;
     access.check_writable(&file.path)
@@ -71,13 +71,15 @@ pub fn install_into(
     entry: &KitbagEntry,
     behind: &[String],
 ) -> Result<Installed, FileError> {
-    let access = FileAccess::of(file, directories);
+    let access = FileAccess::for_file(file, directories);
     let place = place_of(file);
     let (text, before) = (access.read(place.path)?, access.read(&place.backup)?);
     let current = text.as_deref().unwrap_or_default();
     let clean = without_kitbag(file, text.clone(), before.as_deref())?;
     let earlier = match &before {
-        Some(before) if clean != text => in_file(file, edit::behind(file, current, before))?,
+        Some(before) if clean != text => {
+            in_file(file, edit::switched_off_servers(file, current, before))?
+        }
         _ => Vec::new(),
     };
     let behind = [behind, &earlier].concat();
@@ -114,7 +116,7 @@ pub fn uninstall_from(
     file: &ClientFile,
     directories: &ClientDirectories,
 ) -> Result<Uninstalled, FileError> {
-    let access = FileAccess::of(file, directories);
+    let access = FileAccess::for_file(file, directories);
     let Some(text) = access.read(&file.path)? else {
         return Ok(Uninstalled::NotThere);
     };
@@ -128,7 +130,7 @@ pub fn uninstall_from(
 /// by its owner, since users write secrets into it; an existing one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let entry =
-        FolderEntry::anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
+        FolderEntry::follow_anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
     entry.replace(text, entry.permissions()?)
 }
 

@@ -9,12 +9,12 @@ use crate::sensitive_text::{SensitiveText, TextPart};
 /// is the preceding word.
 pub fn secrets_in_argument(before: Option<&str>, word: &str) -> SensitiveText {
     let parts = split_argument(before, word).into_iter();
-    SensitiveText::of(parts.map(in_our_spelling))
+    SensitiveText::from_parts(parts.map(in_our_spelling))
 }
 
 /// Separates likely secrets in an address of Kitbag's configuration, which is a template.
 pub fn secrets_in_address(text: &str) -> SensitiveText {
-    SensitiveText::of(address(text).into_iter().map(in_our_spelling))
+    SensitiveText::from_parts(address(text).into_iter().map(in_our_spelling))
 }
 
 fn in_our_spelling(part: TextPart) -> TextPart {
@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     fn mask_secrets(parts: Vec<TextPart>) -> String {
-        SensitiveText::of(parts).mask_secrets()
+        SensitiveText::from_parts(parts).mask_secrets()
     }
 
     #[test]
@@ -385,7 +385,10 @@ mod tests {
             ),
         ] {
             assert_eq!(mask_secrets(address(text)), expected);
-            assert_eq!(SensitiveText::of(address(text)).reveal_secrets(), text);
+            assert_eq!(
+                SensitiveText::from_parts(address(text)).reveal_secrets(),
+                text
+            );
         }
     }
 }

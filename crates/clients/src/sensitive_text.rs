@@ -36,10 +36,10 @@ pub enum HiddenText<'a> {
 impl SensitiveText {
     /// Plain text.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self::of([TextPart::Literal(text.into())])
+        Self::from_parts([TextPart::Literal(text.into())])
     }
 
-    pub(crate) fn of(parts: impl IntoIterator<Item = TextPart>) -> Self {
+    pub(crate) fn from_parts(parts: impl IntoIterator<Item = TextPart>) -> Self {
         let mut text = Self::default();
         for part in parts {
             text.push(part);
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn literal_parts_that_are_joined_never_become_a_variable() {
         let joined = |parts: &[&str]| {
-            SensitiveText::of(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
+            SensitiveText::from_parts(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
         };
         assert_eq!(
             joined(&["$", "", "{secret:x}"]).reveal_secrets(),
@@ -181,7 +181,7 @@ mod tests {
             "$1 ${:-$}%7Bsecret:x%7D"
         );
         assert_eq!(joined(&["$", "%7bx"]).mask_secrets(), "$%7bx");
-        let typed = SensitiveText::of([TextPart::Secret("${secret:x}".to_owned())]);
+        let typed = SensitiveText::from_parts([TextPart::Secret("${secret:x}".to_owned())]);
         assert_eq!(typed.reveal_secrets(), "${:-$}{secret:x}");
     }
 }

@@ -17,7 +17,7 @@ const SOUGHT: &[&str] = &["query", "capability", "description", "intent"];
 impl Discovery {
     /// Parses a request such as `custom_query: orders of last week`, or `new_capability` with the
     /// parameter `capability`. Absent for every other request.
-    pub fn of(words: &str, given: &Map<String, Value>) -> Option<Self> {
+    pub fn parse(words: &str, given: &Map<String, Value>) -> Option<Self> {
         let words = words.trim();
         let rest = NAMES.iter().find_map(|name| {
             let spoken = name.replace('_', " ");
@@ -72,7 +72,7 @@ mod tests {
             ("custom_queryish orders", json!({}), None),
             ("list errors", json!({}), None),
         ] {
-            let found = Discovery::of(words, given.as_object().unwrap());
+            let found = Discovery::parse(words, given.as_object().unwrap());
             let found = found.map(|it| (it.words, Value::Object(it.arguments)));
             let expected = expected.map(|(words, given)| (words.to_owned(), given));
             assert_eq!(found, expected, "{words}");

@@ -95,11 +95,11 @@ pub fn discovery_first(flags: &RouteFlags) -> RouteTurn {
 pub fn after(flags: &RouteFlags, step: RouteStep, end: StepEnd) -> RouteTurn {
     match (step, end) {
         (RouteStep::Template, end) => after_template(flags, end),
-        (_, StepEnd::Done) => silent(RouteNext::Answer),
-        (_, StepEnd::Failed { .. }) => silent(RouteNext::Fail),
-        (RouteStep::Cache, StepEnd::Nothing) => silent(after_cache(flags)),
-        (RouteStep::Direct, StepEnd::Nothing) => silent(candidates(flags)),
-        (RouteStep::Candidates, StepEnd::Nothing) => silent(RouteNext::Unknown),
+        (_, StepEnd::Done) => without_event(RouteNext::Answer),
+        (_, StepEnd::Failed { .. }) => without_event(RouteNext::Fail),
+        (RouteStep::Cache, StepEnd::Nothing) => without_event(after_cache(flags)),
+        (RouteStep::Direct, StepEnd::Nothing) => without_event(candidates(flags)),
+        (RouteStep::Candidates, StepEnd::Nothing) => without_event(RouteNext::Unknown),
     }
 }
 
@@ -160,7 +160,7 @@ fn candidates(flags: &RouteFlags) -> RouteNext {
     }
 }
 
-fn silent(next: RouteNext) -> RouteTurn {
+fn without_event(next: RouteNext) -> RouteTurn {
     RouteTurn {
         next,
         counter: None,

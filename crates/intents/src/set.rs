@@ -107,7 +107,7 @@ impl TemplateSet {
                 Err(error) => complaints.push(error.into()),
             }
         }
-        let set = Self::of(named.into_values().collect());
+        let set = Self::new(named.into_values().collect());
         complaints.extend(set.same_intents());
         (set, complaints)
     }
@@ -123,10 +123,10 @@ impl TemplateSet {
                 });
             }
         }
-        Self::of(entries)
+        Self::new(entries)
     }
 
-    fn of(entries: Vec<TemplateEntry>) -> Self {
+    fn new(entries: Vec<TemplateEntry>) -> Self {
         let numbered = entries.iter().enumerate();
         let heard = numbered
             .flat_map(|(number, entry)| patterns(entry).map(move |it| (number, it)))
@@ -180,7 +180,7 @@ impl TemplateSet {
         let fits = heard.filter_map(|(number, pattern)| {
             let entry = &self.entries[*number];
             usable(&entry.template)
-                .then(|| RankedMatch::of(*number, entry, pattern, &request, given))
+                .then(|| RankedMatch::new(*number, entry, pattern, &request, given))
                 .flatten()
         });
         single_best(fits.collect())
@@ -273,7 +273,7 @@ struct RankedMatch {
 }
 
 impl RankedMatch {
-    fn of(
+    fn new(
         number: usize,
         entry: &TemplateEntry,
         pattern: &IntentPattern,

@@ -148,10 +148,10 @@ fn to_spoken_word((at, written): (usize, &WrittenWord)) -> SpokenWord {
 fn split_words(text: &str) -> Vec<WrittenWord> {
     let text = text.trim();
     if is_identifier(text) {
-        return text.split('_').filter_map(plain).collect();
+        return text.split('_').filter_map(plain_word).collect();
     }
     let (mut words, mut rest) = (Vec::new(), text);
-    while let Some((word, after)) = next(rest) {
+    while let Some((word, after)) = next_word(rest) {
         words.extend(word);
         rest = after;
     }
@@ -164,7 +164,7 @@ fn is_identifier(text: &str) -> bool {
 }
 
 /// Returns the first word, if it has any letters, and the text after it.
-fn next(text: &str) -> Option<(Option<WrittenWord>, &str)> {
+fn next_word(text: &str) -> Option<(Option<WrittenWord>, &str)> {
     let text = text.trim_start();
     let first = text.chars().next()?;
     if let Some((inside, after)) = split_quoted(text, first) {
@@ -172,7 +172,7 @@ fn next(text: &str) -> Option<(Option<WrittenWord>, &str)> {
         return Some((Some(WrittenWord { text, quoted: true }), after));
     }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
-    Some((plain(&text[..end]), &text[end..]))
+    Some((plain_word(&text[..end]), &text[end..]))
 }
 
 fn split_quoted(text: &str, first: char) -> Option<(&str, &str)> {
@@ -185,7 +185,7 @@ fn split_quoted(text: &str, first: char) -> Option<(&str, &str)> {
     (!inside.trim().is_empty()).then_some((inside, after))
 }
 
-fn plain(word: &str) -> Option<WrittenWord> {
+fn plain_word(word: &str) -> Option<WrittenWord> {
     let text = word.trim_end_matches(['?', '!', '.', ',', ';', ':']);
     let text = text.trim_start_matches(['¿', '¡', ',', ';']);
     (!text.is_empty()).then(|| WrittenWord {

@@ -56,7 +56,7 @@ pub struct Review {
 impl Review {
     /// Judges and masks a server. `reach` holds templates, with typed secrets unmasked: a word must
     /// not escape judgement because it is masked.
-    pub fn of(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
+    pub fn new(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
         let mut dangers = dangers(reach, origin.project());
         if origin.is_project() {
             dangers.extend(taken_variables(reach));
@@ -70,8 +70,8 @@ impl Review {
     }
 
     /// Returns nothing for a server that runs inside this process.
-    pub fn of_spec(spec: &ServerSpec, origin: ReviewSource) -> Option<Self> {
-        Some(Self::of(spec.name.as_str(), origin, &reach_of(spec)?))
+    pub fn from_spec(spec: &ServerSpec, origin: ReviewSource) -> Option<Self> {
+        Some(Self::new(spec.name.as_str(), origin, &reach_of(spec)?))
     }
 
     /// Returns the command line or the address, on one line.
@@ -270,7 +270,7 @@ mod tests {
             &[("A", "b c"), ("T", "${AWS_SECRET}")],
         );
         assert_eq!(
-            Review::of("evil", project(), &reach).to_string(),
+            Review::new("evil", project(), &reach).to_string(),
             "`evil`, from the project file /shop/.mcp.json\n  \
              Runs:        sh -c 'touch /tmp/x; $X'\n  \
              Environment: A='b c'\n               T=\"${AWS_SECRET}\"\n  \
@@ -291,7 +291,7 @@ mod tests {
             place: "https://r".to_owned(),
         };
         assert_eq!(
-            Review::of("acme", origin, &reach).to_string(),
+            Review::new("acme", origin, &reach).to_string(),
             "`acme`, from the registry entry com.acme/mcp at https://r\n  \
              Reaches:     https://h.example/mcp\n  Headers:     X-Key: …"
         );
@@ -315,7 +315,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Review::of("a", project(), &launch(words, &[])).line(),
+                Review::new("a", project(), &launch(words, &[])).line(),
                 expected
             );
         }

@@ -72,7 +72,7 @@ pub enum RunFailure {
     #[error("{0}")]
     Syntax(SyntaxMistake),
     /// An exception that the program did not catch.
-    #[error("{}", thrown(.message, *.line, *.column))]
+    #[error("{}", thrown_message(.message, *.line, *.column))]
     Thrown {
         message: String,
         /// In the program as its author wrote it, one-based.
@@ -121,7 +121,7 @@ impl RunFailure {
     }
 }
 
-fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {
+fn thrown_message(message: &str, line: Option<usize>, column: Option<usize>) -> String {
     match (line, column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: {message}"),
         (Some(line), None) => format!("line {line}: {message}"),

@@ -47,13 +47,13 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
     }
     let mut schema: Value = serde_json::from_str(text)?;
     forget_unknown_dialect(&mut schema);
-    let graph = Graph::of(&schema).map_err(Unusable::Graph)?;
+    let graph = Graph::new(&schema).map_err(Unusable::Graph)?;
     for pointer in graph.dangling_references() {
         if let Some(part) = schema.pointer_mut(pointer) {
             *part = json!({});
         }
     }
-    let deepest = graph.deepest().map_err(Unusable::Graph)?;
+    let deepest = graph.max_depth().map_err(Unusable::Graph)?;
     Ok(Compiled {
         validator: build(&schema)?,
         schema,

@@ -13,12 +13,16 @@ const OUTLINE_LEVELS: usize = 2;
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        _ => format!("{} ({})", cut(value.to_string(), MAX_VALUE), sort(value)),
+        _ => format!(
+            "{} ({})",
+            cut(value.to_string(), MAX_VALUE),
+            type_of_value(value)
+        ),
     }
 }
 
 /// Returns the type of a value.
-pub(super) fn sort(value: &Value) -> &'static str {
+pub(super) fn type_of_value(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -30,7 +34,7 @@ pub(super) fn sort(value: &Value) -> &'static str {
 }
 
 /// Returns the name of a type with its article.
-pub(super) fn sort_of(name: &str) -> String {
+pub(super) fn type_with_article(name: &str) -> String {
     match name {
         "null" => name.to_owned(),
         "array" | "object" | "integer" => format!("an {name}"),
@@ -40,7 +44,7 @@ pub(super) fn sort_of(name: &str) -> String {
 
 /// Returns an excerpt of a schema as compact as necessary: whole, without prose, or only its
 /// outline.
-pub(super) fn piece(schema: &Value) -> String {
+pub(super) fn schema_excerpt(schema: &Value) -> String {
     let whole = schema.to_string();
     if whole.len() <= MAX_PIECE {
         return whole;

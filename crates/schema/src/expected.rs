@@ -3,7 +3,7 @@
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::excerpt::sort_of;
+use super::excerpt::type_with_article;
 
 /// Returns the expectation that a mistake violates, in words: `at least 3`.
 pub(super) fn describe_expected(kind: &Kind) -> String {
@@ -21,9 +21,11 @@ pub(super) fn describe_expected(kind: &Kind) -> String {
 
 fn types(kind: &TypeKind) -> String {
     match kind {
-        TypeKind::Single(one) => sort_of(&one.to_string()),
+        TypeKind::Single(one) => type_with_article(&one.to_string()),
         TypeKind::Multiple(several) => {
-            let sorts = several.iter().map(|one| sort_of(&one.to_string()));
+            let sorts = several
+                .iter()
+                .map(|one| type_with_article(&one.to_string()));
             sorts.collect::<Vec<_>>().join(" or ")
         }
     }
@@ -63,10 +65,15 @@ fn rule_expected(kind: &Kind) -> &'static str {
 /// Returns the types that a schema names, in words.
 pub(super) fn type_names(types: &Value) -> Option<String> {
     match types {
-        Value::String(one) => Some(sort_of(one)),
+        Value::String(one) => Some(type_with_article(one)),
         Value::Array(several) => {
             let names = several.iter().filter_map(Value::as_str);
-            Some(names.map(sort_of).collect::<Vec<_>>().join(" or "))
+            Some(
+                names
+                    .map(type_with_article)
+                    .collect::<Vec<_>>()
+                    .join(" or "),
+            )
         }
         _ => None,
     }

@@ -73,7 +73,7 @@ const KEYWORDS: &[(&str, AppliesTo, Form)] = &[
 ];
 
 impl Graph {
-    pub(super) fn of(schema: &Value) -> Result<Self, &'static str> {
+    pub(super) fn new(schema: &Value) -> Result<Self, &'static str> {
         let mut graph = Self::default();
         let mut waiting = Vec::new();
         graph.enter(String::new(), &mut waiting);
@@ -95,7 +95,7 @@ impl Graph {
     }
 
     /// Returns the depth to which a value may be nested for its check to stay within the steps.
-    pub(super) fn deepest(&self) -> Result<usize, &'static str> {
+    pub(super) fn max_depth(&self) -> Result<usize, &'static str> {
         let order = self.order().ok_or("it refers to itself without an end")?;
         let mut steps = vec![0u64; self.parts.len()];
         for depth in 0..MAX_DEPTH {
@@ -122,7 +122,7 @@ impl Graph {
             states: vec![VisitState::Not; self.parts.len()],
         };
         for start in 0..self.parts.len() {
-            visit.from(&self.parts, start)?;
+            visit.visit(&self.parts, start)?;
         }
         Some(visit.order)
     }
@@ -197,7 +197,7 @@ enum VisitState {
 impl GraphVisit {
     /// Visits a part after the parts that it applies to the same value; `None` if they form a
     /// cycle.
-    fn from(&mut self, parts: &[SchemaPart], start: usize) -> Option<()> {
+    fn visit(&mut self, parts: &[SchemaPart], start: usize) -> Option<()> {
         let mut path = vec![(start, 0)];
         while let Some((at, next)) = path.pop() {
             if self.states[at] == VisitState::Done {
@@ -259,7 +259,7 @@ mod tests {
     #[track_caller]
     fn check(schema: &Value, expected: Result<usize, &str>) {
         assert_eq!(
-            Graph::of(schema).and_then(|graph| graph.deepest()),
+            Graph::new(schema).and_then(|graph| graph.max_depth()),
             expected
         );
     }
@@ -293,9 +293,9 @@ mod tests {
     fn a_schema_that_multiplies_is_checked_only_as_far_as_time_allows() {
         check(&doubling(60), Err("checking it would take too long"));
         let twice = json!({ "properties": { "a": { "$ref": "#" } } });
-        let depth = Graph::of(&json!({ "allOf": [twice, twice] }))
+        let depth = Graph::new(&json!({ "allOf": [twice, twice] }))
             .unwrap()
-            .deepest()
+            .max_depth()
             .unwrap();
         assert!((10..20).contains(&depth), "{depth}");
     }
@@ -324,7 +324,7 @@ mod tests {
             },
             "components": { "a/b c": { "items": { "$ref": "other.json" } } },
         });
-        let graph = Graph::of(&schema).unwrap();
+        let graph = Graph::new(&schema).unwrap();
         let mut found = graph.dangling_references().to_vec();
         found.sort();
         assert_eq!(

@@ -64,7 +64,7 @@ impl Allowed {
     /// Returns all readings of the value as one of the options and types.
     fn readings(&self, value: &Value) -> Vec<Raw> {
         let options = self.options.iter();
-        let spelt = options.filter_map(|option| spelt(value, option));
+        let spelt = options.filter_map(|option| respell(value, option));
         let types = self.types.iter();
         let converted = types.filter_map(|sort| convert_value(value, *sort, &self.types));
         spelt.chain(converted).collect()
@@ -82,7 +82,7 @@ impl Allowed {
 }
 
 /// Returns one of the listed values, if it is the given one in another spelling.
-fn spelt(value: &Value, option: &Value) -> Option<Raw> {
+fn respell(value: &Value, option: &Value) -> Option<Raw> {
     let (text, spelt) = match (value, option) {
         (Value::String(text), Value::Number(_) | Value::Bool(_)) => (text, option.to_string()),
         (Value::Number(number), Value::String(text)) => (text, number.to_string()),

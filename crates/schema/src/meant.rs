@@ -48,7 +48,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
         optional: optional.into_iter().take(MAX_NAMES).collect(),
         pairs: Vec::new(),
     };
-    names.pair_by(|names, sent, _| names.nearest(sent));
+    names.pair_by(|names, sent, _| names.nearest_name(sent));
     if mistake.knows_all_names {
         names.pair_by(Pairing::with_the_same_words);
         names.pair_by(Pairing::of_the_only_fitting_type);
@@ -78,7 +78,7 @@ impl<'a> Pairing<'_, 'a, '_> {
         }
     }
 
-    fn nearest(&self, sent: &str) -> Option<&'a str> {
+    fn nearest_name(&self, sent: &str) -> Option<&'a str> {
         let found = |names: &[&'a str]| near_names(sent, names.iter().copied()).first().copied();
         found(&self.missing).or_else(|| found(&self.optional))
     }
@@ -86,13 +86,13 @@ impl<'a> Pairing<'_, 'a, '_> {
     fn with_the_same_words(&self, sent: &str, value: &Value) -> Option<&'a str> {
         let sent = words(sent);
         let is_meant = |name: &&&'a str| share_words(&sent, &words(name)) && self.fits(name, value);
-        let found = |names: &[&'a str]| only(names.iter().filter(is_meant)).copied();
+        let found = |names: &[&'a str]| only_item(names.iter().filter(is_meant)).copied();
         found(&self.missing).or_else(|| found(&self.optional))
     }
 
     fn of_the_only_fitting_type(&self, sent: &str, value: &Value) -> Option<&'a str> {
-        let meant = only(self.missing.iter().filter(|name| self.fits(name, value)))?;
-        let (rival, _) = only(
+        let meant = only_item(self.missing.iter().filter(|name| self.fits(name, value)))?;
+        let (rival, _) = only_item(
             self.unknown
                 .iter()
                 .filter(|(_, value)| self.fits(meant, value)),
@@ -106,7 +106,7 @@ impl<'a> Pairing<'_, 'a, '_> {
     }
 }
 
-fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+fn only_item<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
 }

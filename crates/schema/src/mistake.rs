@@ -41,20 +41,28 @@ pub(super) fn each(compiled: &Compiled, value: &Value, bytes: usize, visit: &mut
     }
     if bytes > MAX_THOROUGH {
         let first = validator.validate(value).err();
-        first.iter().for_each(|error| show(compiled, error, visit));
+        first
+            .iter()
+            .for_each(|error| visit_error(compiled, error, visit));
     } else {
         let errors = validator.iter_errors(value);
-        errors.for_each(|error| show(compiled, &error, visit));
+        errors.for_each(|error| visit_error(compiled, &error, visit));
     }
 }
 
 /// Passes on one error, or the errors inside the form that was meant.
-pub(super) fn show(compiled: &Compiled, error: &ValidationError<'_>, visit: &mut Visitor<'_>) {
+pub(super) fn visit_error(
+    compiled: &Compiled,
+    error: &ValidationError<'_>,
+    visit: &mut Visitor<'_>,
+) {
     let mistake = LocatedMistake::new(compiled, error);
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            match nearest(&mistake.path, context) {
-                Some(form) => form.iter().for_each(|error| show(compiled, error, visit)),
+            match nearest_form(&mistake.path, context) {
+                Some(form) => form
+                    .iter()
+                    .for_each(|error| visit_error(compiled, error, visit)),
                 None => visit(&mistake, error.kind()),
             }
         }
@@ -81,15 +89,15 @@ fn is_incomplete(kind: &Kind) -> bool {
 
 /// Returns the form that the value was probably meant to have: the only one with the fewest
 /// mistakes, if it has the value's type.
-fn nearest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
-    let best = cheapest(here, forms)?;
+fn nearest_form<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+    let best = cheapest_form(here, forms)?;
     let least = cost(here, best);
     let as_good = forms.iter().filter(|form| cost(here, form) == least);
     (as_good.count() == 1).then_some(best)
 }
 
 /// Returns the first of the forms with the fewest mistakes, if one has the value's type.
-pub(super) fn cheapest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+pub(super) fn cheapest_form<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
     let best = forms.iter().min_by_key(|form| cost(here, form))?;
     (cost(here, best) < ANOTHER_SORT).then_some(best)
 }
@@ -169,7 +177,7 @@ impl<'a> LocatedMistake<'a> {
     }
 
     /// Returns the path of a member.
-    pub(super) fn below(&self, name: &str) -> String {
+    pub(super) fn member_path(&self, name: &str) -> String {
         format!("{}/{}", self.path, escape(name))
     }
 }

@@ -83,7 +83,7 @@ impl DefinitionOverride<'_> {
         let required = schema.get(REQUIRED).and_then(Value::as_array);
         let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
         match property(schema, name) {
-            None => Some(unknown(name)),
+            None => Some(unknown_argument(name)),
             Some(_) if is_required && !self.is_fixed(name) => Some(format!(
                 "the argument `{name}` is required, so it cannot be hidden without a fixed value"
             )),
@@ -104,7 +104,7 @@ fn misfit(
     checker: &Checker,
 ) -> Option<String> {
     let Some(property) = property(schema, name) else {
-        return Some(unknown(name));
+        return Some(unknown_argument(name));
     };
     let mut alone = schema.clone();
     alone.insert(PROPERTIES.to_owned(), json!({ name: property }));
@@ -124,7 +124,7 @@ fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value>
     schema.get(PROPERTIES)?.get(name)
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_argument(name: &str) -> String {
     format!("the tool declares no argument `{name}`")
 }
 

@@ -15,7 +15,7 @@ use super::compile::Compiled;
 use super::fix::{Fix, apply};
 use super::meaning::{Reading, find_reading};
 use super::meant::{MeantName, meant_names};
-use super::mistake::{LocatedMistake, cheapest, each, show};
+use super::mistake::{LocatedMistake, cheapest_form, each, visit_error};
 use super::skeleton::skeleton;
 use kitbag_domain::near_names;
 
@@ -41,7 +41,7 @@ pub(super) fn repair_value(compiled: &Compiled, mut value: Value) -> Option<Valu
         if bytes > MAX_BYTES || started.elapsed() > MAX_TIME {
             return None;
         }
-        let fixes = Mender::mend(compiled, &value, bytes, &mut tried)?;
+        let fixes = FixFinder::find_fixes(compiled, &value, bytes, &mut tried)?;
         if fixes.is_empty() {
             return Some(value);
         }
@@ -51,16 +51,16 @@ pub(super) fn repair_value(compiled: &Compiled, mut value: Value) -> Option<Valu
 }
 
 /// Finds the changes that a value needs.
-struct Mender<'a> {
+struct FixFinder<'a> {
     compiled: &'a Compiled,
     fixes: Vec<Fix>,
     /// The paths that were filled with the minimum that the schema requires.
     tried: &'a mut HashSet<String>,
 }
 
-impl<'a> Mender<'a> {
+impl<'a> FixFinder<'a> {
     /// Returns a fix for each mistake in a value; `None` if there are too many.
-    fn mend(
+    fn find_fixes(
         compiled: &'a Compiled,
         value: &Value,
         bytes: usize,
@@ -85,7 +85,7 @@ impl<'a> Mender<'a> {
                 let name = property.as_str();
                 self.fixes
                     .extend(name.map(|name| self.supply(mistake, name)));
-                self.fixes.extend(self.strangers(mistake));
+                self.fixes.extend(self.fix_unknown_names(mistake));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
@@ -118,12 +118,12 @@ impl<'a> Mender<'a> {
             return self.fixes.push(put(mistake, value));
         }
         // Of equally close forms, the first will do.
-        let Some(form) = cheapest(&mistake.path, forms) else {
+        let Some(form) = cheapest_form(&mistake.path, forms) else {
             let fix = self.give_up(mistake);
             return self.fixes.push(fix);
         };
         for error in form {
-            show(self.compiled, error, &mut |mistake, kind| {
+            visit_error(self.compiled, error, &mut |mistake, kind| {
                 self.fix(mistake, kind);
             });
         }
@@ -134,7 +134,7 @@ impl<'a> Mender<'a> {
         match kind {
             Kind::MinItems { limit } => Some(self.fill_items(mistake, *limit)),
             Kind::MaxItems { limit } => Some(first_items(mistake.value, *limit)),
-            Kind::UniqueItems => Some(distinct(mistake.value)),
+            Kind::UniqueItems => Some(distinct_items(mistake.value)),
             Kind::Minimum { limit } | Kind::Maximum { limit } => Some(limit.clone()),
             kind => reading(mistake.value, kind),
         }
@@ -145,19 +145,19 @@ impl<'a> Mender<'a> {
     fn supply(&self, mistake: &LocatedMistake<'_>, name: &str) -> Fix {
         match mistake.sent_for(&self.compiled.schema, name) {
             Some(sent) => Fix::Move {
-                from: mistake.below(sent),
-                to: mistake.below(name),
+                from: mistake.member_path(sent),
+                to: mistake.member_path(name),
             },
             None => Fix::Put {
-                path: mistake.below(name),
-                value: self.least(mistake.property(name)),
+                path: mistake.member_path(name),
+                value: self.minimum(mistake.property(name)),
             },
         }
     }
 
     /// Renames or drops the names that the schema does not list, if something that it requires is
     /// missing: even if the schema is open, they are probably mistakes.
-    fn strangers(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
+    fn fix_unknown_names(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
         let says_of_others = ["additionalProperties", "patternProperties"]
             .iter()
             .any(|key| mistake.part.is_some_and(|part| part.get(*key).is_some()));
@@ -179,8 +179,8 @@ impl<'a> Mender<'a> {
         let mut free = known.filter(|name| mistake.value.get(name).is_none());
         let name = free.next().unwrap_or("…");
         Fix::Put {
-            path: mistake.below(name),
-            value: self.least(mistake.property(name)),
+            path: mistake.member_path(name),
+            value: self.minimum(mistake.property(name)),
         }
     }
 
@@ -189,13 +189,13 @@ impl<'a> Mender<'a> {
         let mut items = mistake.value.as_array().cloned().unwrap_or_default();
         let schema = mistake.part.and_then(|part| part.get("items"));
         while (items.len() as u64) < least.min(MAX_FILLED) {
-            items.push(self.least(schema));
+            items.push(self.minimum(schema));
         }
         items.into()
     }
 
     /// Returns the minimum that a part of the schema requires.
-    fn least(&self, part: Option<&Value>) -> Value {
+    fn minimum(&self, part: Option<&Value>) -> Value {
         part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
     }
 
@@ -205,7 +205,7 @@ impl<'a> Mender<'a> {
         let is_outermost = mistake.path.is_empty();
         if is_outermost || !is_item(&mistake.path) && self.tried.insert(mistake.path.clone()) {
             let part = mistake.part.filter(|_| !is_outermost);
-            return put(mistake, self.least(part.or(Some(&self.compiled.schema))));
+            return put(mistake, self.minimum(part.or(Some(&self.compiled.schema))));
         }
         Fix::LeaveOut {
             path: mistake.path.clone(),
@@ -229,11 +229,11 @@ fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
 fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> Fix {
     match pairs.iter().find(|pair| pair.sent == name) {
         Some(pair) => Fix::Move {
-            from: mistake.below(name),
-            to: mistake.below(pair.meant),
+            from: mistake.member_path(name),
+            to: mistake.member_path(pair.meant),
         },
         None => Fix::LeaveOut {
-            path: mistake.below(name),
+            path: mistake.member_path(name),
         },
     }
 }
@@ -241,7 +241,7 @@ fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> 
 /// Returns the probable meaning of a value of another type. An example may guess where a call may
 /// not.
 fn reading(value: &Value, kind: &Kind) -> Option<Value> {
-    if let Some(option) = alike(value, kind) {
+    if let Some(option) = most_similar(value, kind) {
         return Some(json!(option));
     }
     match find_reading(value, kind)? {
@@ -251,7 +251,7 @@ fn reading(value: &Value, kind: &Kind) -> Option<Value> {
 }
 
 /// Returns the listed text that is most like the given one.
-fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
+fn most_similar<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
     let Kind::Enum { options } = kind else {
         return None;
     };
@@ -269,7 +269,7 @@ fn first_items(list: &Value, most: u64) -> Value {
     items.take(most).cloned().collect()
 }
 
-fn distinct(list: &Value) -> Value {
+fn distinct_items(list: &Value) -> Value {
     let mut kept: Vec<&Value> = Vec::new();
     for item in list.as_array().into_iter().flatten() {
         if !kept.contains(&item) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::compile::Compiled;
-use super::excerpt::{cut, sort};
+use super::excerpt::{cut, type_of_value};
 use super::meaning::{Reading, find_reading};
 use super::mistake::each;
 use super::pointer::unescape;
@@ -53,7 +53,7 @@ pub(super) fn reread_arguments(
             return (!changes.is_empty()).then_some(RereadArguments { arguments, changes });
         }
         for (path, reading) in readings {
-            let was = sort(value.pointer(&path)?);
+            let was = type_of_value(value.pointer(&path)?);
             let (whole, part) = read(&arguments, &steps(&path), &reading)?;
             arguments = whole;
             let became = cut(part.get().to_owned(), MAX_SHOWN);

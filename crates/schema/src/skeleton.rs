@@ -13,7 +13,7 @@ const MAX_GIVEN: usize = 300;
 
 /// Returns the skeleton of a part of a schema; references are resolved in `root`.
 pub(super) fn skeleton(root: &Value, part: &Value) -> Value {
-    Skeleton { root, level: 0 }.of(part)
+    Skeleton { root, level: 0 }.build(part)
 }
 
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ struct Skeleton<'a> {
 }
 
 impl Skeleton<'_> {
-    fn of(self, schema: &Value) -> Value {
+    fn build(self, schema: &Value) -> Value {
         let Some(object) = schema.as_object().filter(|_| self.level < MAX_LEVELS) else {
             return json!({});
         };
@@ -36,24 +36,24 @@ impl Skeleton<'_> {
         };
         match object.get("$ref") {
             Some(Value::String(reference)) => inner.resolve_reference(reference),
-            _ => inner.of_kind(object),
+            _ => inner.build_kind(object),
         }
     }
 
     fn resolve_reference(self, reference: &str) -> Value {
         let target = target(self.root, reference);
         let target = target.and_then(|pointer| self.root.pointer(&pointer));
-        target.map_or_else(|| json!({}), |target| self.of(target))
+        target.map_or_else(|| json!({}), |target| self.build(target))
     }
 
-    fn of_kind(self, object: &Map<String, Value>) -> Value {
+    fn build_kind(self, object: &Map<String, Value>) -> Value {
         match kind(object) {
             Some("string") => json!(text(object)),
             Some("integer" | "number") => number(object),
             Some("boolean") => json!(false),
             Some("null") => Value::Null,
             Some("array") => self.array(object),
-            None if !object.contains_key("properties") => self.form(object),
+            None if !object.contains_key("properties") => self.combine_forms(object),
             _ => self.required_members(object),
         }
     }
@@ -63,7 +63,7 @@ impl Skeleton<'_> {
             Some(items @ Value::Object(_)) => {
                 let least = object.get("minItems").and_then(Value::as_u64).unwrap_or(1);
                 let numbers = 0..least.clamp(1, MAX_ITEMS);
-                numbers.map(|_| self.of(items)).collect()
+                numbers.map(|_| self.build(items)).collect()
             }
             _ => json!([]),
         }
@@ -71,30 +71,30 @@ impl Skeleton<'_> {
 
     /// Combines all of several forms that apply at once, and the first of several alternatives that
     /// is not null.
-    fn form(self, object: &Map<String, Value>) -> Value {
+    fn combine_forms(self, object: &Map<String, Value>) -> Value {
         if let Some(Value::Array(all)) = object.get("allOf") {
-            let forms = all.iter().map(|form| self.of(form));
+            let forms = all.iter().map(|form| self.build(form));
             return forms.reduce(merge_values).unwrap_or_else(|| json!({}));
         }
         let forms = ["anyOf", "oneOf"]
             .into_iter()
             .find_map(|key| object.get(key)?.as_array());
         let form = forms.and_then(|forms| not_null(forms, |form| is_null(&form["type"])));
-        form.map_or_else(|| json!({}), |form| self.of(form))
+        form.map_or_else(|| json!({}), |form| self.build(form))
     }
 
     fn required_members(self, object: &Map<String, Value>) -> Value {
         let names = list(object, "required").filter_map(Value::as_str);
         let members = names.map(|name| (name.to_owned(), self.member(object, name)));
         let own: Value = members.collect::<Map<_, _>>().into();
-        let inherited = list(object, "allOf").map(|form| self.of(form));
+        let inherited = list(object, "allOf").map(|form| self.build(form));
         inherited.fold(own, merge_values)
     }
 
     fn member(self, object: &Map<String, Value>, name: &str) -> Value {
         let properties = object.get("properties");
         let schema = properties.and_then(|properties| properties.get(name));
-        schema.map_or_else(|| json!("…"), |schema| self.of(schema))
+        schema.map_or_else(|| json!("…"), |schema| self.build(schema))
     }
 }
 
@@ -107,11 +107,11 @@ fn list<'a>(object: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &
 fn given_value(object: &Map<String, Value>) -> Option<&Value> {
     let default = object.get("default").filter(|default| !default.is_null());
     let fixed = object.get("const").or(default);
-    let listed = fixed.or_else(|| first(object, "enum"));
-    listed.or_else(|| first(object, "examples").filter(|it| it.to_string().len() < MAX_GIVEN))
+    let listed = fixed.or_else(|| first_item(object, "enum"));
+    listed.or_else(|| first_item(object, "examples").filter(|it| it.to_string().len() < MAX_GIVEN))
 }
 
-fn first<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
+fn first_item<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
     object.get(key)?.as_array()?.first()
 }
 
@@ -161,7 +161,7 @@ fn number(object: &Map<String, Value>) -> Value {
     let highest = below
         .map(|limit| limit.ceil() - 1.0)
         .or(most.map(f64::floor));
-    whole(lowest.or(highest).unwrap_or(0.0))
+    whole_number(lowest.or(highest).unwrap_or(0.0))
 }
 
 fn limit(object: &Map<String, Value>, key: &str) -> Option<f64> {
@@ -173,7 +173,7 @@ fn limit(object: &Map<String, Value>, key: &str) -> Option<f64> {
     clippy::cast_possible_truncation,
     reason = "the number is whole and within the range"
 )]
-fn whole(number: f64) -> Value {
+fn whole_number(number: f64) -> Value {
     // Beyond this, a float no longer distinguishes neighbouring integers.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.abs() <= EXACT {

@@ -4,7 +4,7 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use super::compile::Compiled;
-use super::excerpt::{brief, piece};
+use super::excerpt::{brief, schema_excerpt};
 use super::expected::{describe_expected, type_names};
 use super::meant::meant_names;
 use super::mistake::{LocatedMistake, each};
@@ -69,12 +69,12 @@ impl LocatedMistake<'_> {
     ) {
         match kind {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-                found.push(self.unfit(format!("one of {} forms", context.len()), shown));
+                found.push(self.unexpected_value(format!("one of {} forms", context.len()), shown));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
                 let names = unexpected.iter().take(MAX_VIOLATIONS);
-                found.extend(names.map(|name| self.unknown(root, name)));
+                found.extend(names.map(|name| self.unknown_member(root, name)));
             }
             Kind::Required { property } => {
                 found.extend(
@@ -83,11 +83,11 @@ impl LocatedMistake<'_> {
                         .map(|name| self.missing_member(root, name)),
                 );
             }
-            kind => found.push(self.unfit(describe_expected(kind), shown)),
+            kind => found.push(self.unexpected_value(describe_expected(kind), shown)),
         }
     }
 
-    fn unfit(&self, expected: String, shown: &Value) -> Violation {
+    fn unexpected_value(&self, expected: String, shown: &Value) -> Violation {
         let wrong = ViolationKind::Unfit {
             expected,
             got: shown.pointer(&self.path).map_or_else(String::new, brief),
@@ -95,7 +95,7 @@ impl LocatedMistake<'_> {
         Violation {
             path: self.path.clone(),
             wrong,
-            schema: self.part.map(piece).unwrap_or_default(),
+            schema: self.part.map(schema_excerpt).unwrap_or_default(),
         }
     }
 
@@ -108,13 +108,13 @@ impl LocatedMistake<'_> {
             sent,
         };
         Violation {
-            path: self.below(name),
+            path: self.member_path(name),
             wrong,
-            schema: part.map(piece).unwrap_or_default(),
+            schema: part.map(schema_excerpt).unwrap_or_default(),
         }
     }
 
-    fn unknown(&self, root: &Value, name: &str) -> Violation {
+    fn unknown_member(&self, root: &Value, name: &str) -> Violation {
         let known = self.known_names();
         let pairs = meant_names(self, root);
         let meant = pairs.iter().find(|pair| pair.sent == name);
@@ -127,7 +127,7 @@ impl LocatedMistake<'_> {
             known: known.into_iter().map(str::to_owned).collect(),
         };
         Violation {
-            path: self.below(name),
+            path: self.member_path(name),
             wrong,
             schema: String::new(),
         }

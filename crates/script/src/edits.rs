@@ -35,7 +35,7 @@ impl Edits {
         let mut result = String::with_capacity(source.len() + 32);
         let mut blanks = self.blanks.iter().peekable();
         let mut blank_until = 0;
-        for (offset, character) in places(source) {
+        for (offset, character) in offsets(source) {
             while let Some(span) = blanks.next_if(|span| span.start <= offset) {
                 blank_until = blank_until.max(span.end);
             }
@@ -66,7 +66,7 @@ fn keep_or_blank(character: char, is_blank: bool) -> char {
 }
 
 /// Each character with its offset, and `None` at the end of the text.
-fn places(source: &str) -> impl Iterator<Item = (u32, Option<char>)> + '_ {
+fn offsets(source: &str) -> impl Iterator<Item = (u32, Option<char>)> + '_ {
     let end = std::iter::once((source.len(), None));
     source
         .char_indices()

@@ -81,7 +81,7 @@ pub enum ToolPath {
 /// Returns the first mistake of a program that does not parse or uses an unsupported language
 /// feature, such as modules.
 pub fn javascript(source: &str) -> Result<String, SyntaxMistake> {
-    let source = fence::without(source);
+    let source = fence::without_fence(source);
     let allocator = Allocator::default();
     let parsed = parse::parse(&allocator, &source)?;
     let mut edits = types::blank(&parsed)?;

@@ -31,7 +31,7 @@ pub fn shape(source: &str) -> Result<ProgramShape, SyntaxMistake> {
     let allocator = Allocator::default();
     let parsed = parse::parse(&allocator, &code)?;
     let calls = calls::find(&parsed.program);
-    let named = names::name(calls.literals, calls.read_names);
+    let named = names::name_literals(calls.literals, calls.read_names);
     Ok(ProgramShape {
         code: layout::write(&parsed, &named.places),
         literals: named.literals,

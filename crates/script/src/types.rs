@@ -175,7 +175,7 @@ impl<'a> Blanking<'_, 'a> {
 
     fn next_line_would_join(&self, end: u32) -> bool {
         let next = self.parsed.tokens_from(end).first();
-        next.is_some_and(|token| token.is_on_new_line() && joins(token.kind()))
+        next.is_some_and(|token| token.is_on_new_line() && continues_expression(token.kind()))
     }
 
     /// Blanks the `?` or `!` after a name.
@@ -193,7 +193,7 @@ fn requires_module(it: &CallExpression<'_>) -> bool {
 }
 
 /// True for tokens that, at the start of a line, continue the previous expression.
-fn joins(kind: Kind) -> bool {
+fn continues_expression(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::LParen | Kind::LBrack | Kind::NoSubstitutionTemplate | Kind::TemplateHead

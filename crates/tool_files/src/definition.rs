@@ -47,7 +47,7 @@ fn example_call(tool: &ToolFile, action: &ToolAction, arguments: &Map<String, Va
 fn input_schema(tool: &ToolFile) -> Value {
     let mut schema = match tool.actions.as_slice() {
         [only] => only.arguments_schema(),
-        several => union::of(several),
+        several => union::union_schema(several),
     };
     // Model vendors reject these at the top level. Calls are still checked against them.
     for word in ["oneOf", "anyOf", "allOf", "not", "if", "then", "else"] {

@@ -53,7 +53,7 @@ impl CatalogDirectories {
             unreadable: Vec::new(),
             current: Arc::default(),
         };
-        let found = read.look();
+        let found = read.find_files();
         read.take(found);
         read
     }
@@ -64,7 +64,7 @@ impl CatalogDirectories {
 
     /// Returns the new catalog if a file was added, changed or removed.
     pub fn refresh(&mut self) -> Option<&Arc<ToolCatalog>> {
-        let found = self.look();
+        let found = self.find_files();
         if self.is_known(&found) {
             return None;
         }
@@ -72,7 +72,7 @@ impl CatalogDirectories {
         Some(&self.current)
     }
 
-    fn look(&self) -> FoundFiles {
+    fn find_files(&self) -> FoundFiles {
         let mut found = FoundFiles {
             files: Vec::new(),
             unreadable: Vec::new(),

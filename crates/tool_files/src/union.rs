@@ -10,8 +10,8 @@ use serde_json::{Map, Value, json};
 use crate::file::schema::{properties, required_names};
 use crate::file::{ToolAction, ToolFile};
 
-pub(crate) fn of(actions: &[ToolAction]) -> Map<String, Value> {
-    let parts = parts(actions);
+pub(crate) fn union_schema(actions: &[ToolAction]) -> Map<String, Value> {
+    let parts = action_parts(actions);
     let mut all = Map::new();
     all.insert(ToolFile::ACTION.to_owned(), action_property(actions));
     for name in names(&parts) {
@@ -66,7 +66,7 @@ impl ActionPart<'_> {
     }
 }
 
-fn parts(actions: &[ToolAction]) -> Vec<ActionPart<'_>> {
+fn action_parts(actions: &[ToolAction]) -> Vec<ActionPart<'_>> {
     let mut taken: Map<String, Value> = Map::new();
     let parts = actions.iter().map(|action| {
         let mut schema = Value::Object(action.arguments_schema());

@@ -11,10 +11,13 @@ pub(super) enum VariableExpression<'t> {
 }
 
 /// Splits a text into the part before its first variable, the variable, and the part after it.
-pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpression<'_>, &str)> {
+pub(super) fn split_variable(
+    client: Client,
+    text: &str,
+) -> Option<(&str, VariableExpression<'_>, &str)> {
     let starts = text.match_indices(['$', '{']).map(|(at, _)| at);
     for at in starts {
-        if let Some((expression, length)) = at_start(client, &text[at..]) {
+        if let Some((expression, length)) = variable_at_start(client, &text[at..]) {
             return Some((&text[..at], expression, &text[at + length..]));
         }
     }
@@ -22,7 +25,7 @@ pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpressi
 }
 
 /// Returns the variable that a text begins with, and its length.
-fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize)> {
+fn variable_at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize)> {
     if let Some((inside, length)) = split_enclosed(text, "${{", "}}") {
         let name = inside.trim().strip_prefix("secrets.")?.trim();
         return Some((VariableExpression::Secret(name), length));
@@ -30,7 +33,7 @@ fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize
     let (inside, length) = match client {
         _ if text.starts_with("${") && text.contains('}') => split_enclosed(text, "${", "}")?,
         Client::Opencode => in_braces(text)?,
-        Client::Gemini => bare(text)?,
+        Client::Gemini => dollar_name(text)?,
         _ => return None,
     };
     Some((VariableExpression::Plain(inside), length))
@@ -44,7 +47,7 @@ fn in_braces(text: &str) -> Option<(&str, usize)> {
 }
 
 /// `$NAME`
-fn bare(text: &str) -> Option<(&str, usize)> {
+fn dollar_name(text: &str) -> Option<(&str, usize)> {
     let rest = text.strip_prefix('$')?;
     let length = rest.find(|c| !may_be_in_name(c)).unwrap_or(rest.len());
     let name = &rest[..length];

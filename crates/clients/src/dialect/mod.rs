@@ -59,9 +59,9 @@ impl ClientDialect<'_> {
         needed: &mut Vec<NeededVariable>,
         find_secrets: impl FnOnce(&str) -> Vec<TextPart>,
     ) -> SensitiveText {
-        let marked = self.mark(text, needed);
+        let marked = self.insert_placeholders(text, needed);
         let parts = find_secrets(marked.text()).into_iter();
-        SensitiveText::of(parts.flat_map(|part| marked.restore(part)))
+        SensitiveText::from_parts(parts.flat_map(|part| marked.restore(part)))
     }
 
     /// True if this client takes variables literally.
@@ -81,10 +81,11 @@ impl ClientDialect<'_> {
     }
 
     /// Replaces each variable with a placeholder.
-    fn mark(&self, text: &str, needed: &mut Vec<NeededVariable>) -> MarkedText {
+    fn insert_placeholders(&self, text: &str, needed: &mut Vec<NeededVariable>) -> MarkedText {
         let mut marked = MarkedText::default();
         let mut rest = text;
-        while let Some((before, expression, after)) = expression::next(self.client, rest) {
+        while let Some((before, expression, after)) = expression::split_variable(self.client, rest)
+        {
             marked.push_text(before);
             marked.push_variable(self.translate_expression(&expression, needed));
             rest = after;

@@ -21,14 +21,14 @@ pub(crate) fn variable(
     needed: &mut Vec<NeededVariable>,
 ) -> TextPart {
     if is_reserved(name) || name.contains(['{', '}', '$']) || name.is_empty() {
-        return TextPart::Literal(spelt(name, default));
+        return TextPart::Literal(spell_variable(name, default));
     }
     match default {
         Some(default) if default.contains(['{', '}']) => TextPart::Literal(default.to_owned()),
-        Some(_) => TextPart::Template(spelt(name, default)),
+        Some(_) => TextPart::Template(spell_variable(name, default)),
         None => {
-            need(name.to_owned(), source, needed);
-            TextPart::Template(spelt(name, None))
+            add_needed(name.to_owned(), source, needed);
+            TextPart::Template(spell_variable(name, None))
         }
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn needed_secret(
     if name.is_empty() {
         name.push_str("unnamed");
     }
-    need(format!("{SECRET_PREFIX}{name}"), source, needed);
+    add_needed(format!("{SECRET_PREFIX}{name}"), source, needed);
     TextPart::Wanted(name)
 }
 
@@ -66,7 +66,7 @@ pub(super) fn may_be_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn need(name: String, source: VariableSource, needed: &mut Vec<NeededVariable>) {
+fn add_needed(name: String, source: VariableSource, needed: &mut Vec<NeededVariable>) {
     let variable = NeededVariable { name, source };
     if !needed.contains(&variable) {
         needed.push(variable);
@@ -78,7 +78,7 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn spelt(name: &str, default: Option<&str>) -> String {
+fn spell_variable(name: &str, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("${{{name}:-{default}}}"),
         None => format!("${{{name}}}"),

@@ -17,9 +17,9 @@ pub(super) struct EditedFile<'a> {
 }
 
 impl<'a> EditedFile<'a> {
-    pub(super) fn of(file: &ClientFile, text: &'a str) -> Result<Self, FileEditError> {
+    pub(super) fn parse(file: &ClientFile, text: &'a str) -> Result<Self, FileEditError> {
         let (_, text) = without_mark(text);
-        let format = FileFormat::of(&file.path);
+        let format = FileFormat::from_path(&file.path);
         let root = parse(format, text)?;
         let keys = section_keys(file.client, &root).unwrap_or_else(|| usual_keys(file));
         Ok(Self {
@@ -50,7 +50,7 @@ impl<'a> EditedFile<'a> {
         let Some(node) = self.server(name) else {
             return false;
         };
-        match SwitchedOff::by(self.client) {
+        match SwitchedOff::for_client(self.client) {
             SwitchedOff::Switch { key, value } => node.get(key).and_then(Node::bool) != Some(value),
             SwitchedOff::Aside => true,
         }
@@ -79,7 +79,8 @@ impl<'a> EditedFile<'a> {
             .names()
             .into_iter()
             .all(|name| name == NAME || self.is_kept(after, &name, switched.contains(&name)));
-        let around_kept = self.text.trim().is_empty() || self.around() == after.around();
+        let around_kept =
+            self.text.trim().is_empty() || self.other_entries() == after.other_entries();
         check(added.as_ref() == Some(value) && kept && around_kept)
     }
 
@@ -113,7 +114,7 @@ impl<'a> EditedFile<'a> {
 
     /// The entries of the file outside the servers. Switched-off servers are under a key with the
     /// same prefix as theirs.
-    fn around(&self) -> Vec<(&str, &Node)> {
+    fn other_entries(&self) -> Vec<(&str, &Node)> {
         let first = self.keys.first().map(String::as_str).unwrap_or_default();
         let entries = self.root.entries().iter();
         entries

@@ -19,21 +19,21 @@ pub(super) fn add(
     name: &str,
     value: &Value,
 ) -> Result<String, FileEditError> {
-    JsonDocument::of(text)?.insert(keys, name, JsonText::Ours(value))
+    JsonDocument::parse(text)?.insert(keys, name, JsonText::Ours(value))
 }
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
-    JsonDocument::of(text)?.remove(keys, name)
+    JsonDocument::parse(text)?.remove(keys, name)
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
     key: &str,
     value: bool,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     let server = document.server(keys, name)?;
     match server.get(key) {
         Some(there) => Ok(splice(text, there.span.clone(), &value.to_string())),
@@ -47,15 +47,15 @@ pub(super) fn switch(
 
 /// Moves a server to a neighbouring key that no client reads.
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
-    carry(text, keys, &aside(keys), name)
+    move_server(text, keys, &aside_keys(keys), name)
 }
 
 /// Moves all servers back, and removes the key.
 pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditError> {
-    let aside = aside(keys);
+    let aside = aside_keys(keys);
     let mut text = text.to_owned();
     loop {
-        let document = JsonDocument::of(&text)?;
+        let document = JsonDocument::parse(&text)?;
         let Some(parked) = document.root.at(&aside) else {
             return Ok(text);
         };
@@ -63,19 +63,24 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditEr
             return document.remove_object(&aside);
         };
         let name = name.text.clone();
-        text = carry(&text, &aside, keys, &name)?;
+        text = move_server(&text, &aside, keys, &name)?;
     }
 }
 
 /// Moves a server from one object to another, byte for byte.
-fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+fn move_server(
+    text: &str,
+    from: &[&str],
+    to: &[&str],
+    name: &str,
+) -> Result<String, FileEditError> {
+    let document = JsonDocument::parse(text)?;
     let server = document.server(from, name)?;
     let value = JsonText::Theirs(&text[server.span.clone()]);
-    JsonDocument::of(&document.remove(from, name)?)?.insert(to, name, value)
+    JsonDocument::parse(&document.remove(from, name)?)?.insert(to, name, value)
 }
 
-fn aside<'a>(keys: &[&'a str]) -> Vec<&'a str> {
+fn aside_keys<'a>(keys: &[&'a str]) -> Vec<&'a str> {
     let mut aside = keys.to_vec();
     if let Some(last) = aside.last_mut() {
         *last = match *last {
@@ -110,7 +115,7 @@ struct Indentation<'a> {
 }
 
 impl<'a> JsonDocument<'a> {
-    fn of(text: &'a str) -> Result<Self, FileEditError> {
+    fn parse(text: &'a str) -> Result<Self, FileEditError> {
         let root = super::parse(FileFormat::Json, text)?;
         let commas = commas(text);
         Ok(Self { text, root, commas })
@@ -132,7 +137,7 @@ impl<'a> JsonDocument<'a> {
     ) -> Result<String, FileEditError> {
         if !self.text[self.root.span.start..].starts_with('{') {
             let text = self.with_empty_object();
-            return JsonDocument::of(&text)?.insert(keys, name, value);
+            return JsonDocument::parse(&text)?.insert(keys, name, value);
         }
         let path = [keys, &[name]].concat();
         let mut object = &self.root;
@@ -164,11 +169,11 @@ impl<'a> JsonDocument<'a> {
                 indent: &indent,
                 step: Some(&step),
             };
-            let value = spelt(below, value, inside);
+            let value = spell_value(below, value, inside);
             let entry = format!("\n{indent}{}: {value}", Value::from(name));
             self.append_line(&end, &entry, outer)
         } else {
-            let value = spelt(below, value, Indentation::ONE_LINE);
+            let value = spell_value(below, value, Indentation::ONE_LINE);
             let space = if end.is_first { "" } else { " " };
             let entry = format!("{space}{}: {value}", Value::from(name));
             self.append_in_line(&end, &entry)
@@ -348,10 +353,10 @@ fn commas(text: &str) -> Vec<Range<usize>> {
     commas.map(|comma| comma.start()..comma.end()).collect()
 }
 
-fn spelt(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
+fn spell_value(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
     match (below.split_first(), value) {
         (Some((name, rest)), _) => object([*name].into_iter(), indentation, |_, inner| {
-            spelt(rest, value, inner)
+            spell_value(rest, value, inner)
         }),
         (None, JsonText::Theirs(text)) => text.to_owned(),
         (None, JsonText::Ours(value)) => spelt_value(value, indentation),

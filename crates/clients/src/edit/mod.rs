@@ -71,11 +71,13 @@ pub fn uninstall(
     text: &str,
     before: Option<&str>,
 ) -> Result<Uninstalled, FileEditError> {
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     let Some(value) = edited.server(NAME).map(Node::value) else {
         return Ok(Uninstalled::NotThere);
     };
-    let behind = before.map_or(Ok(Vec::new()), |before| behind(file, text, before))?;
+    let behind = before.map_or(Ok(Vec::new()), |before| {
+        switched_off_servers(file, text, before)
+    })?;
     // If adding Kitbag again gives this exact text, nothing else has changed since.
     let again = add(file, before.unwrap_or_default(), &value, &behind);
     match (again, before) {
@@ -86,13 +88,13 @@ pub fn uninstall(
 }
 
 /// Returns the servers that an installation switched off, given the text before and after it.
-pub(crate) fn behind(
+pub(crate) fn switched_off_servers(
     file: &ClientFile,
     text: &str,
     before: &str,
 ) -> Result<Vec<String>, FileEditError> {
-    let before = EditedFile::of(file, before)?;
-    let now = EditedFile::of(file, text)?;
+    let before = EditedFile::parse(file, before)?;
+    let now = EditedFile::parse(file, text)?;
     let mut names = before.names();
     names.retain(|name| name != NAME && before.is_on(name) && !now.is_on(name));
     Ok(names)
@@ -108,7 +110,7 @@ enum SwitchedOff {
 }
 
 impl SwitchedOff {
-    fn by(client: Client) -> Self {
+    fn for_client(client: Client) -> Self {
         match client {
             Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => Self::Switch {
                 key: "disabled",
@@ -136,7 +138,7 @@ fn add(
     behind: &[String],
 ) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     edited.check_section()?;
     // In file order, so that the same call always gives the same text.
     let mut switched = edited.names();
@@ -146,7 +148,7 @@ fn add(
         new = switch_off(&edited, &new, name)?;
     }
     new = add_entry(&edited, &new, value)?;
-    edited.check_after_adding(&EditedFile::of(file, &new)?, value, &switched)?;
+    edited.check_after_adding(&EditedFile::parse(file, &new)?, value, &switched)?;
     Ok(format!("{mark}{new}"))
 }
 
@@ -162,9 +164,9 @@ fn add_entry(edited: &EditedFile<'_>, text: &str, value: &Value) -> Result<Strin
 
 fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String, FileEditError> {
     let keys = edited.keys();
-    match (SwitchedOff::by(edited.client), edited.format) {
+    match (SwitchedOff::for_client(edited.client), edited.format) {
         (SwitchedOff::Switch { key, value }, format) => {
-            switch(format, text, &keys, name, key, value)
+            set_switch(format, text, &keys, name, key, value)
         }
         (SwitchedOff::Aside, FileFormat::Json) => json::put_aside(text, &keys, name),
         (SwitchedOff::Aside, FileFormat::Yaml) => yaml::put_aside(text, &keys, name),
@@ -172,7 +174,7 @@ fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String,
     }
 }
 
-fn switch(
+fn set_switch(
     format: FileFormat,
     text: &str,
     keys: &[&str],
@@ -181,22 +183,22 @@ fn switch(
     value: bool,
 ) -> Result<String, FileEditError> {
     match format {
-        FileFormat::Json => json::switch(text, keys, name, key, value),
-        FileFormat::Toml => toml::switch(text, keys, name, key, value),
-        FileFormat::Yaml => yaml::switch(text, keys, name, key, value),
+        FileFormat::Json => json::set_switch(text, keys, name, key, value),
+        FileFormat::Toml => toml::set_switch(text, keys, name, key, value),
+        FileFormat::Yaml => yaml::set_switch(text, keys, name, key, value),
     }
 }
 
 fn remove(file: &ClientFile, text: &str, behind: &[String]) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     let mut new = remove_entry(&edited, text)?;
-    if let SwitchedOff::Switch { key, value } = SwitchedOff::by(file.client) {
+    if let SwitchedOff::Switch { key, value } = SwitchedOff::for_client(file.client) {
         for name in behind {
-            new = switch(edited.format, &new, &edited.keys(), name, key, !value)?;
+            new = set_switch(edited.format, &new, &edited.keys(), name, key, !value)?;
         }
     }
-    edited.check_after_removing(&EditedFile::of(file, &new)?)?;
+    edited.check_after_removing(&EditedFile::parse(file, &new)?)?;
     Ok(format!("{mark}{new}"))
 }
 

@@ -13,7 +13,7 @@ pub(super) fn add(
     server: &Value,
 ) -> Result<String, FileEditError> {
     edit(text, |document| {
-        let section = walk(document, keys)?;
+        let section = find_table(document, keys)?;
         let table = table(server)?;
         // Written as an inline table if the other servers are.
         let inline = match section.get(name) {
@@ -32,12 +32,12 @@ pub(super) fn add(
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     edit(text, |document| {
-        walk(document, keys)?.remove(name);
+        find_table(document, keys)?.remove(name);
         Ok(())
     })
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
@@ -45,7 +45,7 @@ pub(super) fn switch(
     on: bool,
 ) -> Result<String, FileEditError> {
     edit(text, |document| {
-        let server = walk(document, keys)?.get_mut(name);
+        let server = find_table(document, keys)?.get_mut(name);
         let server = server.and_then(Item::as_table_like_mut);
         set(server.ok_or(FileEditError::Entangled)?, key, on);
         Ok(())
@@ -110,7 +110,7 @@ fn is_same(old: &str, new: &str) -> bool {
     ends && old.trim_end_matches(['\r', '\n']) == new.trim_end_matches('\n')
 }
 
-fn walk<'a>(
+fn find_table<'a>(
     document: &'a mut DocumentMut,
     keys: &[&str],
 ) -> Result<&'a mut dyn TableLike, FileEditError> {
@@ -138,24 +138,24 @@ fn table(server: &Value) -> Result<Table, FileEditError> {
     let entries = server.as_object().ok_or(FileEditError::Entangled)?;
     let entries = entries.iter();
     entries
-        .map(|(key, entry)| Ok((key.clone(), value(plain(entry)?))))
+        .map(|(key, entry)| Ok((key.clone(), value(to_toml_value(entry)?))))
         .collect()
 }
 
-fn plain(entry: &Value) -> Result<toml_edit::Value, FileEditError> {
+fn to_toml_value(entry: &Value) -> Result<toml_edit::Value, FileEditError> {
     Ok(match entry {
         Value::Bool(value) => (*value).into(),
         Value::String(text) => text.into(),
         Value::Number(number) => number.as_i64().ok_or(FileEditError::Entangled)?.into(),
         Value::Array(items) => items
             .iter()
-            .map(plain)
+            .map(to_toml_value)
             .collect::<Result<Array, _>>()?
             .into(),
         Value::Object(entries) => {
             let pairs = entries
                 .iter()
-                .map(|(key, entry)| Ok((key.clone(), plain(entry)?)));
+                .map(|(key, entry)| Ok((key.clone(), to_toml_value(entry)?)));
             pairs
                 .collect::<Result<InlineTable, FileEditError>>()?
                 .into()

@@ -28,7 +28,7 @@ pub(super) fn add(
         None => entry.with_section(text, key),
         Some((at, section)) => match opening_bracket(text, section) {
             Some(opening) => entry.in_line(text, opening),
-            None => entry.below(text, at.span.end, section),
+            None => entry.insert_below(text, at.span.end, section),
         },
     })
 }
@@ -68,7 +68,7 @@ impl NewEntry<'_> {
     }
 
     /// Adds it below the line of the section's key.
-    fn below(&self, text: &str, key_end: usize, section: &Node) -> String {
+    fn insert_below(&self, text: &str, key_end: usize, section: &Node) -> String {
         let first = match section.list() {
             Some(items) => items.first().map(|node| node.span.start),
             None => section.entries().first().map(|(key, _)| key.span.start),
@@ -98,7 +98,7 @@ pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, Fi
     Ok(splice(text, ours.ok_or(FileEditError::Entangled)?, ""))
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
@@ -145,10 +145,10 @@ const HEADER: &str = "name: kitbag\nversion: 0.0.1\nschema: v1\n";
 /// without quotes.
 fn settings(server: &Value) -> impl Iterator<Item = String> {
     let entries = server.as_object().into_iter().flatten();
-    entries.map(|(key, value)| format!("{key}: {}", spelt(value)))
+    entries.map(|(key, value)| format!("{key}: {}", spell_value(value)))
 }
 
-fn spelt(value: &Value) -> String {
+fn spell_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
         other => other.to_string(),

@@ -33,7 +33,7 @@ pub fn find(directories: &ClientDirectories, only: Option<Client>) -> Vec<Client
             configs.extend(open(&file, directories));
         }
     }
-    rejected_servers::mark(&mut configs, directories);
+    rejected_servers::disable_rejected(&mut configs, directories);
     configs
 }
 
@@ -42,19 +42,27 @@ pub fn open(file: &ClientFile, directories: &ClientDirectories) -> Vec<ClientCon
     match read_text(&file.path) {
         Ok(text) => read(file, &text, directories),
         Err(error) if is_absent(&error) => Vec::new(),
-        Err(source) => vec![unreadable(file, None, FileFault::Unreadable { source })],
+        Err(source) => vec![unreadable_file(
+            file,
+            None,
+            FileFault::Unreadable { source },
+        )],
     }
 }
 
 /// Reads a file with this text.
 pub fn read(file: &ClientFile, text: &str, directories: &ClientDirectories) -> Vec<ClientConfig> {
     let text = text.trim_start_matches('\u{feff}');
-    let root = match tree::parse(FileFormat::of(&file.path), text) {
+    let root = match tree::parse(FileFormat::from_path(&file.path), text) {
         Ok(root) => root,
         Err(error) => {
             let line = tree::line(text, error.at);
             let message = error.message;
-            return vec![unreadable(file, Some(line), FileFault::Syntax { message })];
+            return vec![unreadable_file(
+                file,
+                Some(line),
+                FileFault::Syntax { message },
+            )];
         }
     };
     let reader = FileReader {
@@ -126,7 +134,7 @@ impl FileReader<'_> {
         dialect: &ClientDialect<'_>,
     ) -> Result<FoundServer, FileFault> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
-            return Err(nameless(node));
+            return Err(missing_name(node));
         };
         let mut server = server::read(&name, node, dialect)?;
         server.disabled |= self.off.contains(&name);
@@ -147,7 +155,7 @@ impl FileReader<'_> {
 }
 
 /// Continue writes `uses` for a block from its own hub.
-fn nameless(node: &Node) -> FileFault {
+fn missing_name(node: &Node) -> FileFault {
     match node.get("uses").and_then(Node::text) {
         Some(block) => FileFault::PartOfClient {
             server: block.to_owned(),
@@ -183,7 +191,7 @@ fn text_of(item: &Node, key: &str) -> Option<String> {
     item.get(key).and_then(Node::text).map(str::to_owned)
 }
 
-fn unreadable(file: &ClientFile, line: Option<usize>, fault: FileFault) -> ClientConfig {
+fn unreadable_file(file: &ClientFile, line: Option<usize>, fault: FileFault) -> ClientConfig {
     let problem = FileProblem {
         path: file.path.clone(),
         line,

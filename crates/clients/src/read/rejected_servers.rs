@@ -13,7 +13,7 @@ use crate::tree::{self, FileFormat, Node};
 const LIST: &str = "disabledMcpjsonServers";
 
 /// Marks the rejected servers as disabled.
-pub(super) fn mark(configs: &mut [ClientConfig], directories: &ClientDirectories) {
+pub(super) fn disable_rejected(configs: &mut [ClientConfig], directories: &ClientDirectories) {
     let of_projects = configs.iter_mut().filter(|config| is_of_project(config));
     let mut of_projects = of_projects.peekable();
     if of_projects.peek().is_none() {
@@ -51,7 +51,7 @@ fn read_list(path: &Path, keys: &[&str]) -> Vec<String> {
 
 /// Returns nothing if the file cannot be read: reading its servers reports why.
 fn parse_file(path: &Path) -> Option<Node> {
-    tree::parse(FileFormat::of(path), &read_text(path).ok()?).ok()
+    tree::parse(FileFormat::from_path(path), &read_text(path).ok()?).ok()
 }
 
 #[cfg(test)]

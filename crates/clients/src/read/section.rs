@@ -30,7 +30,7 @@ fn section_paths(client: Client, root: &Node) -> &'static [&'static [&'static st
         Client::Zed => &[&["context_servers"]],
         Client::Codex => &[&["mcp_servers"]],
         Client::Goose => &[&["extensions"]],
-        Client::Opencode if nests(root) => &[&["mcp", "servers"]],
+        Client::Opencode if has_nested_servers(root) => &[&["mcp", "servers"]],
         Client::Opencode => &[&["mcp"]],
         Client::Gemini | Client::Continue | Client::ClaudeCode => &[&["mcpServers"]],
         _ => &[&["mcpServers"], &["servers"]],
@@ -65,7 +65,7 @@ fn project_section<'a>(folder: &str, settings: &'a Node) -> Option<ServerSection
 
 /// True if opencode's servers are nested one level deeper, as in its second layout. A server that
 /// happens to be called `servers` has a type.
-fn nests(root: &Node) -> bool {
+fn has_nested_servers(root: &Node) -> bool {
     let servers = root.at(&["mcp", "servers"]);
     servers.is_some_and(|node| node.is_map() && node.get("type").is_none())
 }

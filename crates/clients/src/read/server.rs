@@ -68,7 +68,7 @@ fn notes_about(
         let folder = project.display().to_string();
         notes.push(ImportNote::FixedTo { folder });
     }
-    let keys = settings.unread();
+    let keys = settings.unread_keys();
     if !keys.is_empty() {
         notes.push(ImportNote::NotCarried { keys });
     }

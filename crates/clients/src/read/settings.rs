@@ -112,7 +112,7 @@ impl<'a> ServerSettings<'a> {
     }
 
     /// Returns the settings that have a value and were not read.
-    pub(super) fn unread(&self) -> Vec<String> {
+    pub(super) fn unread_keys(&self) -> Vec<String> {
         let read = self.read.borrow();
         let entries = self.node.entries().iter();
         let unread = entries.filter(|(key, node)| !read.contains(&key.text) && !is_empty(node));

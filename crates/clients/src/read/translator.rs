@@ -53,7 +53,7 @@ impl<'a> TextTranslator<'a> {
     /// An environment variable after a plain text.
     pub(super) fn variable(&mut self, name: &str, before: &str) -> SensitiveText {
         let variable = variable(name, VariableSource::Environment, None, &mut self.needed);
-        SensitiveText::of([TextPart::Literal(before.to_owned()), variable])
+        SensitiveText::from_parts([TextPart::Literal(before.to_owned()), variable])
     }
 
     /// Variables that are named without a value: Codex passes its own on, Goose stores them in its
@@ -69,7 +69,7 @@ impl<'a> TextTranslator<'a> {
         }
         for name in settings.words(&["env_keys"])? {
             let secret = needed_secret(&name, VariableSource::Keyring, &mut self.needed);
-            variables.push((name, SensitiveText::of([secret])));
+            variables.push((name, SensitiveText::from_parts([secret])));
         }
         Ok(variables)
     }
@@ -92,7 +92,7 @@ impl<'a> TextTranslator<'a> {
         for (name, value) in text.lines().filter_map(env_line) {
             if !env.iter().any(|(known, _)| known == name) {
                 let secret = TextPart::Secret(value.to_owned());
-                env.push((name.to_owned(), SensitiveText::of([secret])));
+                env.push((name.to_owned(), SensitiveText::from_parts([secret])));
             }
         }
         self.notes.push(ImportNote::EnvFile { path });

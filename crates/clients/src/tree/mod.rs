@@ -69,7 +69,7 @@ pub(crate) fn line(text: &str, at: usize) -> usize {
 }
 
 impl FileFormat {
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn from_path(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
             Some("yaml" | "yml") => Self::Yaml,

@@ -8,7 +8,7 @@ use super::{Key, Node, NodeData, SyntaxError};
 
 /// Parses the first document of a text.
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let offsets = ByteOffsets::of(text);
+    let offsets = ByteOffsets::new(text);
     let documents = MarkedYaml::load_from_str(text).map_err(|error| SyntaxError {
         at: offsets.byte(error.marker().index()),
         message: drop_quoted_text(error.info()),
@@ -32,7 +32,7 @@ struct ByteOffsets {
 }
 
 impl ByteOffsets {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self {
             bytes: text.char_indices().map(|(byte, _)| byte).collect(),
             end: text.len(),

@@ -270,7 +270,7 @@ fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
 /// A SQL statement itself says what it does: the tool must name its first word, and a tool that
 /// only reads is given no other statement. Absent for tools that take no statement.
 fn statement_agrees(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
-    let parameters = Parameter::all(tool);
+    let parameters = Parameter::from_tool(tool);
     let mut needed = parameters.iter().filter(|it| it.required);
     needed.any(|it| it.role == Role::Statement).then_some(())?;
     let Some(keyword) = statement_start(spoken.text).map(|(_, keyword)| keyword) else {
@@ -321,7 +321,7 @@ pub(super) fn count_explained_words(
         });
         let is_named = match at {
             0 => has_word(tool.name, word),
-            _ => names(&name, &stem),
+            _ => names_word(&name, &stem),
         };
         explained.named += usize::from(is_named && spoken.kind(at) != PartKind::Quoted);
         if *used {
@@ -333,7 +333,8 @@ pub(super) fn count_explained_words(
             explained.ignored_particulars += 1;
             continue;
         }
-        let known = is_named || names(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
+        let known =
+            is_named || names_word(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
         match spoken.kind(at) {
             PartKind::Preposition => {}
             PartKind::Name if !known && !FILLING.contains(&word) => {
@@ -350,7 +351,7 @@ fn has_word(name: &str, word: &str) -> bool {
     split_name(name).iter().any(|it| it == word)
 }
 
-fn names(words: &HashSet<String>, word: &str) -> bool {
+fn names_word(words: &HashSet<String>, word: &str) -> bool {
     let mut same = SAME.iter().filter(|(spoken, _)| stem(spoken) == word);
     words.contains(word) || same.any(|(_, meant)| words.contains(&stem(meant)))
 }

@@ -69,7 +69,7 @@ pub fn bind(
         return Binding::Unrelated;
     }
     let spoken = Spoken::read(words);
-    let parameters = Parameter::all(tool);
+    let parameters = Parameter::from_tool(tool);
     let known = given
         .keys()
         .all(|name| parameters.iter().any(|it| it.name == name));

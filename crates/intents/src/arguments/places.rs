@@ -29,7 +29,11 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
 
 /// Returns the position of a name next to one of these nouns: `the table orders`, `the orders
 /// table`.
-pub(super) fn beside(spoken: &Spoken<'_>, nouns: &[String], used: &[bool]) -> Option<usize> {
+pub(super) fn name_beside_noun(
+    spoken: &Spoken<'_>,
+    nouns: &[String],
+    used: &[bool],
+) -> Option<usize> {
     let is_noun = |at: usize| nouns.contains(&stem(spoken.folded_word(at)));
     let found: Vec<usize> = (0..spoken.len()).filter(|at| is_noun(*at)).collect();
     let free = |at: usize| at < spoken.len() && !used[at] && !is_noun(at);
@@ -48,7 +52,11 @@ pub(super) fn beside(spoken: &Spoken<'_>, nouns: &[String], used: &[bool]) -> Op
 }
 
 /// Returns the range of words after one of these, up to a preposition that begins another value.
-pub(super) fn behind(spoken: &Spoken<'_>, leads: &[&str], used: &[bool]) -> Option<(usize, usize)> {
+pub(super) fn range_after(
+    spoken: &Spoken<'_>,
+    leads: &[&str],
+    used: &[bool],
+) -> Option<(usize, usize)> {
     let mut places = 0..spoken.len();
     places.find_map(|at| {
         let leads = leads.contains(&spoken.folded_word(at)) && !used[at];

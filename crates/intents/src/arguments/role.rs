@@ -97,7 +97,7 @@ const TEXTS: &[&str] = &[
 
 impl<'a> Parameter<'a> {
     /// The parameters of a tool, the required ones first.
-    pub(super) fn all(tool: &DescribedTool<'a>) -> Vec<Self> {
+    pub(super) fn from_tool(tool: &DescribedTool<'a>) -> Vec<Self> {
         let required: Vec<&str> = tool.schema["required"]
             .as_array()
             .map(|names| names.iter().filter_map(Value::as_str).collect())
@@ -106,14 +106,14 @@ impl<'a> Parameter<'a> {
         let mut all: Vec<Self> = properties
             .into_iter()
             .flatten()
-            .map(|(name, schema)| Self::of(tool, name, schema, required.contains(&name.as_str())))
+            .map(|(name, schema)| Self::new(tool, name, schema, required.contains(&name.as_str())))
             .collect();
         // A name may be almost any word, so other roles choose first.
         all.sort_by_key(|it| (!it.required, it.role == Role::Text, it.role == Role::Name));
         all
     }
 
-    fn of(tool: &DescribedTool<'a>, name: &'a str, schema: &'a Value, required: bool) -> Self {
+    fn new(tool: &DescribedTool<'a>, name: &'a str, schema: &'a Value, required: bool) -> Self {
         let schema = without_null(schema);
         let many = kind(schema) == Some("array");
         let item = if many {

@@ -12,7 +12,7 @@ fn zones() -> ZoneNames {
         "UTC",
         "posix/Asia/Tokyo",
     ];
-    ZoneNames::of(names.map(str::to_owned))
+    ZoneNames::new(names.map(str::to_owned))
 }
 
 /// Tools modelled on real servers: name, description, class, required and optional parameters.
@@ -311,12 +311,12 @@ fn a_place_becomes_the_zone_that_it_is_in() {
         json!({ "properties": { "timezone": { "type": "string" }, "name": { "type": "string" } } });
     let mut arguments = json!({ "timezone": "new york", "name": "Tokyo" });
     let arguments = arguments.as_object_mut().unwrap();
-    zones::settle(&schema, arguments, &zones()).unwrap();
+    zones::resolve_zones(&schema, arguments, &zones()).unwrap();
     assert_eq!(
         Value::Object(arguments.clone()),
         json!({ "timezone": "America/New_York", "name": "Tokyo" })
     );
     arguments.insert("timezone".to_owned(), json!("Atlantis"));
-    let none = zones::settle(&schema, arguments, &zones()).unwrap_err();
+    let none = zones::resolve_zones(&schema, arguments, &zones()).unwrap_err();
     assert_eq!(none, ("timezone".to_owned(), "Atlantis".to_owned()));
 }

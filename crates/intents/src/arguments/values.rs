@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::DescribedTool;
 use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::places::{behind, beside, end_of_text, nouns};
+use super::places::{end_of_text, name_beside_noun, nouns, range_after};
 use super::role::{Parameter, Role};
 use super::spoken::{PartKind, Spoken, clock, is_file_name};
 use super::zones::ZoneNames;
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, at: usize) -> String {
+    fn take_word(&mut self, at: usize) -> String {
         self.take_range(at, at + 1)
     }
 
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         self.spoken.slice(from, to)
     }
 
-    fn free(&self, kinds: &[PartKind]) -> Vec<usize> {
+    fn free_positions(&self, kinds: &[PartKind]) -> Vec<usize> {
         let places = 0..self.spoken.len();
         places
             .filter(|at| !self.used[*at] && kinds.contains(&self.spoken.kind(*at)))
@@ -83,8 +83,8 @@ impl<'a> Reader<'a> {
     }
 
     fn first_of(&mut self, kinds: &[PartKind]) -> Option<String> {
-        let at = *self.free(kinds).first()?;
-        Some(self.take(at))
+        let at = *self.free_positions(kinds).first()?;
+        Some(self.take_word(at))
     }
 
     /// Several values of one kind: all paths, or all quoted texts and names.
@@ -96,8 +96,8 @@ impl<'a> Reader<'a> {
             }
             _ => return None,
         };
-        let places = self.free(kinds);
-        let values: Vec<String> = places.into_iter().map(|at| self.take(at)).collect();
+        let places = self.free_positions(kinds);
+        let values: Vec<String> = places.into_iter().map(|at| self.take_word(at)).collect();
         (!values.is_empty()).then(|| json!(values))
     }
 
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
         };
         let bounded = parameter.has_word(&["head", "tail", "first", "last"]);
         let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded_word(at - 1));
-        let numbers = self.free(&[PartKind::Number]);
+        let numbers = self.free_positions(&[PartKind::Number]);
         let number = numbers.iter().copied().find(|at| before(*at));
         let counts = |at: &usize| {
             let next = self.spoken.folded_word_or_none(at + 1);
@@ -162,9 +162,10 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
-        let numbers = self.free(&[PartKind::Number]);
+        let numbers = self.free_positions(&[PartKind::Number]);
         let nouns = nouns(parameter, self.tool);
-        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
+        let beside =
+            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
         let first = numbers.first().copied().filter(|_| parameter.required);
         self.numeric(beside.or(first)?, parameter)
     }
@@ -202,11 +203,11 @@ impl<'a> Reader<'a> {
     }
 
     fn path(&mut self, parameter: &Parameter<'_>, all: &[Parameter<'_>]) -> Option<Value> {
-        let mut places = self.free(&[PartKind::Path, PartKind::Slashed]);
+        let mut places = self.free_positions(&[PartKind::Path, PartKind::Slashed]);
         let others = all.iter().filter(|it| it.role == Role::Path && it.required);
         let several = others.count() > 1;
         if places.is_empty() || several {
-            let quoted = self.free(&[PartKind::Quoted]);
+            let quoted = self.free_positions(&[PartKind::Quoted]);
             let like_path = |at: &usize| self.spoken.raw(*at).contains(['/', '.']);
             places.extend(quoted.into_iter().filter(like_path));
         }
@@ -218,7 +219,7 @@ impl<'a> Reader<'a> {
             true => self.choose_by_direction(parameter, &places)?,
             false => *places.first()?,
         };
-        Some(self.take(at).into())
+        Some(self.take_word(at).into())
     }
 
     /// True if the tool is about folders, so that a file's name is not a value for it.
@@ -253,8 +254,8 @@ impl<'a> Reader<'a> {
             return pattern.map(Value::from);
         }
         let leads = ["named", "called", "matching", "for", "like"];
-        let (from, to) = behind(self.spoken, &leads, &self.used)?;
-        (to - from == 1).then(|| self.take(from).into())
+        let (from, to) = range_after(self.spoken, &leads, &self.used)?;
+        (to - from == 1).then(|| self.take_word(from).into())
     }
 
     /// Users mean any depth, even if a tool distinguishes `*.ts` here from `**/*.ts` at any depth.
@@ -271,11 +272,11 @@ impl<'a> Reader<'a> {
             !self.used[*at] && matches!(self.spoken.folded_word(*at), "noon" | "midnight")
         });
         if let Some(at) = noon {
-            let is_noon = self.take(at).eq_ignore_ascii_case("noon");
+            let is_noon = self.take_word(at).eq_ignore_ascii_case("noon");
             return Some(if is_noon { "12:00" } else { "00:00" }.into());
         }
-        let at = *self.free(&[PartKind::Time]).first()?;
-        Some(clock(&self.take(at))?.into())
+        let at = *self.free_positions(&[PartKind::Time]).first()?;
+        Some(clock(&self.take_word(at))?.into())
     }
 
     /// Everything from the first word of a statement on, as written.
@@ -322,8 +323,8 @@ impl<'a> Reader<'a> {
             true => &["saying", "say"],
             false => &["for", "about", "matching", "containing", "mentioning", "on"],
         };
-        let (from, to) = behind(self.spoken, leads, &self.used)
-            .or_else(|| self.tail())
+        let (from, to) = range_after(self.spoken, leads, &self.used)
+            .or_else(|| self.range_after_tool_name())
             .or_else(|| self.range_after_search_verb())?;
         Some(self.take_range(from, to).into())
     }
@@ -340,7 +341,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The words after the verb, if that is the whole name of the tool: `echo hello`.
-    fn tail(&self) -> Option<(usize, usize)> {
+    fn range_after_tool_name(&self) -> Option<(usize, usize)> {
         let whole = self.spoken.folded_word(0) == self.tool.name.to_lowercase();
         let rest = (1, self.spoken.len());
         (whole && rest.1 > 1 && !self.used[1..].contains(&true)).then_some(rest)
@@ -348,9 +349,10 @@ impl<'a> Reader<'a> {
 
     fn name(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let nouns = nouns(parameter, self.tool);
-        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
+        let beside =
+            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
         if let Some(at) = beside {
-            return Some(self.take(at).into());
+            return Some(self.take_word(at).into());
         }
         if !parameter.required {
             return self.like_example(parameter);
@@ -359,7 +361,7 @@ impl<'a> Reader<'a> {
         let searches = self.spoken.folded_word(0) == "search";
         let scope = searches && self.spoken.folded_word_or_none(2) == Some("for");
         if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {
-            return Some(self.take(1).into());
+            return Some(self.take_word(1).into());
         }
         let quoted = [PartKind::Quoted].into_iter().filter(|_| !searches);
         let kinds: Vec<PartKind> = quoted
@@ -374,10 +376,10 @@ impl<'a> Reader<'a> {
                 "named", "called", "of", "for", "about", "in", "from", "against", "with", "to",
             ],
         };
-        let (from, to) = behind(self.spoken, leads, &self.used)?;
+        let (from, to) = range_after(self.spoken, leads, &self.used)?;
         let single = to - from == 1 && self.may_name(from);
         self.used[from - 1] |= single;
-        single.then(|| self.take(from).into())
+        single.then(|| self.take_word(from).into())
     }
 
     /// True for a word of the tool's own name.
@@ -389,12 +391,12 @@ impl<'a> Reader<'a> {
     fn like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let description = parameter.description;
         let examples = description.split(|it: char| it.is_whitespace() || "\"'`(),;".contains(it));
-        let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(form).collect();
-        let ids = self.free(&[PartKind::Id]);
+        let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(unify_form).collect();
+        let ids = self.free_positions(&[PartKind::Id]);
         let at = ids
             .into_iter()
-            .find(|at| forms.contains(&form(self.spoken.raw(*at))))?;
-        Some(self.take(at).into())
+            .find(|at| forms.contains(&unify_form(self.spoken.raw(*at))))?;
+        Some(self.take_word(at).into())
     }
 
     /// True for a word that can be a name: not a common word of requests.
@@ -406,7 +408,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A text with its letters and digits unified: `a9:a9` for `A1:D10`.
-fn form(text: &str) -> String {
+fn unify_form(text: &str) -> String {
     let mut form = String::new();
     for letter in text.trim_end_matches('.').chars() {
         let sort = match letter {

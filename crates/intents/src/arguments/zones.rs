@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 pub struct ZoneNames(Vec<String>);
 
 impl ZoneNames {
-    pub fn of(names: impl IntoIterator<Item = String>) -> Self {
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         let left_out = ["posix/", "right/", "SystemV/", "Etc/"];
         let names = names.into_iter();
         let mut names: Vec<String> = names
@@ -50,7 +50,7 @@ pub fn wants_zone(name: &str, description: &str) -> bool {
 
 /// Replaces a location by the name of its zone: `Tokyo` by `Asia/Tokyo`. Returns the parameter and
 /// the text that is not a zone.
-pub fn settle(
+pub fn resolve_zones(
     schema: &Value,
     arguments: &mut Map<String, Value>,
     zones: &ZoneNames,

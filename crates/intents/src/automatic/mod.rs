@@ -68,10 +68,10 @@ struct SimpleTool {
 const MOST_REQUIRED: usize = 3;
 
 impl AutomaticIntents {
-    pub fn of<'a>(offered: impl IntoIterator<Item = OfferedTool<'a>>) -> Self {
+    pub fn new<'a>(offered: impl IntoIterator<Item = OfferedTool<'a>>) -> Self {
         let mut intents = Self::default();
         for tool in offered {
-            if let Some(simple) = SimpleTool::of(&tool) {
+            if let Some(simple) = SimpleTool::new(&tool) {
                 intents.add(&tool, simple);
             }
         }
@@ -151,7 +151,7 @@ impl ToolIntent {
 }
 
 impl SimpleTool {
-    fn of(offered: &OfferedTool<'_>) -> Option<Self> {
+    fn new(offered: &OfferedTool<'_>) -> Option<Self> {
         let schema = offered.input_schema;
         let properties = schema["properties"].as_object().cloned();
         let required = schema["required"].as_array().cloned();
@@ -163,7 +163,7 @@ impl SimpleTool {
             .collect();
         let tool = Self {
             exposed: offered.exposed.clone(),
-            shortest: tool_words::shortest(offered),
+            shortest: tool_words::shortest_words(offered),
             properties: properties.unwrap_or_default(),
             required,
         };
@@ -242,7 +242,7 @@ mod tests {
                 (ExposedName::new(&server, name), server, name, class, schema)
             })
             .collect();
-        AutomaticIntents::of(named.iter().map(|(exposed, server, name, class, schema)| {
+        AutomaticIntents::new(named.iter().map(|(exposed, server, name, class, schema)| {
             OfferedTool {
                 exposed,
                 server,

@@ -39,7 +39,7 @@ pub(super) fn patterns(
 }
 
 /// Returns the folded words that mean the tool if no other server has a similar one.
-pub(super) fn shortest(offered: &OfferedTool<'_>) -> String {
+pub(super) fn shortest_words(offered: &OfferedTool<'_>) -> String {
     SpokenRequest::read(&words_of(offered).join(" ")).folded_text()
 }
 

@@ -127,7 +127,7 @@ impl LearnedTemplate {
             id: Self::id_of(template.code()),
             state: LearnedState::Candidate,
             heard: intents.map(ToString::to_string).collect(),
-            uses: template.uses().iter().map(LearnedUse::unseen).collect(),
+            uses: template.uses().iter().map(LearnedUse::without_definition).collect(),
             template,
             evidence: RunEvidence::default(),
             learned_at: at,
@@ -321,7 +321,7 @@ impl RunEvidence {
 }
 
 impl LearnedUse {
-    fn unseen(used: &ToolUse) -> Self {
+    fn without_definition(used: &ToolUse) -> Self {
         Self {
             server: used.alias.clone(),
             tool: used.tool.clone(),

@@ -21,17 +21,17 @@ pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String
 }
 
 /// Returns the name of a template: the tools that it uses, and enough of its id to be unique.
-pub(super) fn name(uses: &[LearnedUse], id: &str) -> String {
+pub(super) fn template_name(uses: &[LearnedUse], id: &str) -> String {
     /// In hexadecimal digits.
     const DIGITS: usize = 6;
-    let tools: Vec<String> = uses.iter().map(|used| plain(&used.tool)).collect();
+    let tools: Vec<String> = uses.iter().map(|used| plain_name(&used.tool)).collect();
     let ending = format!("_{}", &id[..DIGITS.min(id.len())]);
     let mut name = format!("learned_{}", tools.join("_"));
     name.truncate(TemplateName::MAX - ending.len());
     name + &ending
 }
 
-fn plain(tool: &str) -> String {
+fn plain_name(tool: &str) -> String {
     tool.to_ascii_lowercase()
         .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
@@ -57,7 +57,7 @@ fn with_place(words: &str, name: &str, value: &str) -> String {
     }
     for quote in ["\"", "'", "`", ""] {
         let quoted = format!("{quote}{value}{quote}");
-        if let Some(at) = whole(words, &quoted) {
+        if let Some(at) = find_whole_words(words, &quoted) {
             return format!("{}{place}{}", &words[..at], &words[at + quoted.len()..]);
         }
     }
@@ -65,7 +65,7 @@ fn with_place(words: &str, name: &str, value: &str) -> String {
 }
 
 /// Finds a text that does not begin or end in the middle of a word.
-fn whole(words: &str, text: &str) -> Option<usize> {
+fn find_whole_words(words: &str, text: &str) -> Option<usize> {
     let lower = words.to_ascii_lowercase();
     let text = text.to_ascii_lowercase();
     let mut found = lower.match_indices(&text);

@@ -28,7 +28,7 @@ pub struct ProgramRun<'a> {
 impl ProgramRun<'_> {
     /// Returns the template that this program would be, or nothing if it cannot be one.
     pub(super) fn template(&self, id: &str) -> Option<IntentTemplate> {
-        let name = naming::name(self.uses, id);
+        let name = naming::template_name(self.uses, id);
         let tools: Vec<String> = self.uses.iter().map(LearnedUse::to_string).collect();
         let text = TemplateText {
             description: format!("Learned from programs that use {}.", tools.join(", ")),

@@ -80,11 +80,11 @@ fn offset_of(text: &str, found: &SpottedProblem) -> usize {
     let Ok(table) = DeTable::parse(text) else {
         return 0;
     };
-    let place = place(table.get_ref(), &found.spot).unwrap_or(0);
-    place + inside(&text[place..], found.offset)
+    let place = find_offset(table.get_ref(), &found.spot).unwrap_or(0);
+    place + offset_in_literal(&text[place..], found.offset)
 }
 
-fn place(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {
+fn find_offset(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {
     let (key, rest) = spot.split_first()?;
     let value = table.get(key.as_str())?;
     Some(place_in(value, rest))
@@ -104,7 +104,7 @@ fn place_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
 
 /// Returns the distance from the opening quotes of a literal text to an offset in the text. In
 /// other kinds of text, escapes shift everything, so the opening quotes must do.
-fn inside(value: &str, offset: usize) -> usize {
+fn offset_in_literal(value: &str, offset: usize) -> usize {
     match value.strip_prefix("'''") {
         Some(text) if offset > 0 => 3 + first_newline(text) + offset,
         _ => 0,

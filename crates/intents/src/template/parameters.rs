@@ -119,7 +119,7 @@ impl TemplateParameter {
         let optional = match schema.shift_remove(OPTIONAL) {
             None => false,
             Some(Value::Bool(optional)) => optional,
-            Some(_) => return Err(wrong(OPTIONAL)),
+            Some(_) => return Err(wrong_key(OPTIONAL)),
         };
         check_type(&schema)?;
         for (key, value) in &schema {
@@ -179,10 +179,10 @@ fn check_key(key: &str, value: &Value) -> Result<(), ParameterMistake> {
             });
         }
     };
-    if right { Ok(()) } else { Err(wrong(key)) }
+    if right { Ok(()) } else { Err(wrong_key(key)) }
 }
 
-fn wrong(key: &str) -> ParameterMistake {
+fn wrong_key(key: &str) -> ParameterMistake {
     ParameterMistake::Value {
         key: key.to_owned(),
     }

@@ -103,8 +103,8 @@ impl Iterator for Pieces<'_> {
         let (kind, length) = match first {
             '"' | '\'' => (PieceKind::String, quoted_length(rest, first)),
             '`' => (PieceKind::Other, 1 + self.template(&rest[1..])),
-            '/' if rest.starts_with("//") => (PieceKind::Other, until(rest, "\n")),
-            '/' if rest.starts_with("/*") => (PieceKind::Other, until(rest, "*/")),
+            '/' if rest.starts_with("//") => (PieceKind::Other, length_until(rest, "\n")),
+            '/' if rest.starts_with("/*") => (PieceKind::Other, length_until(rest, "*/")),
             '/' if self.begins_expression() => (PieceKind::Other, quoted_length(rest, '/')),
             '}' if self.closes_template() => (PieceKind::Other, 1 + self.template(&rest[1..])),
             _ => (PieceKind::Code, self.code_until_next(rest)),
@@ -200,7 +200,7 @@ fn quoted_length(text: &str, quote: char) -> usize {
     text.len()
 }
 
-fn until(text: &str, end: &str) -> usize {
+fn length_until(text: &str, end: &str) -> usize {
     text.find(end).map_or(text.len(), |at| at + end.len())
 }
 

@@ -9,7 +9,10 @@ use super::Danger;
 /// Returns the dangers of a server's address.
 pub(super) fn dangers(text: &str) -> Vec<Danger> {
     let misleading = misleading_reason(text).map(|reason| Danger::new(text, reason));
-    open(text).into_iter().chain(misleading).collect()
+    unencrypted_address(text)
+        .into_iter()
+        .chain(misleading)
+        .collect()
 }
 
 fn misleading_reason(text: &str) -> Option<&'static str> {
@@ -30,7 +33,7 @@ fn misleading_reason(text: &str) -> Option<&'static str> {
 }
 
 /// Finds an address in a word that is reached without encryption.
-pub(super) fn open(word: &str) -> Option<Danger> {
+pub(super) fn unencrypted_address(word: &str) -> Option<Danger> {
     const REASON: &str = "http: others on the network can read and change the traffic";
     let at = word.to_ascii_lowercase().find("http://")?;
     let address = &word[at..];

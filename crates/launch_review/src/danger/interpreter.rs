@@ -29,11 +29,11 @@ impl Interpreter {
     fn find_danger(&self, name: &str, rest: &[String]) -> Option<Danger> {
         let own = own_words(rest, self.alone).iter();
         let mut flags = own.filter_map(|word| option(word)).map(|(flag, _)| flag);
-        let flag = flags.find(|flag| self.takes(flag))?;
+        let flag = flags.find(|flag| self.accepts_flag(flag))?;
         Some(Danger::new(&format!("{name} {flag}"), self.reason))
     }
 
-    fn takes(&self, flag: &str) -> bool {
+    fn accepts_flag(&self, flag: &str) -> bool {
         self.long.iter().any(|known| is_long(known, flag))
             || letters(flag).contains(|c| self.short.contains(c))
     }

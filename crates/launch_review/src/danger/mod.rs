@@ -81,7 +81,11 @@ fn all_dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
             let mut found = Vec::from_iter(variable_program(command));
             found.extend(of_words(&words, project));
             found.extend(env.iter().filter_map(|(name, _)| variable::danger(name)));
-            found.extend(words.iter().filter_map(|word| address::open(word)));
+            found.extend(
+                words
+                    .iter()
+                    .filter_map(|word| address::unencrypted_address(word)),
+            );
             found.extend(words.iter().filter_map(|word| of_project(word, project?)));
             found.extend(words.iter().filter_map(|word| hidden_text_danger(word)));
             found.extend(hidden_in_pairs(env));

@@ -90,7 +90,11 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let own = own_words(rest, &ALONE);
     let package = rest[own.len()..].iter().find(|word| *word != "--");
     let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
-    found.extend(own.iter().chain(package).filter_map(|word| elsewhere(word)));
+    found.extend(
+        own.iter()
+            .chain(package)
+            .filter_map(|word| outside_registry(word)),
+    );
     let short = package.filter(|word| is_short_for_github(&runner, word));
     found.extend(short.map(|word| Danger::new(word, ELSEWHERE)));
     found
@@ -105,7 +109,7 @@ fn source(word: &str) -> Option<Danger> {
         .then(|| Danger::new(flag, "changes where packages come from or what they may do"))
 }
 
-fn elsewhere(word: &str) -> Option<Danger> {
+fn outside_registry(word: &str) -> Option<Danger> {
     if SUBVERBS.contains(&word) {
         return None;
     }

@@ -66,10 +66,10 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
         let params = self.job.params.as_ref().map_or("{}", |params| params.get());
         let params = self.ctx.json_parse(params)?;
         let prelude: Function<'js> = self.ctx.eval(PRELUDE)?;
-        prelude.call((self.native()?, params))
+        prelude.call((self.native_functions()?, params))
     }
 
-    fn native(&self) -> Result<Object<'js>> {
+    fn native_functions(&self) -> Result<Object<'js>> {
         let native = Object::new(self.ctx.clone())?;
         request::install(&native, &self.state)?;
         let state = self.state.clone();
@@ -106,7 +106,7 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
         if let Some(waiting) = waiting {
             // This only fails for lack of memory, which the program notices soon.
             let _ = waiting.settle(&self.ctx, &answer);
-            self.state.remember(waiting, answer, heard);
+            self.state.remember_answer(waiting, answer, heard);
         }
     }
 
@@ -160,7 +160,7 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
             answers: Some(&answers),
             ..Circumstances::default()
         };
-        failure::thrown(&self.ctx, thrown, self.text, circumstances)
+        failure::describe_exception(&self.ctx, thrown, self.text, circumstances)
     }
 
     fn too_busy(&self) -> RunFailure {
@@ -186,7 +186,7 @@ impl<'js> ProgramState<'js> {
         }
     }
 
-    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
+    fn remember_answer(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
         match answer {
             Ok(answer) => {
                 let kind = hints::kind(&answer);

@@ -9,7 +9,7 @@ use super::program_text::ProgramText;
 use super::text::text;
 use crate::outcome::RunFailure;
 
-pub(crate) fn thrown<'js>(
+pub(crate) fn describe_exception<'js>(
     ctx: &Ctx<'js>,
     thrown: &Value<'js>,
     program: &ProgramText<'_>,

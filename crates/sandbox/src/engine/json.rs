@@ -93,29 +93,29 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
             }
             (_, Some(number)) => self.number(number),
             _ if value.is_null() || value.is_undefined() => self.push("null"),
-            _ => self.rest(&value),
+            _ => self.write_other(&value),
         }
     }
 
-    fn rest(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
+    fn write_other(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
         if let Some(truth) = value.as_bool() {
             return self.push(if truth { "true" } else { "false" });
         }
-        if let Some(reason) = unfit(value) {
-            return self.unfit(reason);
+        if let Some(reason) = unfit_reason(value) {
+            return self.reject(reason);
         }
         match value.as_object() {
             Some(object) => self.write_object(object),
-            None => self.unfit("is of a type that JSON lacks"),
+            None => self.reject("is of a type that JSON lacks"),
         }
     }
 
     fn write_object(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
         if self.ancestors.contains(object) {
-            return self.unfit("contains itself");
+            return self.reject("contains itself");
         }
         if self.ancestors.len() >= DEEPEST {
-            return self.unfit("is nested too deeply");
+            return self.reject("is nested too deeply");
         }
         self.ancestors.push(object.clone());
         let written = match object.as_value().is_array() {
@@ -229,7 +229,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         }
     }
 
-    fn unfit(&mut self, reason: &str) -> Result<(), NoJson> {
+    fn reject(&mut self, reason: &str) -> Result<(), NoJson> {
         match self.manner {
             Manner::Exact => Err(NoJson::Unfit {
                 reason: format!("{} {reason}", self.shown_path()),
@@ -239,7 +239,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
     }
 }
 
-fn unfit(value: &Value<'_>) -> Option<&'static str> {
+fn unfit_reason(value: &Value<'_>) -> Option<&'static str> {
     match () {
         () if value.is_promise() => Some("is a promise: write `await` before the call"),
         () if value.is_function() => Some("is a function"),

@@ -94,7 +94,7 @@ fn in_world(
 ) -> Result<Ended, PipeError> {
     let environment = ProgramEnvironment::new(ctx, job, text, pipe, meter);
     let ended = match environment.define_globals().and_then(|()| begin(ctx, text)) {
-        Ok(program) => live(&environment, &program),
+        Ok(program) => run_to_end(&environment, &program),
         Err(_) => Ok(Err(environment.failure(&ctx.catch()))),
     };
     // The engine cannot see that these refer to each other; it aborts over leftovers.
@@ -109,7 +109,7 @@ fn begin<'js>(ctx: &Ctx<'js>, text: &ProgramText<'_>) -> rquickjs::Result<Promis
 }
 
 /// Runs jobs, fires timers and delivers answers until the program has returned.
-fn live<'js>(
+fn run_to_end<'js>(
     environment: &ProgramEnvironment<'_, 'js>,
     program: &Promise<'js>,
 ) -> Result<Ended, PipeError> {

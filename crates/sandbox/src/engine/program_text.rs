@@ -87,8 +87,8 @@ fn original_column(written: &str, run: &str, column: usize) -> usize {
         .zip(run.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let inserted = after(run, common)
-        .find(&after(written, common))
+    let inserted = text_after(run, common)
+        .find(&text_after(written, common))
         .unwrap_or(0);
     if column > common + inserted {
         column - inserted
@@ -97,7 +97,7 @@ fn original_column(written: &str, run: &str, column: usize) -> usize {
     }
 }
 
-fn after(line: &str, letters: usize) -> String {
+fn text_after(line: &str, letters: usize) -> String {
     line.chars().skip(letters).collect()
 }
 

@@ -138,10 +138,10 @@ impl<'js> ProgramState<'js> {
 
 fn arguments<'js>(ctx: &Ctx<'js>, tool: &str, args: &Value<'js>) -> Result<Box<RawValue>> {
     if args.is_undefined() || args.is_null() {
-        return raw(ctx, "{}".to_owned());
+        return raw_value(ctx, "{}".to_owned());
     }
-    let text =
-        json::exact(ctx, args, "the argument", MOST_TEXT).map_err(|no| complaint(ctx, tool, no))?;
+    let text = json::exact(ctx, args, "the argument", MOST_TEXT)
+        .map_err(|no| argument_error(ctx, tool, no))?;
     if !text.starts_with('{') {
         let message = format!(
             "{tool} takes one object with its arguments by name, but got {}",
@@ -149,10 +149,10 @@ fn arguments<'js>(ctx: &Ctx<'js>, tool: &str, args: &Value<'js>) -> Result<Box<R
         );
         return Err(Exception::throw_type(ctx, &message));
     }
-    raw(ctx, text)
+    raw_value(ctx, text)
 }
 
-fn raw(ctx: &Ctx<'_>, json: String) -> Result<Box<RawValue>> {
+fn raw_value(ctx: &Ctx<'_>, json: String) -> Result<Box<RawValue>> {
     RawValue::from_string(json).map_err(|error| Exception::throw_type(ctx, &error.to_string()))
 }
 
@@ -160,7 +160,7 @@ fn shorten_text(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }
 
-fn complaint(ctx: &Ctx<'_>, tool: &str, no: NoJson) -> rquickjs::Error {
+fn argument_error(ctx: &Ctx<'_>, tool: &str, no: NoJson) -> rquickjs::Error {
     match no {
         NoJson::Thrown => rquickjs::Error::Exception,
         NoJson::Unfit { reason } => Exception::throw_type(ctx, &format!("{tool}: {reason}")),

@@ -51,19 +51,19 @@ impl<'a, H: Host> RunConversation<'a, H> {
         self.worker.put(&job);
         let expired = wait_until_expired(self.host, self.budget.wall);
         let ended = tokio::select! {
-            ended = self.talk() => ended,
+            ended = self.exchange_messages() => ended,
             () = expired => Err(RunFailure::TooLong { after: self.budget.wall }),
         };
         self.outcome(ended)
     }
 
-    async fn talk(&mut self) -> Result<FinishedRun, RunFailure> {
+    async fn exchange_messages(&mut self) -> Result<FinishedRun, RunFailure> {
         loop {
             tokio::select! {
                 message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.handle_message(message?)? {
                     return Ok(finished);
                 },
-                Some((id, answer)) = self.answers.next() => self.tell(id, answer),
+                Some((id, answer)) = self.answers.next() => self.send_answer(id, answer),
             }
             self.answer_more();
         }
@@ -88,7 +88,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
         self.calls += 1;
         match self.calls {
             calls if calls <= most => self.enqueue(id, request),
-            calls if calls <= 2 * most => self.tell(id, Err(too_many(most))),
+            calls if calls <= 2 * most => self.send_answer(id, Err(too_many(most))),
             _ => return Err(RunFailure::TooManyCalls { most }),
         }
         Ok(())
@@ -111,7 +111,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
         }
     }
 
-    fn tell(&mut self, id: u64, answer: HostAnswer) {
+    fn send_answer(&mut self, id: u64, answer: HostAnswer) {
         let answer = answer.and_then(check_answer_size).map_err(bounded_error);
         self.worker.put(&ToWorker::Answer { id, answer });
     }

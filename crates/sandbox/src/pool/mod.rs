@@ -85,14 +85,14 @@ impl Sandbox {
         match self.slots.start().await {
             Ok(worker) => worker.layers().to_vec(),
             Err(failure) => JailLayer::ALL
-                .map(|layer| unknown(layer, &failure))
+                .map(|layer| unknown_layer(layer, &failure))
                 .to_vec(),
         }
     }
 
     /// A worker for this use, which may be kept as long as a run takes.
     async fn lend(&self, serves: WorkerUse) -> Result<LentWorker, RunFailure> {
-        let slot = self.slots.take(serves);
+        let slot = self.slots.acquire(serves);
         match tokio::time::timeout(self.settings.budget.wall, slot).await {
             Ok(worker) => worker,
             Err(_) => Err(RunFailure::Busy {
@@ -174,7 +174,7 @@ async fn read_in(mut worker: LentWorker, source: String) -> Result<ProgramShape,
     }
 }
 
-fn unknown(layer: JailLayer, failure: &RunFailure) -> LayerReport {
+fn unknown_layer(layer: JailLayer, failure: &RunFailure) -> LayerReport {
     LayerReport {
         layer,
         missing: Some(failure.to_string()),

@@ -32,7 +32,7 @@ impl WorkerSlots {
     }
 
     /// Waits for a slot, and starts a worker in it if none is ready.
-    pub(super) async fn take(
+    pub(super) async fn acquire(
         self: &Arc<Self>,
         serves: WorkerUse,
     ) -> Result<LentWorker, RunFailure> {
@@ -111,7 +111,7 @@ impl LentWorker {
     pub(super) fn give_back(self) {
         let Self { process, slot } = self;
         if let Some(process) = slot.fit(process) {
-            slot.slots.queue().rest(slot.serves.clone(), process);
+            slot.slots.queue().keep_worker(slot.serves.clone(), process);
         }
     }
 }
@@ -143,7 +143,7 @@ impl OccupiedSlot {
 
 impl Drop for OccupiedSlot {
     fn drop(&mut self) {
-        self.slots.queue().leave(&self.serves);
+        self.slots.queue().finish_run(&self.serves);
         self.slots.serve();
     }
 }

@@ -66,7 +66,7 @@ impl<W, T> WorkerQueue<W, T> {
 
     /// Admits the next run, if there is one and a slot for it.
     pub(super) fn admit(&mut self) -> Option<Admission<W, T>> {
-        let turn = self.turn()?;
+        let turn = self.next_use()?;
         let worker = self.slot(&self.waiting[turn].0.clone())?;
         let (serves, mut tickets) = self.waiting.remove(turn)?;
         let ticket = tickets.pop_front()?;
@@ -82,7 +82,7 @@ impl<W, T> WorkerQueue<W, T> {
     }
 
     /// The run has ended, and so has its worker unless it was passed to [`Self::rest`].
-    pub(super) fn leave(&mut self, serves: &WorkerUse) {
+    pub(super) fn finish_run(&mut self, serves: &WorkerUse) {
         let left = self.running_of(serves).saturating_sub(1);
         match left {
             0 => self.running.remove(serves),
@@ -91,7 +91,7 @@ impl<W, T> WorkerQueue<W, T> {
     }
 
     /// Keeps a worker for a later run of the same use.
-    pub(super) fn rest(&mut self, serves: WorkerUse, worker: W) {
+    pub(super) fn keep_worker(&mut self, serves: WorkerUse, worker: W) {
         self.idle.push((Some(serves), worker));
     }
 
@@ -133,7 +133,7 @@ impl<W, T> WorkerQueue<W, T> {
     }
 
     /// The use with the fewest runs; among equals, the one that has waited longest.
-    fn turn(&self) -> Option<usize> {
+    fn next_use(&self) -> Option<usize> {
         // One slot is left to others, so that long runs of one tenant do not lock them out.
         let share = self.most.saturating_sub(1).max(1);
         let runs = self
@@ -211,8 +211,8 @@ mod tests {
     fn a_tenant_with_fewer_runs_goes_first_and_so_keeps_its_worker() {
         let mut queue = WorkerQueue::new(2, 3);
         assert_eq!(admitted(&mut queue, &["a", "b"]), ["a new", "b new"]);
-        queue.rest(tenant("b"), "used");
-        queue.leave(&tenant("b"));
+        queue.keep_worker(tenant("b"), "used");
+        queue.finish_run(&tenant("b"));
         assert_eq!(admitted(&mut queue, &["a", "b"]), ["b used", "a new"]);
     }
 
@@ -227,21 +227,21 @@ mod tests {
     fn a_sandbox_of_one_place_serves_a_lone_tenant() {
         let mut queue = WorkerQueue::new(0, 1);
         assert_eq!(admitted(&mut queue, &["a", "a"]), ["a new"]);
-        queue.leave(&tenant("a"));
+        queue.finish_run(&tenant("a"));
         assert_eq!(admitted(&mut queue, &[]), ["a new"]);
     }
 
     #[test]
     fn a_worker_serves_only_the_tenant_it_has_served() {
         let mut queue = WorkerQueue::new(1, 2);
-        queue.rest(tenant("a"), "used");
+        queue.keep_worker(tenant("a"), "used");
         assert_eq!(admitted(&mut queue, &["b", "a"]), ["b new", "a used"]);
     }
 
     #[test]
     fn an_idle_worker_of_another_tenant_makes_room() {
         let mut queue = WorkerQueue::new(1, 1);
-        queue.rest(tenant("a"), "used");
+        queue.keep_worker(tenant("a"), "used");
         assert_eq!(admitted(&mut queue, &["b"]), ["b new"]);
         assert!(queue.idle.is_empty());
     }
@@ -257,8 +257,8 @@ mod tests {
     #[test]
     fn more_rested_workers_than_are_kept_are_ended() {
         let mut queue: TestQueue = WorkerQueue::new(1, 4);
-        queue.rest(tenant("a"), "older");
-        queue.rest(tenant("b"), "newer");
+        queue.keep_worker(tenant("a"), "older");
+        queue.keep_worker(tenant("b"), "newer");
         assert_eq!(queue.surplus(), ["older"]);
     }
 

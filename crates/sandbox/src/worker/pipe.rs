@@ -71,11 +71,11 @@ fn check_length(length: usize) -> Result<usize, PipeError> {
 fn readable(end: Option<Instant>) -> bool {
     let input = input();
     let mut waiting = [PollFd::new(&input, PollFlags::IN)];
-    let timeout = end.map(until);
+    let timeout = end.map(time_left);
     poll(&mut waiting, timeout.as_ref()) == Ok(1)
 }
 
-fn until(end: Instant) -> Timespec {
+fn time_left(end: Instant) -> Timespec {
     let left = end.saturating_duration_since(Instant::now());
     // A time that the kernel cannot represent is longer than any run.
     Timespec::try_from(left.min(LONGEST_WAIT)).unwrap_or_default()

@@ -78,7 +78,7 @@ fn parameters(schema: &Value, extent: &Extent) -> String {
     let Some(object) = schema.as_object() else {
         return String::new();
     };
-    let members = DeclaredMembers::of(object);
+    let members = DeclaredMembers::from_object(object);
     let writer = writer(schema, extent);
     let required = members.required.iter();
     let required = required.map(|(name, part)| match writer.parameter(part, "") {

@@ -13,8 +13,8 @@ const LEFT_OUT: &str = "/*…*/";
 
 impl TypeWriter<'_> {
     pub(super) fn members(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
-        let members = DeclaredMembers::of(object);
-        let others = self.others(object, &spot.deeper());
+        let members = DeclaredMembers::from_object(object);
+        let others = self.other_members(object, &spot.deeper());
         if members.is_empty() {
             return others.map_or_else(TypeText::object, |it| {
                 TypeText::one(format!("Record<string, {}>", it.text))
@@ -74,7 +74,7 @@ impl TypeWriter<'_> {
     }
 
     /// The type of members that the schema does not name.
-    fn others(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
+    fn other_members(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         let patterns = object.get("patternProperties").and_then(Value::as_object);
         let patterns = patterns.into_iter().flat_map(|it| it.values());
         let additional = object
@@ -105,7 +105,7 @@ pub(super) struct DeclaredMembers<'a> {
 }
 
 impl<'a> DeclaredMembers<'a> {
-    pub(super) fn of(object: &'a Map<String, Value>) -> Self {
+    pub(super) fn from_object(object: &'a Map<String, Value>) -> Self {
         let names: Vec<&str> = list(object, "required").filter_map(Value::as_str).collect();
         let properties = object.get("properties").and_then(Value::as_object);
         let properties = properties.into_iter().flatten();

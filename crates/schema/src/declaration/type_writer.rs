@@ -48,7 +48,7 @@ impl TypeWriter<'_> {
     }
 
     fn type_of_object(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
-        let own = self.own(object, spot);
+        let own = self.own_type(object, spot);
         let referred = self.referenced_type(object, spot);
         let anyone = ["anyOf", "oneOf"].map(|key| self.one_of(object, key, spot));
         let all = list(object, "allOf").map(|it| self.type_of(it, spot));
@@ -62,9 +62,9 @@ impl TypeWriter<'_> {
     }
 
     /// The type of an object without the schemas that it combines.
-    fn own(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
+    fn own_type(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         if let Some(fixed) = object.get("const") {
-            return Some(literal_or_sort(fixed));
+            return Some(literal_or_type(fixed));
         }
         if let Some(Value::Array(choices)) = object.get("enum") {
             return Some(self.choices(choices));
@@ -82,7 +82,7 @@ impl TypeWriter<'_> {
 
     fn choices(&self, choices: &[Value]) -> TypeText {
         let is_long = choices.len() > self.extent.choices;
-        let show = if is_long { sort } else { literal_or_sort };
+        let show = if is_long { value_type } else { literal_or_type };
         TypeText::union(choices.iter().map(show).collect())
     }
 
@@ -151,11 +151,11 @@ fn unsaid_kind(object: &Map<String, Value>) -> Option<&'static str> {
     is_array.then_some("array")
 }
 
-fn literal_or_sort(value: &Value) -> TypeText {
-    literal::value(value).map_or_else(|| sort(value), TypeText::one)
+fn literal_or_type(value: &Value) -> TypeText {
+    literal::value(value).map_or_else(|| value_type(value), TypeText::one)
 }
 
-fn sort(value: &Value) -> TypeText {
+fn value_type(value: &Value) -> TypeText {
     TypeText::one(match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -16,7 +16,7 @@ pub(super) struct NamedLiterals {
 }
 
 /// Gives each literal a name. Literals with the same key and the same value share one.
-pub(super) fn name(found: Vec<FoundLiteral>, mut taken: HashSet<String>) -> NamedLiterals {
+pub(super) fn name_literals(found: Vec<FoundLiteral>, mut taken: HashSet<String>) -> NamedLiterals {
     let mut named = NamedLiterals::default();
     let mut keys: Vec<(String, usize)> = Vec::new();
     for literal in found {

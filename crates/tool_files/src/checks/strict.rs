@@ -2,21 +2,25 @@
 
 use serde_json::{Map, Value};
 
-use super::walk::{VisitedPart, parts};
+use super::walk::{VisitedPart, visit_parts};
 use super::{CheckFinding, CheckId, CheckInput, tool_finding};
 use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let actions = tool.actions.iter();
     actions
-        .flat_map(|action| match broken(tool, action, input) {
+        .flat_map(|action| match invalid_schema(tool, action, input) {
             Some(finding) => vec![finding],
             None => of_action(tool, action),
         })
         .collect()
 }
 
-fn broken(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Option<CheckFinding> {
+fn invalid_schema(
+    tool: &ToolFile,
+    action: &ToolAction,
+    input: &CheckInput<'_>,
+) -> Option<CheckFinding> {
     let reason = (input.schema_fault)(&Value::Object(action.input.clone()))?;
     Some(tool_finding(
         CheckId::StrictSchemas,
@@ -38,7 +42,7 @@ pub struct LoosePart {
 
 /// Returns every part of any schema that accepts unknown members.
 pub fn loose_parts(schema: &Map<String, Value>) -> Vec<LoosePart> {
-    parts(schema)
+    visit_parts(schema)
         .into_iter()
         .filter_map(|part| {
             let (message, advice) = wrong_with(&part)?;

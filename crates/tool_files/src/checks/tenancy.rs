@@ -1,6 +1,6 @@
 //! Check 03: the tenant comes from the caller's credential, never from an argument.
 
-use super::walk::parts;
+use super::walk::visit_parts;
 use super::{CheckFinding, CheckId, tool_finding};
 use crate::file::schema::properties;
 use crate::file::{ToolAction, ToolFile};
@@ -11,7 +11,7 @@ pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
 }
 
 fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
-    let parts = parts(&action.input);
+    let parts = visit_parts(&action.input);
     let names = parts.iter().flat_map(|part| properties(part.schema));
     names
         .map(|(name, _)| name)

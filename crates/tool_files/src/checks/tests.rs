@@ -30,21 +30,21 @@ const MANIFEST: &str = "\
 const PAGE: &str = "Actions: `search` and `open`.";
 
 /// A catalog of one correct tool, in which a text can be replaced.
-struct Planted {
+struct SampleCatalog {
     tool: String,
     manifest: String,
     page: Option<String>,
 }
 
-fn sample() -> Planted {
-    Planted {
+fn sample() -> SampleCatalog {
+    SampleCatalog {
         tool: TICKET.to_owned(),
         manifest: MANIFEST.to_owned(),
         page: Some(PAGE.to_owned()),
     }
 }
 
-impl Planted {
+impl SampleCatalog {
     fn in_tool(mut self, from: &str, to: &str) -> Self {
         assert!(self.tool.contains(from), "{from}");
         self.tool = self.tool.replacen(from, to, 1);

@@ -9,7 +9,7 @@ use kitbag_tool_spec::{HostPatternError, JsonPointerError, PlaceholderError, Too
 /// A mistake and its position. The line is one-based, and zero for a file or directory that could
 /// not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}: {mistake}", file.display(), self.within())]
+#[error("{}{}: {mistake}", file.display(), self.location_suffix())]
 pub struct ToolFileError {
     pub file: PathBuf,
     pub line: usize,
@@ -95,7 +95,7 @@ pub enum ToolFileMistake {
 }
 
 impl ToolFileError {
-    fn within(&self) -> String {
+    fn location_suffix(&self) -> String {
         match (self.line, self.key.as_str()) {
             (0, _) => String::new(),
             (line, "") => format!(", line {line}"),

@@ -48,7 +48,7 @@ fn read_noting(source: &FileText<'_>) -> Option<ToolFile> {
     match DeTable::parse(source.text) {
         Ok(table) => {
             let lines = lines(source.text, table.get_ref(), "");
-            read_tool(&TableView::whole(source, &table), lines)
+            read_tool(&TableView::root(source, &table), lines)
         }
         Err(error) => {
             let message = error.message().to_owned();

@@ -98,7 +98,7 @@ impl<'t> FileText<'t> {
 }
 
 impl<'t> TableView<'t> {
-    pub(crate) fn whole(source: &'t FileText<'t>, table: &'t Spanned<DeTable<'t>>) -> Self {
+    pub(crate) fn root(source: &'t FileText<'t>, table: &'t Spanned<DeTable<'t>>) -> Self {
         Self {
             source,
             table: table.get_ref(),

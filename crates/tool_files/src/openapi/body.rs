@@ -45,13 +45,13 @@ pub(super) fn read(
     let loose = content.get("schema").cloned().unwrap_or_default();
     let content_type = (!kind.is_usual(media_type)).then(|| media_type.to_owned());
     let template = match kind {
-        MediaKind::Bytes => single(
+        MediaKind::Bytes => add_whole_body(
             parts,
             "content",
             json!({ "type": "string", "description": "base64" }),
             is_required,
         ),
-        MediaKind::Text => single(parts, "text", json!({ "type": "string" }), is_required),
+        MediaKind::Text => add_whole_body(parts, "text", json!({ "type": "string" }), is_required),
         MediaKind::Json | MediaKind::Form | MediaKind::Multipart => {
             let schema = match kind {
                 MediaKind::Multipart => with_files(document, &loose),
@@ -77,7 +77,7 @@ impl MediaKind {
     ];
 
     fn fits(self, media_type: &str) -> bool {
-        let plain = plain(media_type);
+        let plain = without_parameters(media_type);
         match self {
             Self::Json => plain == "application/json" || plain.ends_with("+json"),
             Self::Form => plain == "application/x-www-form-urlencoded",
@@ -95,10 +95,13 @@ impl MediaKind {
     /// True for the default media type of this kind of request.
     fn is_usual(self, media_type: &str) -> bool {
         match self {
-            Self::Json => plain(media_type) == "application/json",
+            Self::Json => without_parameters(media_type) == "application/json",
             Self::Form | Self::Multipart => true,
-            Self::Bytes => matches!(plain(media_type), "application/octet-stream" | "*/*"),
-            Self::Text => plain(media_type) == "text/plain",
+            Self::Bytes => matches!(
+                without_parameters(media_type),
+                "application/octet-stream" | "*/*"
+            ),
+            Self::Text => without_parameters(media_type) == "text/plain",
         }
     }
 
@@ -113,7 +116,7 @@ impl MediaKind {
     }
 }
 
-fn plain(media_type: &str) -> &str {
+fn without_parameters(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
@@ -130,7 +133,12 @@ fn choose_media_type(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Va
 }
 
 /// Adds the whole body as one argument.
-fn single(parts: &mut ParameterParts, name: &str, schema: Value, is_required: bool) -> String {
+fn add_whole_body(
+    parts: &mut ParameterParts,
+    name: &str,
+    schema: Value,
+    is_required: bool,
+) -> String {
     let argument = names::argument(name, &mut parts.taken);
     if is_required {
         parts.required.push(argument.clone());
@@ -162,7 +170,7 @@ fn add_body_members(
         if kind != MediaKind::Json && is_nameless && schema.get("anyOf").is_none() && !is_open {
             return Err("its form has no fields".to_owned());
         }
-        return Ok(single(parts, "body", schema, is_required));
+        return Ok(add_whole_body(parts, "body", schema, is_required));
     }
     let required = schema["required"].as_array().into_iter().flatten();
     parts

@@ -68,7 +68,7 @@ impl OpenApiDocument {
         let mut value = value;
         for _ in 0..MOST_STEPS {
             match reference(value) {
-                Some(reference) => value = self.root.pointer(&place(reference)?)?,
+                Some(reference) => value = self.root.pointer(&reference_pointer(reference)?)?,
                 None => return Some(value),
             }
         }
@@ -82,7 +82,7 @@ pub(super) fn reference(value: &Value) -> Option<&str> {
 }
 
 /// Returns the JSON pointer in a reference such as `#/components/schemas/pet%20shop`.
-fn place(reference: &str) -> Option<String> {
+fn reference_pointer(reference: &str) -> Option<String> {
     let pointer = reference.strip_prefix('#')?;
     let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8();
     decoded.ok().map(std::borrow::Cow::into_owned)

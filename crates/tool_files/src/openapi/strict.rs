@@ -78,7 +78,8 @@ impl Strictness<'_> {
         let Some(Value::Object(members)) = self.document.resolve(schema) else {
             return json!({});
         };
-        let described = description(schema).or_else(|| members.get("description").and_then(short));
+        let described = description(schema)
+            .or_else(|| members.get("description").and_then(shorten_description));
         if depth == 0 || !self.may_go_on() {
             return with_description(Map::new(), described);
         }
@@ -110,14 +111,19 @@ impl Strictness<'_> {
             made.insert("items".to_owned(), self.part(items, depth - 1));
         }
         if is_of_object(members) {
-            self.close(&mut made, members, depth);
+            self.close_object(&mut made, members, depth);
         }
         made
     }
 
     /// Lists the properties and rejects all others; an object without any accepts names that are
     /// data.
-    fn close(&self, made: &mut Map<String, Value>, members: &Map<String, Value>, depth: usize) {
+    fn close_object(
+        &self,
+        made: &mut Map<String, Value>,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) {
         made.entry("type").or_insert_with(|| "object".into());
         let properties = self.properties(members, depth);
         let required = required_properties(members, &properties);
@@ -171,7 +177,7 @@ impl Strictness<'_> {
         let choices = beside.shift_remove(word)?;
         let mut made: Vec<Value> = Vec::new();
         for choice in choices.as_array()? {
-            let whole = self.overlaid(&beside, choice);
+            let whole = self.overlay_choice(&beside, choice);
             let part = self.part(&Value::Object(whole), depth);
             if !made.contains(&part) {
                 made.push(part);
@@ -184,7 +190,7 @@ impl Strictness<'_> {
         }
     }
 
-    fn overlaid(&self, beside: &Map<String, Value>, choice: &Value) -> Map<String, Value> {
+    fn overlay_choice(&self, beside: &Map<String, Value>, choice: &Value) -> Map<String, Value> {
         let mut whole = beside.clone();
         whole.shift_remove("description");
         whole.shift_remove("nullable");
@@ -295,10 +301,10 @@ fn allow_null(made: &mut Map<String, Value>) {
 /// Returns the description next to a reference, which is more specific than the referenced one.
 fn description(schema: &Value) -> Option<String> {
     reference(schema)?;
-    short(schema.get("description")?)
+    shorten_description(schema.get("description")?)
 }
 
-fn short(description: &Value) -> Option<String> {
+fn shorten_description(description: &Value) -> Option<String> {
     let text = first_sentence(description.as_str()?);
     (!text.is_empty()).then_some(text)
 }

@@ -13,7 +13,7 @@ pub(in crate::edit) fn add_item(
     name: &str,
     item: &Value,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     match document.root.at(&[keys, &[name]].concat()) {
         None => document.insert(keys, name, JsonText::Ours(&Value::from([item.clone()]))),
         Some(list) => document.append_item(list, item),
@@ -26,7 +26,7 @@ pub(in crate::edit) fn remove_item(
     keys: &[&str],
     index: usize,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     let list = document.root.at(keys).ok_or(FileEditError::Entangled)?;
     let items = list.list().ok_or(FileEditError::Entangled)?.iter();
     let items: Vec<_> = items.map(|item| item.span.clone()).collect();

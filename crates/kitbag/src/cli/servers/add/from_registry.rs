@@ -102,7 +102,7 @@ pub(super) async fn fetch(
         package: plan.source.clone(),
     };
     let reach = reach(filled);
-    let review = Review::of(name.as_str(), origin.told(&registry), &reach);
+    let review = Review::new(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
         arguments.agree(review, &server.name, invocation.output)?;
     } else {

@@ -74,10 +74,10 @@ impl DataTexts {
                 directory: directory.to_owned(),
             });
         }
-        let ours = Self::built_in();
+        let built_in = Self::built_in();
         Ok(Self {
-            aliases: ours.aliases.or_theirs(directory)?,
-            agent_aliases: ours.agent_aliases.or_theirs(directory)?,
+            aliases: built_in.aliases.or_from_directory(directory)?,
+            agent_aliases: built_in.agent_aliases.or_from_directory(directory)?,
             agents,
         })
     }
@@ -93,7 +93,7 @@ impl AliasText {
     }
 
     /// Returns the file in the directory, or else the applicable part of the built-in one.
-    fn or_theirs(self, directory: &Path) -> Result<Self, DataError> {
+    fn or_from_directory(self, directory: &Path) -> Result<Self, DataError> {
         Ok(match optional(directory, &self.file)? {
             Some((file, text)) => Self {
                 file,

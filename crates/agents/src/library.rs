@@ -68,10 +68,10 @@ impl Library {
 
     /// True if a text names one of the agents, by its name or an alias.
     pub fn mentions_an_agent(&self, text: &str) -> bool {
-        let said = format!(" {} ", key(text));
+        let text = format!(" {} ", key(text));
         let mut wordings = self.agent_names.wordings().iter();
         wordings.any(|wording| {
-            !wording.meant.is_empty() && said.contains(&format!(" {} ", wording.key))
+            !wording.meant.is_empty() && text.contains(&format!(" {} ", wording.key))
         })
     }
 

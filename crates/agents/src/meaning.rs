@@ -61,17 +61,17 @@ impl Meaning {
     pub(crate) async fn resolve(
         &self,
         names: &NameIndex,
-        said: &str,
+        query: &str,
         by_words: &[(usize, f32)],
     ) -> Option<Match> {
         // The question comes first: a busy model rejects it sooner than the whole library.
-        let said = vec![said.to_owned()];
-        let asked = self.embed_texts(EmbedSide::Query, said).await?.pop()?;
+        let query = vec![query.to_owned()];
+        let query_vector = self.embed_texts(EmbedSide::Query, query).await?.pop()?;
         let known = self
             .known
             .get_or_try_init(|| self.compute_vectors(names))
             .await;
-        known.ok()?.resolve(&asked, by_words)
+        known.ok()?.resolve(&query_vector, by_words)
     }
 
     async fn compute_vectors(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
@@ -116,8 +116,8 @@ impl KnownVectors {
         self.foreign = f32::midpoint(self.nearest_other, mean(&usual));
     }
 
-    fn resolve(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
-        let similar = self.similarities(asked, None);
+    fn resolve(&self, query_vector: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
+        let similar = self.similarities(query_vector, None);
         let is_foreign = by_words.is_empty() && similar.iter().all(|score| *score < self.foreign);
         let ranked = self.rank_terms(similar, by_words);
         let (first, next) = (*ranked.first()?, *ranked.get(1)?);
@@ -157,14 +157,18 @@ impl KnownVectors {
 
     /// Returns the similarity to each thing: half by its most similar wording, half by its
     /// description. Ignores the wording `without`.
-    fn similarities(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
-        let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
+    fn similarities(&self, query_vector: &[f32], without: Option<usize>) -> Vec<f32> {
+        let texts: Vec<f32> = self
+            .texts
+            .iter()
+            .map(|text| cosine(query_vector, text))
+            .collect();
         let mut best: Vec<Option<f32>> = vec![None; texts.len()];
         for (index, (wording, meant)) in self.wordings.iter().enumerate() {
             if Some(index) == without {
                 continue;
             }
-            let score = cosine(asked, wording);
+            let score = cosine(query_vector, wording);
             for at in meant {
                 best[*at] = Some(best[*at].map_or(score, |former| former.max(score)));
             }
@@ -212,7 +216,7 @@ mod tests {
     use crate::name_index::NamedThing;
 
     /// Resolves a text among ten one-letter things, by vectors that count letters.
-    async fn meant(said: &str, works: bool) -> Option<Match> {
+    async fn meant(query: &str, works: bool) -> Option<Match> {
         let named = ('a'..='j').map(|letter| NamedThing {
             name: letter.to_string(),
             text: letter.to_string().repeat(3),
@@ -232,7 +236,7 @@ mod tests {
             let vectors = texts.iter().map(|text| vector(text)).collect();
             async move { works.then_some(vectors) }.boxed()
         });
-        Meaning::new(embed).resolve(&names, said, &[]).await
+        Meaning::new(embed).resolve(&names, query, &[]).await
     }
 
     #[tokio::test]

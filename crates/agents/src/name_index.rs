@@ -74,11 +74,11 @@ impl NameIndex {
     ) -> Self {
         let own = named.iter().enumerate();
         let own = own.map(|(at, thing)| (thing.name.clone(), vec![at]));
-        let said: Vec<(String, Vec<usize>)> = own
+        let names: Vec<(String, Vec<usize>)> = own
             .chain(aliases)
-            .map(|(said, meant)| (key(&said), meant))
+            .map(|(name, meant)| (key(&name), meant))
             .collect();
-        let wordings = wordings(said, besides);
+        let wordings = wordings(names, besides);
         let spread = spread(&wordings);
         Self {
             named,
@@ -107,54 +107,54 @@ impl NameIndex {
         wordings.chain(descriptions).collect()
     }
 
-    pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
-        if let Some(wording) = self.by_name(said) {
-            return self.meant_by(wording, said);
+    pub(crate) async fn resolve(&self, query: &str, meaning: Option<&Meaning>) -> Match {
+        if let Some(wording) = self.by_name(query) {
+            return self.meant_by(wording, query);
         }
-        let by_words = self.by_words(said);
-        if self.is_vague(said) {
-            return self.offer(said, &by_words);
+        let by_words = self.by_words(query);
+        if self.is_vague(query) {
+            return self.offer(query, &by_words);
         }
         if let Some(found) =
-            clear_winner(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said))
+            clear_winner(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(query))
         {
             return Match::One(found);
         }
         let judged = match meaning {
-            Some(meaning) => meaning.resolve(self, said, &by_words).await,
+            Some(meaning) => meaning.resolve(self, query, &by_words).await,
             None => None,
         };
-        judged.unwrap_or_else(|| self.decide_by_words(said, by_words))
+        judged.unwrap_or_else(|| self.decide_by_words(query, by_words))
     }
 
-    fn meant_by(&self, wording: &Wording, said: &str) -> Match {
+    fn meant_by(&self, wording: &Wording, query: &str) -> Match {
         match wording.meant.split_first() {
             Some((at, others)) => Match::One(ResolvedName {
                 at: *at,
                 confidence: 1.0,
                 others: others.to_vec(),
             }),
-            None => self.no_match(said),
+            None => self.no_match(query),
         }
     }
 
-    fn decide_by_words(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
+    fn decide_by_words(&self, query: &str, by_words: Vec<(usize, f32)>) -> Match {
         match clear_winner(&by_words, ENOUGH, LEAD) {
             Some(found) => Match::One(found),
-            None if by_words.is_empty() => self.no_match(said),
+            None if by_words.is_empty() => self.no_match(query),
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
         }
     }
 
-    fn no_match(&self, said: &str) -> Match {
+    fn no_match(&self, query: &str) -> Match {
         Match::Nothing {
-            near: self.similar_names(said),
+            near: self.similar_names(query),
         }
     }
 
     /// True for a word that many names share, or for fillers: choosing one thing would be a guess.
-    fn is_vague(&self, said: &str) -> bool {
-        let words = self.significant_words(said);
+    fn is_vague(&self, query: &str) -> bool {
+        let words = self.significant_words(query);
         let [word] = words.as_slice() else {
             return words.iter().all(|word| is_filler(word));
         };
@@ -165,8 +165,8 @@ impl NameIndex {
 
     /// Offers the likeliest things: first those whose own name has the words, then those that other
     /// words suggest, finally those that sound similar.
-    fn offer(&self, said: &str, by_words: &[(usize, f32)]) -> Match {
-        let words = self.significant_words(said);
+    fn offer(&self, query: &str, by_words: &[(usize, f32)]) -> Match {
+        let words = self.significant_words(query);
         let (named, suggested): (Vec<_>, Vec<_>) = by_words
             .iter()
             .copied()
@@ -175,7 +175,7 @@ impl NameIndex {
         for (at, score) in named
             .into_iter()
             .chain(suggested)
-            .chain(self.similar_names(said))
+            .chain(self.similar_names(query))
         {
             if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
                 likely.push((at, score));
@@ -196,11 +196,11 @@ impl NameIndex {
     }
 
     /// Returns the things whose names sound similar, each with the confidence of a guess.
-    pub(crate) fn similar_names(&self, said: &str) -> Vec<(usize, f32)> {
-        let said = key(said);
+    pub(crate) fn similar_names(&self, query: &str) -> Vec<(usize, f32)> {
+        let query = key(query);
         // Something is always nearest, however far off.
         let best = self.best_scores(|wording| {
-            share(strsim::jaro_winkler(&said, &wording.key)).max(f32::EPSILON)
+            share(strsim::jaro_winkler(&query, &wording.key)).max(f32::EPSILON)
         });
         let best = best.into_iter().take(MOST);
         best.map(|(at, likeness)| (at, GUESSED * likeness))
@@ -209,31 +209,31 @@ impl NameIndex {
 
     /// Returns the text without any of these names, or nothing if it contained none of them or
     /// nothing else.
-    pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
-        let said = format!(" {} ", key(said));
+    pub(crate) fn cut_from(&self, query: &str) -> Option<String> {
+        let query = format!(" {} ", key(query));
         let wordings = self.wordings.iter();
         let mut names: Vec<String> = wordings
             .map(|wording| format!(" {} ", wording.key))
             .collect();
         // A long name may contain a short one.
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let mut rest = said.clone();
+        let mut rest = query.clone();
         for name in &names {
             rest = rest.replace(name, " ");
         }
-        (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
+        (rest != query && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
     }
 
-    fn by_name(&self, said: &str) -> Option<&Wording> {
-        let key = key(said);
+    fn by_name(&self, query: &str) -> Option<&Wording> {
+        let key = key(query);
         let mut wordings = self.wordings.iter();
         let exact = wordings.find(|wording| wording.key == key);
-        exact.or_else(|| self.by_telling_words(said))
+        exact.or_else(|| self.by_telling_words(query))
     }
 
     /// Finds a wording that differs only in small words. Two of them may mean different things.
-    fn by_telling_words(&self, said: &str) -> Option<&Wording> {
-        let words = self.significant_words(said);
+    fn by_telling_words(&self, query: &str) -> Option<&Wording> {
+        let words = self.significant_words(query);
         let wordings = self.wordings.iter();
         let mut same = wordings.filter(|wording| wording.words == words);
         let first = same.next()?;
@@ -243,14 +243,14 @@ impl NameIndex {
 
     /// Scores things by the words that the text shares with a wording, or else by a wording that
     /// contains it or a description that mentions it.
-    fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
-        let words = self.significant_words(said);
-        let said = words.join(" ");
+    fn by_words(&self, query: &str) -> Vec<(usize, f32)> {
+        let words = self.significant_words(query);
+        let query = words.join(" ");
         let mut found = self.best_scores(|wording| {
-            let contained = containment_score(&said, &wording.words.join(" "));
+            let contained = containment_score(&query, &wording.words.join(" "));
             contained.max(self.overlap(&words, &wording.words))
         });
-        for at in self.names_mentioning(&said) {
+        for at in self.names_mentioning(&query) {
             match found.iter_mut().find(|(other, _)| *other == at) {
                 Some((_, score)) => *score = score.max(MENTIONED),
                 None => found.push((at, MENTIONED)),
@@ -260,27 +260,27 @@ impl NameIndex {
         found
     }
 
-    fn names_mentioning(&self, said: &str) -> Vec<usize> {
+    fn names_mentioning(&self, query: &str) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.named.len()).collect();
         positions.retain(|at| {
             let text = self.significant_words(&self.named[*at].text).join(" ");
-            said.len() >= LONG && text.contains(said)
+            query.len() >= LONG && text.contains(query)
         });
         positions
     }
 
     /// Returns the share of words that two texts have in common; a word with many uses counts less.
-    fn overlap(&self, said: &[String], wording: &[String]) -> f32 {
+    fn overlap(&self, query: &[String], wording: &[String]) -> f32 {
         let common = wording
             .iter()
-            .map(|word| self.weight(word) * self.best_likeness(word, said));
+            .map(|word| self.weight(word) * self.best_likeness(word, query));
         let common: f32 = common.sum();
-        common / (self.total_weight(said) + self.total_weight(wording) - common)
+        common / (self.total_weight(query) + self.total_weight(wording) - common)
     }
 
     /// Only an otherwise unused word may be a typing error of another.
-    fn best_likeness(&self, word: &str, said: &[String]) -> f32 {
-        let candidates = said
+    fn best_likeness(&self, word: &str, query: &[String]) -> f32 {
+        let candidates = query
             .iter()
             .filter(|other| *other == word || !self.spread.contains_key(*other));
         candidates
@@ -292,11 +292,11 @@ impl NameIndex {
         words.iter().map(|word| self.weight(word)).sum()
     }
 
-    fn by_spelling(&self, said: &str) -> Option<ResolvedName> {
-        let said = key(said);
+    fn by_spelling(&self, query: &str) -> Option<ResolvedName> {
+        let query = key(query);
         let best = self.best_scores(|wording| {
-            if misspelt(&said, &wording.key) {
-                share(strsim::normalized_damerau_levenshtein(&said, &wording.key))
+            if misspelt(&query, &wording.key) {
+                share(strsim::normalized_damerau_levenshtein(&query, &wording.key))
             } else {
                 0.0
             }
@@ -355,9 +355,9 @@ pub(crate) fn clear_winner(
 }
 
 /// Scores a text by its share of a wording in which a word begins with it.
-fn containment_score(said: &str, whole: &str) -> f32 {
-    if said.len() >= LONG && format!(" {whole}").contains(&format!(" {said}")) {
-        ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
+fn containment_score(query: &str, whole: &str) -> f32 {
+    if query.len() >= LONG && format!(" {whole}").contains(&format!(" {query}")) {
+        ENOUGH + (1.0 - ENOUGH) * ratio(query.len(), whole.len())
     } else {
         0.0
     }
@@ -382,7 +382,7 @@ mod tests {
 
     /// Resolves a text among a few things: `=` marks a certain one, `~` a likely one, `?` several,
     /// `-` none.
-    async fn check(said: &str, expected: &str) {
+    async fn check(query: &str, expected: &str) {
         let named = [
             "Plan Mode",
             "Cloud Agents",
@@ -401,9 +401,9 @@ mod tests {
             ("agent", vec![2]),
             ("plan view", vec![]),
         ];
-        let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
+        let aliases = aliases.map(|(name, meant)| (name.to_owned(), meant));
         let names = NameIndex::new(named.into(), aliases, &["tool"]);
-        let found = match names.resolve(said, None).await {
+        let found = match names.resolve(query, None).await {
             Match::One(ResolvedName {
                 at,
                 confidence: 1.0,
@@ -421,7 +421,7 @@ mod tests {
             }
             Match::Nothing { near } => format!("- {}", names.name(near[0].0)),
         };
-        assert_eq!(found, expected, "{said}");
+        assert_eq!(found, expected, "{query}");
     }
 
     #[tokio::test]
@@ -462,18 +462,18 @@ mod tests {
             text: format!("{name}, described"),
         });
         let names = NameIndex::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
-        for said in ["code", "Code", "support", "features", "is it supported"] {
-            match names.resolve(said, None).await {
+        for query in ["code", "Code", "support", "features", "is it supported"] {
+            match names.resolve(query, None).await {
                 Match::Several(some) => {
-                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}");
+                    assert!(some.len() > 1 && some.len() <= MOST, "{query}: {some:?}");
                 }
-                other => panic!("{said} was taken for {other:?}"),
+                other => panic!("{query} was taken for {other:?}"),
             }
         }
-        for said in ["hooks", "hook support", "review", "code review"] {
+        for query in ["hooks", "hook support", "review", "code review"] {
             assert!(
-                matches!(names.resolve(said, None).await, Match::One(_)),
-                "{said}"
+                matches!(names.resolve(query, None).await, Match::One(_)),
+                "{query}"
             );
         }
     }

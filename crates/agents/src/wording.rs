@@ -15,13 +15,13 @@ pub(crate) struct Wording {
 }
 
 /// Joins the aliases with the same key.
-pub(crate) fn wordings(said: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
-    let single: BTreeSet<String> = said
+pub(crate) fn wordings(names: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
+    let single: BTreeSet<String> = names
         .iter()
         .flat_map(|(key, _)| key.split(' ').map(stem))
         .collect();
     let mut wordings: Vec<Wording> = Vec::new();
-    for (key, meant) in said {
+    for (key, meant) in names {
         match wordings.iter_mut().find(|wording| wording.key == key) {
             Some(wording) => wording.add(meant),
             None => {

@@ -142,11 +142,11 @@ fn americanize(word: String) -> String {
         ("ised", "ized"),
         ("ise", "ize"),
     ];
-    for (ending, ours) in endings {
+    for (ending, replacement) in endings {
         if let Some(root) = word.strip_suffix(ending)
             && root.len() >= SHORTEST_ROOT
         {
-            return format!("{root}{ours}");
+            return format!("{root}{replacement}");
         }
     }
     word

@@ -268,10 +268,10 @@ fn continue_files(directories: &ClientDirectories) -> Vec<PathBuf> {
 /// Kitbag gets its own file, which comes first.
 fn continue_project_files(directories: &ClientDirectories) -> Vec<PathBuf> {
     let folder = directories.cwd.join(".continue/mcpServers");
-    let ours = folder.join("kitbag.yaml");
+    let own_file = folder.join("kitbag.yaml");
     let mut others = directories.settings_in(&folder);
-    others.retain(|path| *path != ours);
-    [vec![ours], others].concat()
+    others.retain(|path| *path != own_file);
+    [vec![own_file], others].concat()
 }
 
 /// The folders of VS Code and its variants.

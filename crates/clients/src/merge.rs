@@ -46,10 +46,10 @@ pub fn merge(
     let mut merged = Vec::new();
     for (server, from) in distinct_servers(configs) {
         let wish = preferred_name(&server.name);
-        let ours = known(&wish, &server);
-        let known = ours.is_some();
+        let existing = known(&wish, &server);
+        let known = existing.is_some();
         let client = from.first().map(|origin| origin.client);
-        let name = ours.unwrap_or_else(|| free_name(&wish, client, &taken));
+        let name = existing.unwrap_or_else(|| free_name(&wish, client, &taken));
         taken.insert(name.clone());
         merged.push(MergedServer {
             name,

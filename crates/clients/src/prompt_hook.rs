@@ -153,14 +153,14 @@ mod tests {
     use super::*;
 
     fn context(event: &str) -> String {
-        let said = json!({ "hookEventName": event, "additionalContext": "tools" });
-        json!({ "hookSpecificOutput": said }).to_string()
+        let output = json!({ "hookEventName": event, "additionalContext": "tools" });
+        json!({ "hookSpecificOutput": output }).to_string()
     }
 
     #[test]
     fn each_client_is_understood_and_answered_in_its_own_form() {
         let submitted = context("UserPromptSubmit");
-        for (client, told, silent) in [
+        for (client, answer, silent) in [
             (Client::ClaudeCode, submitted.as_str(), ""),
             (Client::Codex, submitted.as_str(), ""),
             (Client::Gemini, &context("BeforeAgent"), "{}"),
@@ -171,7 +171,7 @@ mod tests {
             ),
         ] {
             let hook = client.prompt_hook().unwrap();
-            assert_eq!(hook.answer(Some("tools")), told, "{client}");
+            assert_eq!(hook.answer(Some("tools")), answer, "{client}");
             assert_eq!(hook.answer(None), silent, "{client}");
             let input = json!({ "cwd": "/shop", "prompt": " list tickets\n" });
             assert_eq!(hook.words(&input).as_deref(), Some("list tickets"));

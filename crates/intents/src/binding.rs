@@ -111,7 +111,7 @@ mod tests {
                     tools: tools.split(' ').collect(),
                 })
                 .collect();
-            let told = match bind(&uses, &offers) {
+            let outcome = match bind(&uses, &offers) {
                 Ok(bound) => {
                     let pairs = bound
                         .iter()
@@ -120,7 +120,7 @@ mod tests {
                 }
                 Err(error) => error.to_string(),
             };
-            assert_eq!(told, expected);
+            assert_eq!(outcome, expected);
         }
     }
 }

@@ -84,14 +84,14 @@ mod tests {
             ("delete errors", "nothing"),
             ("read files in /etc", "nothing"),
         ] {
-            let told = match set.find(words, &Map::new(), |_| true) {
+            let outcome = match set.find(words, &Map::new(), |_| true) {
                 None => "nothing".to_owned(),
                 Some(TemplateMatch::Ready { template, .. }) => template.name().to_string(),
                 Some(TemplateMatch::Incomplete { template, missing }) => {
                     format!("{} needs {}", template.name(), missing[0].name)
                 }
             };
-            assert_eq!(told, expected, "{words}");
+            assert_eq!(outcome, expected, "{words}");
         }
     }
 }

@@ -256,20 +256,20 @@ mod tests {
 
     /// Follows a request through steps with these ends, and describes the route.
     fn way(flags: RouteFlags, ends: &[StepEnd]) -> String {
-        let (mut step, mut told) = (FIRST, vec![FIRST.as_str().to_owned()]);
+        let (mut step, mut steps) = (FIRST, vec![FIRST.as_str().to_owned()]);
         for end in ends {
             let turn = after(&flags, step, *end);
-            told.extend(turn.event.map(|it| format!("!{}", it.as_str())));
-            told.extend(turn.counter.map(|it| format!("+{}", it.as_str())));
+            steps.extend(turn.event.map(|it| format!("!{}", it.as_str())));
+            steps.extend(turn.counter.map(|it| format!("+{}", it.as_str())));
             match turn.next {
                 RouteNext::Try(next) => {
                     step = next;
-                    told.push(next.as_str().to_owned());
+                    steps.push(next.as_str().to_owned());
                 }
-                end => told.push(format!("{end:?}")),
+                end => steps.push(format!("{end:?}")),
             }
         }
-        told.join(" ")
+        steps.join(" ")
     }
 
     #[test]

@@ -20,7 +20,7 @@ use crate::words::SpokenRequest;
 pub struct TemplateSet {
     entries: Vec<TemplateEntry>,
     /// Every intent, with the number of its entry.
-    heard: Vec<(usize, IntentPattern)>,
+    patterns: Vec<(usize, IntentPattern)>,
 }
 
 #[derive(Debug, Clone)]
@@ -128,10 +128,10 @@ impl TemplateSet {
 
     fn new(entries: Vec<TemplateEntry>) -> Self {
         let numbered = entries.iter().enumerate();
-        let heard = numbered
+        let patterns = numbered
             .flat_map(|(number, entry)| patterns(entry).map(move |it| (number, it)))
             .collect();
-        Self { entries, heard }
+        Self { entries, patterns }
     }
 
     pub fn entries(&self) -> &[TemplateEntry] {
@@ -158,7 +158,7 @@ impl TemplateSet {
     /// Returns every intent as a sentence, in the order of the scores that [`best`](Self::best)
     /// takes.
     pub fn intents(&self) -> impl ExactSizeIterator<Item = (&TemplateName, String)> {
-        self.heard.iter().map(|(number, pattern)| {
+        self.patterns.iter().map(|(number, pattern)| {
             let template = &self.entries[*number].template;
             (template.name(), pattern.sentence())
         })
@@ -176,8 +176,8 @@ impl TemplateSet {
             return None;
         }
         let request = SpokenRequest::read(words);
-        let heard = self.heard.iter();
-        let fits = heard.filter_map(|(number, pattern)| {
+        let patterns = self.patterns.iter();
+        let fits = patterns.filter_map(|(number, pattern)| {
             let entry = &self.entries[*number];
             usable(&entry.template)
                 .then(|| RankedMatch::new(*number, entry, pattern, &request, given))
@@ -212,7 +212,7 @@ impl TemplateSet {
 
     fn best_of_each(&self, scores: &[f32]) -> HashMap<usize, f32> {
         let mut best = HashMap::new();
-        for ((number, _), score) in self.heard.iter().zip(scores) {
+        for ((number, _), score) in self.patterns.iter().zip(scores) {
             let known = best.entry(*number).or_insert(f32::MIN);
             *known = score.max(*known);
         }
@@ -223,7 +223,7 @@ impl TemplateSet {
     fn same_intents(&self) -> Vec<TemplateComplaint> {
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut complaints = Vec::new();
-        for (number, pattern) in &self.heard {
+        for (number, pattern) in &self.patterns {
             let other = *first.entry(pattern.key()).or_insert(*number);
             if other != *number {
                 complaints.push(TemplateComplaint::SameIntent {

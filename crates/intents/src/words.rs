@@ -196,9 +196,9 @@ fn plain_word(word: &str) -> Option<WrittenWord> {
 
 /// Drops `could you please` and the like, unless nothing else was said.
 fn drop_beginning(words: &mut Vec<SpokenWord>) {
-    let said = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
-    if let Some(said) = said {
-        words.drain(..said);
+    let content_start = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
+    if let Some(content_start) = content_start {
+        words.drain(..content_start);
     }
 }
 

@@ -13,9 +13,9 @@ proptest! {
         let checker = Checker::default();
         let definition = RawObject::new().with("name", "t").with("inputSchema", &schema).to_raw();
         if let Err(misfit) = checker.check_arguments(&definition, &raw(&arguments)) {
-            let told = misfit.to_string();
-            prop_assert!(told.starts_with("- "), "{}", told);
-            if let Some((_, example)) = told.rsplit_once("Example: ") {
+            let message = misfit.to_string();
+            prop_assert!(message.starts_with("- "), "{}", message);
+            if let Some((_, example)) = message.rsplit_once("Example: ") {
                 let example: Value = serde_json::from_str(example).expect("an example is JSON");
                 let checked = checker.check_arguments(&definition, &raw(&example));
                 prop_assert!(checked.is_ok(), "{} for {}", example, schema);

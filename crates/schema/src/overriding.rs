@@ -178,7 +178,7 @@ mod tests {
                 "the tool declares no argument `nothing`",
             ],
         );
-        let told = "the fixed argument `depth` does not fit";
+        let expected = "the fixed argument `depth` does not fit";
         let wanted = json!({ "depth": 10 });
         let wanted = DefinitionOverride {
             description: None,
@@ -187,7 +187,7 @@ mod tests {
         };
         let problems = wanted.problems(&definition(), &Checker::default());
         assert!(
-            problems[0].starts_with(told) && problems.len() == 1,
+            problems[0].starts_with(expected) && problems.len() == 1,
             "{problems:?}"
         );
     }

@@ -104,8 +104,8 @@ fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Ra
 impl fmt::Display for RereadArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.changes.iter().take(MAX_CHANGES);
-        let told: Vec<String> = shown.map(RereadValue::to_string).collect();
-        write!(f, "Taken as: {}", told.join(", "))?;
+        let changes: Vec<String> = shown.map(RereadValue::to_string).collect();
+        write!(f, "Taken as: {}", changes.join(", "))?;
         match self.changes.len().saturating_sub(MAX_CHANGES) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
@@ -161,16 +161,16 @@ mod tests {
             .to_raw();
         let given: Raw = serde_json::from_str(given).unwrap();
         let taken = Checker::default().reread_arguments(&tool, &given);
-        let told = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
-        let told = told
+        let note = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
+        let note = note
             .as_ref()
-            .map(|(arguments, told)| (arguments.as_str(), told.as_str()));
-        assert_eq!(told, expected, "{given}");
+            .map(|(arguments, note)| (arguments.as_str(), note.as_str()));
+        assert_eq!(note, expected, "{given}");
     }
 
     #[test]
     fn what_can_only_mean_one_thing_is_taken_so_and_said() {
-        for (given, arguments, told) in [
+        for (given, arguments, note) in [
             (
                 r#"{"n":"3"}"#,
                 r#"{"n":3}"#,
@@ -202,7 +202,7 @@ mod tests {
                 "Taken as: items = [{\"sku\":\"tea\",\"count\":1}] (was an object)",
             ),
         ] {
-            check(given, Some((arguments, told)));
+            check(given, Some((arguments, note)));
         }
     }
 

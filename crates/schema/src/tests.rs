@@ -126,12 +126,12 @@ fn secrets_are_masked_in_what_a_model_reads() {
     let misfit = Checker::with_mask(mask)
         .check_arguments(&tool(&schema), &sent)
         .unwrap_err();
-    let told = misfit.to_string();
+    let message = misfit.to_string();
     assert!(
-        told.ends_with(r#"Example: {"password":"***","user":"ann"}"#),
-        "{told}"
+        message.ends_with(r#"Example: {"password":"***","user":"ann"}"#),
+        "{message}"
     );
-    assert!(!told.contains("71077345"), "{told}");
+    assert!(!message.contains("71077345"), "{message}");
 }
 
 #[test]

@@ -132,7 +132,7 @@ mod tests {
                       const sum = [await tools.a.b(), await tools.c.d()].length;\n\
                       const own = 1;";
         let found = origins(source);
-        let told = |name: &str| {
+        let describe = |name: &str| {
             let origin = found.get(name)?;
             let tool = match &origin.tool {
                 ToolPath::Exposed(name) => name.clone(),
@@ -150,7 +150,7 @@ mod tests {
             ("own", None),
         ] {
             let expected = expected.map(|(tool, whole)| (tool.to_owned(), whole));
-            assert_eq!(told(name), expected, "{name}");
+            assert_eq!(describe(name), expected, "{name}");
         }
     }
 }

@@ -98,8 +98,8 @@ mod tests {
             .iter()
             .filter_map(|file| read_file(file).err())
             .flatten();
-        let told: Vec<String> = mistakes.map(|it| it.to_string()).collect();
-        assert!(told.is_empty(), "{}", told.join("\n"));
+        let messages: Vec<String> = mistakes.map(|it| it.to_string()).collect();
+        assert!(messages.is_empty(), "{}", messages.join("\n"));
     }
 
     #[test]

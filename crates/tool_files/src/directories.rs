@@ -229,10 +229,10 @@ mod tests {
         fs::create_dir(&absent).unwrap();
         let first = tools.refresh().unwrap().clone();
         assert_eq!(own(&first), ["desk"]);
-        let told = first.problems()[0].to_string();
+        let message = first.problems()[0].to_string();
         assert!(
-            told.ends_with("bad.toml, line 1, in `name`: expected a text, found an integer"),
-            "{told}"
+            message.ends_with("bad.toml, line 1, in `name`: expected a text, found an integer"),
+            "{message}"
         );
         assert!(tools.refresh().is_none());
 
@@ -256,7 +256,7 @@ mod tests {
         write(folder.path(), "c", "google_ads");
         let tools = CatalogDirectories::read(vec![folder.path().to_owned()]);
         assert_eq!(own(tools.current()), ["desk"]);
-        let told: Vec<String> = tools
+        let messages: Vec<String> = tools
             .current()
             .problems()
             .iter()
@@ -269,7 +269,7 @@ mod tests {
             "b.toml, line 1, in `name`: the name `desk` is taken by `a` (a.toml)",
             "c.toml, line 1, in `name`: the name `google_ads` is taken by `google-ads` (built-in/google-ads.toml)",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]

@@ -208,7 +208,7 @@ mod tests {
         };
         assert_eq!(manifest.rows, [expected]);
         assert_eq!(manifest.removed[0].tool, "old");
-        let told: Vec<String> = manifest
+        let messages: Vec<String> = manifest
             .mistakes
             .iter()
             .map(|(line, mistake)| format!("{line}: {mistake}"))
@@ -219,6 +219,6 @@ mod tests {
             "8: the row has 1 cells, and the table has 5 columns",
             "14: `May` is not a date",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 }

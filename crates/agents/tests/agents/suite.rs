@@ -55,7 +55,7 @@ struct Call {
 async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each() {
     let (suite, answers) = (suite(), answers());
     assert_eq!(suite.prompts.len(), 50);
-    let (mut asked, mut missed) = (0, Vec::new());
+    let (mut total, mut missed) = (0, Vec::new());
     for prompt in &suite.prompts {
         assert_eq!(prompt.paraphrases.len(), 3, "{}", prompt.id);
         let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.args));
@@ -67,7 +67,7 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
             );
         }
         for arguments in prompt.paraphrases.iter().chain([&prompt.expected_args]) {
-            asked += 1;
+            total += 1;
             let answer = run(&answers, &prompt.expected_tool, arguments)
                 .await
                 .unwrap_or_default();
@@ -76,15 +76,15 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
             }
         }
     }
-    assert_eq!(asked, 200);
+    assert_eq!(total, 200);
     println!(
-        "{} of {asked} understood\n{}",
-        asked - missed.len(),
+        "{} of {total} understood\n{}",
+        total - missed.len(),
         missed.join("\n")
     );
     assert!(
-        missed.len() * 50 <= asked,
-        "{} of {asked}:\n{}",
+        missed.len() * 50 <= total,
+        "{} of {total}:\n{}",
         missed.len(),
         missed.join("\n")
     );

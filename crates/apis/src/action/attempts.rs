@@ -86,8 +86,8 @@ impl<'a> ActionRun<'a> {
         }
         match outcome {
             Ok(ResponseWithPermit { response, .. }) if is_transient(response.status()) => {
-                let asked = retry_after(response.headers(), self.api.clock.now());
-                Some(asked.unwrap_or_else(|| backoff(repeats)))
+                let requested = retry_after(response.headers(), self.api.clock.now());
+                Some(requested.unwrap_or_else(|| backoff(repeats)))
             }
             Err(ActionFault::Request(RequestFault::Unreachable { .. })) => Some(backoff(repeats)),
             _ => None,

@@ -87,9 +87,9 @@ fn describe_fault(run: &ActionRun<'_>, fault: &ActionFault) -> String {
 }
 
 fn page_limit(arguments: &Map<String, Value>) -> u32 {
-    let asked = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
-    let asked = asked.and_then(|pages| u32::try_from(pages).ok());
-    asked.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
+    let requested = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
+    let requested = requested.and_then(|pages| u32::try_from(pages).ok());
+    requested.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
 }
 
 /// A page with a list of items in it.

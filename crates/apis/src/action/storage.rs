@@ -48,8 +48,8 @@ impl ActionRun<'_> {
         for part in &mut answer.content {
             reasons.extend(self.store_image(storage, part).await.err());
         }
-        let told = reasons.iter().map(storage_error_part);
-        answer.content.extend(told);
+        let notes = reasons.iter().map(storage_error_part);
+        answer.content.extend(notes);
         answer
     }
 

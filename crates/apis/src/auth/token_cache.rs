@@ -86,13 +86,13 @@ impl TokenCache {
         client: &GuardedClient,
         refused: Option<&str>,
     ) -> Result<Arc<str>, TokenFault> {
-        let asked = Instant::now();
+        let started = Instant::now();
         let held = self.entry(request).lock_owned().await;
         if let Some(access) = held.usable_token(request, refused, self.clock.now()) {
             return Ok(access);
         }
         if let Some((at, failure)) = &held.failed
-            && *at >= asked
+            && *at >= started
         {
             return Err(failure.clone());
         }

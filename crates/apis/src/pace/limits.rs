@@ -15,8 +15,8 @@ pub(super) fn closed_duration(
         status,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
     );
-    let asked = retry_after(headers, now).filter(|_| refused);
-    asked.or_else(|| time_until_reset(headers, now))
+    let requested = retry_after(headers, now).filter(|_| refused);
+    requested.or_else(|| time_until_reset(headers, now))
 }
 
 fn time_until_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {

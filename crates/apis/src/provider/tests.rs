@@ -483,6 +483,6 @@ async fn the_wait_that_an_api_asks_for_is_kept_and_told() {
         .call(provider_call(Method::GET, "/busy"), ANYTHING)
         .await;
     assert_eq!(busy.unwrap().status, 429);
-    let told = fails(&provider, "/items").await;
-    assert_eq!(told, "`weather` accepts no requests for another 30 s");
+    let error = fails(&provider, "/items").await;
+    assert_eq!(error, "`weather` accepts no requests for another 30 s");
 }

@@ -61,8 +61,8 @@ impl FoundHook {
         };
         let entries = list.list().ok_or_else(|| not_hooks(hook))?.iter();
         let found = entries.enumerate().filter_map(|(index, entry)| {
-            let (ours, others) = commands(entry).partition::<Vec<_>, _>(|it| hook.is_ours(it));
-            let command = (*ours.first()?).to_owned();
+            let (own, others) = commands(entry).partition::<Vec<_>, _>(|it| hook.is_ours(it));
+            let command = (*own.first()?).to_owned();
             Some((Self { index, command }, others.is_empty()))
         });
         match found.collect::<Vec<_>>().pop() {

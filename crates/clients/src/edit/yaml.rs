@@ -94,8 +94,8 @@ impl NewEntry<'_> {
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     let root = parse(FileFormat::Yaml, text)?;
-    let ours = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
-    Ok(splice(text, ours.ok_or(FileEditError::Entangled)?, ""))
+    let range = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
+    Ok(splice(text, range.ok_or(FileEditError::Entangled)?, ""))
 }
 
 pub(super) fn set_switch(

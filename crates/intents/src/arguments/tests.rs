@@ -156,8 +156,8 @@ fn describe_call(words: &str, name: &str) -> String {
 #[track_caller]
 fn check(cases: &[(&str, &str, &str)]) {
     let wrong = cases.iter().filter_map(|(words, tool, expected)| {
-        let told = describe_call(words, tool);
-        (told != *expected).then(|| format!("{words} | {tool}: {told}, not {expected}"))
+        let outcome = describe_call(words, tool);
+        (outcome != *expected).then(|| format!("{words} | {tool}: {outcome}, not {expected}"))
     });
     assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
 }

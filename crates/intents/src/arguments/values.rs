@@ -260,8 +260,8 @@ impl<'a> Reader<'a> {
 
     /// Users mean any depth, even if a tool distinguishes `*.ts` here from `**/*.ts` at any depth.
     fn deep(&self, glob: String) -> String {
-        let told = self.tool.description.contains("**/");
-        match told && !glob.contains('/') {
+        let has_deep_globs = self.tool.description.contains("**/");
+        match has_deep_globs && !glob.contains('/') {
             true => format!("**/{glob}"),
             false => glob,
         }

@@ -306,11 +306,11 @@ mod tests {
             ("list tags now", json!({}), "nothing"),
         ] {
             let given = given.as_object().unwrap();
-            let told = match intents.find(words, given, |_| true) {
+            let outcome = match intents.find(words, given, |_| true) {
                 Some(call) => format!("{} {}", call.tool, Value::Object(call.arguments)),
                 None => "nothing".to_owned(),
             };
-            assert_eq!(told, expected, "{words}");
+            assert_eq!(outcome, expected, "{words}");
         }
         let found = intents
             .find("list issues", &Map::new(), is_of_github)

@@ -106,7 +106,7 @@ impl LearnedTemplate {
     pub fn begin(run: &ProgramRun<'_>) -> Option<Self> {
         let id = Self::id_of(run.code);
         let template = run.succeeded.then(|| run.template(&id))??;
-        let begun = Self {
+        let candidate = Self {
             id,
             state: LearnedState::Candidate,
             template,
@@ -117,7 +117,7 @@ impl LearnedTemplate {
             changed_at: run.at,
         };
         // One success never promotes.
-        Some(begun.after_run(run, false).0)
+        Some(candidate.after_run(run, false).0)
     }
 
     /// Takes over a template that a user imports. It waits for approval.
@@ -127,7 +127,11 @@ impl LearnedTemplate {
             id: Self::id_of(template.code()),
             state: LearnedState::Candidate,
             heard: intents.map(ToString::to_string).collect(),
-            uses: template.uses().iter().map(LearnedUse::without_definition).collect(),
+            uses: template
+                .uses()
+                .iter()
+                .map(LearnedUse::without_definition)
+                .collect(),
             template,
             evidence: RunEvidence::default(),
             learned_at: at,

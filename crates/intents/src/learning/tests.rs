@@ -22,7 +22,7 @@ fn repository(value: Value) -> [(String, Value); 1] {
 /// success with repository `a`, `b` or 7 (`n`), a failure (`F`), a changed tool (`c`), a user's
 /// approval (`y`) and rejection (`x`).
 fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) -> String {
-    let (mut learned, mut told): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
+    let (mut learned, mut events): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
     let mut definition = 1;
     for letter in letters.chars() {
         let repo = match letter {
@@ -57,14 +57,14 @@ fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) ->
                 (Some(it), change)
             }
         };
-        told.extend(change.map(|change| format!("{change:?}")));
+        events.extend(change.map(|change| format!("{change:?}")));
     }
-    told.push(
+    events.push(
         learned
             .map_or("nothing", |it| it.state().as_str())
             .to_owned(),
     );
-    told.join(" ")
+    events.join(" ")
 }
 
 #[test]

@@ -55,11 +55,11 @@ pub fn draft(tool: &DraftedTool<'_>) -> Result<IntentTemplate, DraftError> {
 }
 
 fn description(tool: &DraftedTool<'_>) -> String {
-    let said = tool.definition["description"].as_str();
-    let said = kitbag_domain::text::first_sentence(said.unwrap_or_default());
-    match said.is_empty() {
+    let description = tool.definition["description"].as_str();
+    let description = kitbag_domain::text::first_sentence(description.unwrap_or_default());
+    match description.is_empty() {
         true => format!("Calls {} of {}.", tool.name, tool.server),
-        false => said,
+        false => description,
     }
 }
 
@@ -107,11 +107,11 @@ fn parameter(property: &Value) -> Option<Map<String, Value>> {
     let kind = kind(property)?;
     let mut parameter = Map::new();
     parameter.insert("type".to_owned(), kind.into());
-    let said = property["description"]
+    let description = property["description"]
         .as_str()
         .map(kitbag_domain::text::first_sentence);
-    if let Some(said) = said.filter(|it| !it.is_empty()) {
-        parameter.insert("description".to_owned(), said.into());
+    if let Some(description) = description.filter(|it| !it.is_empty()) {
+        parameter.insert("description".to_owned(), description.into());
     }
     for key in ["enum", "pattern", "minimum", "maximum"] {
         if let Some(value) = property.get(key).filter(|it| !it.is_null()) {

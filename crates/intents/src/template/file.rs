@@ -226,11 +226,11 @@ minimum = 1
             assert!(GOOD.contains(from), "{from}");
             let text = GOOD.replacen(from, to, 1);
             let error = IntentTemplate::from_toml(Path::new("a.toml"), &text).unwrap_err();
-            let told = format!("{error} => {}", error.remedy().unwrap_or_default());
+            let message = format!("{error} => {}", error.remedy().unwrap_or_default());
             let mut parts = expected.split(" => ");
             assert!(
-                parts.all(|part| told.contains(part)),
-                "{told}\nnot {expected}"
+                parts.all(|part| message.contains(part)),
+                "{message}\nnot {expected}"
             );
         }
     }

@@ -101,12 +101,12 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
     }
 
     /// Delivers an answer. A program that has returned no longer sees it.
-    pub(crate) fn deliver_answer(&self, id: u64, answer: HostAnswer, heard: bool) {
+    pub(crate) fn deliver_answer(&self, id: u64, answer: HostAnswer, is_running: bool) {
         let waiting = self.state.unanswered.borrow_mut().remove(&id);
         if let Some(waiting) = waiting {
             // This only fails for lack of memory, which the program notices soon.
             let _ = waiting.settle(&self.ctx, &answer);
-            self.state.remember_answer(waiting, answer, heard);
+            self.state.remember_answer(waiting, answer, is_running);
         }
     }
 
@@ -145,12 +145,12 @@ impl<'a, 'js> ProgramEnvironment<'a, 'js> {
                 bytes: self.job.memory,
             };
         }
-        let told = self.describe_thrown(thrown);
+        let failure = self.describe_thrown(thrown);
         // Describing it runs code of the program, such as getters.
         if self.meter.is_over() {
             return self.too_busy();
         }
-        told
+        failure
     }
 
     fn describe_thrown(&self, thrown: &Value<'js>) -> RunFailure {
@@ -186,13 +186,13 @@ impl<'js> ProgramState<'js> {
         }
     }
 
-    fn remember_answer(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
+    fn remember_answer(&self, request: Unanswered<'js>, answer: HostAnswer, is_running: bool) {
         match answer {
             Ok(answer) => {
                 let kind = hints::kind(&answer);
                 self.answers.borrow_mut().insert(request.name, kind);
             }
-            Err(error) if !heard => self.console.write(
+            Err(error) if !is_running => self.console.write(
                 ConsoleLevel::Warn,
                 format!(
                     "{} was called without `await` and failed: {error}",

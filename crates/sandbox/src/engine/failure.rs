@@ -70,7 +70,7 @@ fn name_value(message: String, path: Option<&str>) -> String {
 }
 
 fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
-    let said = match thrown.as_object() {
+    let message = match thrown.as_object() {
         // Also objects like errors, such as a proxy of one.
         Some(object) => {
             error_message(ctx, object).or_else(|| json::format_lenient(ctx, thrown, LONGEST).ok())
@@ -79,7 +79,7 @@ fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
         _ if thrown.is_null() => Some("the program threw null".to_owned()),
         _ => json::format_lenient(ctx, thrown, LONGEST).ok(),
     };
-    said.unwrap_or_else(|| {
+    message.unwrap_or_else(|| {
         // Formatting it threw again, and that is not the failure.
         ctx.catch();
         "the program threw something that cannot be shown".to_owned()

@@ -128,8 +128,8 @@ fn run_to_end<'js>(
             .pipe
             .receive_until(environment.state.timers.next())?;
         if let Some(ToWorker::Answer { id, answer }) = message {
-            let heard = program.state() == PromiseState::Pending;
-            environment.deliver_answer(id, answer, heard);
+            let is_running = program.state() == PromiseState::Pending;
+            environment.deliver_answer(id, answer, is_running);
         }
         if let Some(failure) = environment.fire() {
             return Ok(Err(failure));

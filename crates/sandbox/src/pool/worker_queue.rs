@@ -57,9 +57,9 @@ impl<W, T> WorkerQueue<W, T> {
     }
 
     /// Removes the runs that no longer wait.
-    pub(super) fn forget(&mut self, gone: impl Fn(&T) -> bool) {
+    pub(super) fn forget(&mut self, is_gone: impl Fn(&T) -> bool) {
         for (_, tickets) in &mut self.waiting {
-            tickets.retain(|ticket| !gone(ticket));
+            tickets.retain(|ticket| !is_gone(ticket));
         }
         self.waiting.retain(|(_, tickets)| !tickets.is_empty());
     }

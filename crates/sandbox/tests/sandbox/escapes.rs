@@ -17,13 +17,13 @@ pub(crate) async fn contained(settings: SandboxSettings, escapes: &[Escape<'_>])
         let outcome = sandbox
             .run(&tenant("mallory"), program(source), &Bench::default())
             .await;
-        let said = match value_or_error(&outcome) {
+        let text = match value_or_error(&outcome) {
             Ok(value) => value.to_string(),
             Err(sentence) => sentence,
         };
         assert!(
-            said.contains(words) && !said.contains('\n') && said.len() < 5_000,
-            "{source}\n{said:.400}"
+            text.contains(words) && !text.contains('\n') && text.len() < 5_000,
+            "{source}\n{text:.400}"
         );
         assert_eq!(
             value_or_error(&run(&sandbox, "return 1").await),

@@ -20,9 +20,9 @@ async fn returns(cases: &[(&str, Value)]) {
 async fn fails(cases: &[(&str, &[&str])]) {
     let sandbox = Sandbox::new(settings());
     for (source, words) in cases {
-        let said = value_or_error(&run(&sandbox, source).await).unwrap_err();
+        let text = value_or_error(&run(&sandbox, source).await).unwrap_err();
         for word in *words {
-            assert!(said.contains(word), "{source}\n{said}\nlacks {word}");
+            assert!(text.contains(word), "{source}\n{text}\nlacks {word}");
         }
     }
 }

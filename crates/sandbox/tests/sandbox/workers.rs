@@ -61,11 +61,11 @@ async fn a_kernel_that_lacks_a_layer_runs_no_program_and_the_layer_is_named() {
             value_or_error(&run(&sandbox, "return 1").await),
             Ok(json!(1))
         );
-        let said = match value_or_error(&run(&sandbox, attack).await) {
+        let text = match value_or_error(&run(&sandbox, attack).await) {
             Ok(value) => value.to_string(),
             Err(sentence) => sentence,
         };
-        assert!(said.contains(then), "{layer}: {said}");
+        assert!(text.contains(then), "{layer}: {text}");
     }
 }
 
@@ -84,10 +84,10 @@ async fn a_worker_that_cannot_be_started_is_a_clear_sentence() {
             worker: command(program, arguments),
             ..settings()
         });
-        let said = value_or_error(&run(&sandbox, "return 1").await).unwrap_err();
+        let text = value_or_error(&run(&sandbox, "return 1").await).unwrap_err();
         assert!(
-            said.starts_with("programs cannot run here") && said.contains(words),
-            "{said}"
+            text.starts_with("programs cannot run here") && text.contains(words),
+            "{text}"
         );
     }
 }

@@ -139,9 +139,9 @@ mod tests {
             assert_eq!(text.parse(), Ok(CheckId::StrictSchemas), "{text}");
         }
         assert_eq!("write-class".parse(), Ok(CheckId::WriteClass));
-        let told = "9".parse::<CheckId>().unwrap_err().to_string();
+        let message = "9".parse::<CheckId>().unwrap_err().to_string();
         assert_eq!(
-            told,
+            message,
             "`9` is not a check; the checks are 03, 04, 08, 14, files, write-class, hosts, arguments, examples, intents, \
              secrets, dated-data"
         );

@@ -92,8 +92,8 @@ impl SampleCatalog {
             looks_secret: &looks_secret,
             speaks_of_secret: &speaks_of_secret,
         });
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected);
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected);
     }
 }
 
@@ -280,8 +280,8 @@ fn the_catalog_passes_every_check() {
         looks_secret: &looks_secret,
         speaks_of_secret: &speaks_of_secret,
     });
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
 }
 
 #[test]
@@ -298,6 +298,6 @@ fn the_providers_of_models_pass_what_concerns_requests() {
         speaks_of_secret: &speaks_of_secret,
     });
     let found = found.iter().filter(|it| it.check != CheckId::Intents);
-    let told: Vec<String> = found.map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let messages: Vec<String> = found.map(ToString::to_string).collect();
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
 }

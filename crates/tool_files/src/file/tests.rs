@@ -116,7 +116,7 @@ fn check(from: &str, to: &str, expected: &[&str]) {
     assert!(TICKET.contains(from), "{from}");
     let text = TICKET.replacen(from, to, 1);
     let found = ToolFile::read(Path::new("ticket.toml"), &text).unwrap_err();
-    let told: Vec<String> = found
+    let messages: Vec<String> = found
         .iter()
         .map(|it| match it.remedy() {
             Some(remedy) => format!("{it} => {remedy}"),
@@ -127,7 +127,7 @@ fn check(from: &str, to: &str, expected: &[&str]) {
         .iter()
         .map(|it| format!("ticket.toml, {it}"))
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]

@@ -149,12 +149,12 @@ fn check_all(imported: &Imported) {
         looks_secret: &|word| kitbag_clients::text_without_secrets(word) != word,
         speaks_of_secret: &|name| name.to_lowercase().contains("token"),
     });
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(
-        told.is_empty(),
+        messages.is_empty(),
         "{} findings\n{}",
-        told.len(),
-        told[..told.len().min(40)].join("\n")
+        messages.len(),
+        messages[..messages.len().min(40)].join("\n")
     );
 }
 
@@ -329,10 +329,10 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
             &kitbag_schema::schema_fault,
         )
         .unwrap_err();
-        let told = match error.remedy() {
+        let message = match error.remedy() {
             Some(remedy) => format!("{error} => {remedy}"),
             None => error.to_string(),
         };
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
     }
 }

@@ -107,11 +107,11 @@ impl ScreenshotSession {
     async fn navigate(&mut self, url: &Url) -> Result<(), PictureFailure> {
         // The empty page has loaded, which says nothing about the next one.
         self.devtools.page.begin_document(None);
-        let begun = self
+        let navigation = self
             .call("Page.navigate", json!({ "url": url.as_str() }))
             .await?;
-        match begun["errorText"].as_str() {
-            _ if begun["isDownload"] == true => Err(PictureFailure::Download),
+        match navigation["errorText"].as_str() {
+            _ if navigation["isDownload"] == true => Err(PictureFailure::Download),
             Some(error) => Err(PictureFailure::NotLoaded(error.to_owned())),
             None => Ok(()),
         }

@@ -194,10 +194,10 @@ async fn a_name_that_leads_elsewhere_the_second_time_is_judged_again() {
         .await
         .unwrap()
         .count();
-    let asked = AtomicUsize::new(0);
+    let lookups = AtomicUsize::new(0);
     let guard: AddressGuard = Arc::new(move |address: IpAddr| {
         // The addresses look public when the name is resolved for the first time.
-        match asked.fetch_add(1, Ordering::Relaxed) < addresses {
+        match lookups.fetch_add(1, Ordering::Relaxed) < addresses {
             true => Ok(()),
             false => Err(format!("{address} is private")),
         }

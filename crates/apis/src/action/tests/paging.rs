@@ -197,9 +197,9 @@ async fn a_page_without_a_list_or_a_way_on_is_the_last() {
         json!({ "items": [1], "pages": 1, "more": false })
     );
     let site = Site::open(|_, _| json_reply(&json!({ "items": [1], "next": "same" }))).await;
-    let asked = json!({ "after": "same", "max_pages": 20 });
+    let arguments = json!({ "after": "same", "max_pages": 20 });
     let answer = Bench::at(&site, |_| {})
-        .call(&marks(), asked)
+        .call(&marks(), arguments)
         .await
         .unwrap();
     assert_eq!(

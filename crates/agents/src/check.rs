@@ -76,7 +76,7 @@ pub(crate) fn same_everywhere(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>,
         for capability in &agent.capabilities {
             terms.add(file, capability).map_err(|(field, problem)| {
                 let position = DataPosition::entry(&capability.name, field);
-                DataError::wrong(file, position, problem)
+                DataError::new(file, position, problem)
             })?;
         }
     }

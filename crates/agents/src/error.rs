@@ -17,10 +17,10 @@ pub enum DataError {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, {place}: {problem}")]
+#[error("{file}, {position}: {problem}")]
 pub struct DataFault {
     pub file: String,
-    pub place: DataPosition,
+    pub position: DataPosition,
     pub problem: DataProblem,
 }
 
@@ -69,10 +69,10 @@ pub enum DataProblem {
 }
 
 impl DataError {
-    pub(crate) fn wrong(file: &str, place: DataPosition, problem: DataProblem) -> Self {
+    pub(crate) fn new(file: &str, position: DataPosition, problem: DataProblem) -> Self {
         Self::Wrong(Box::new(DataFault {
             file: file.to_owned(),
-            place,
+            position,
             problem,
         }))
     }

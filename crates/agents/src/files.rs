@@ -107,8 +107,8 @@ impl AliasText {
         })
     }
 
-    pub(crate) fn wrong(&self, alias: &str, problem: DataProblem) -> DataError {
-        DataError::wrong(&self.file, DataPosition::field(alias), problem)
+    pub(crate) fn alias_error(&self, alias: &str, problem: DataProblem) -> DataError {
+        DataError::new(&self.file, DataPosition::field(alias), problem)
     }
 }
 
@@ -149,7 +149,7 @@ fn unreadable(path: &Path, source: io::Error) -> DataError {
 
 pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
     let file = try_parse_agent(text);
-    file.map_err(|(position, problem)| DataError::wrong(&text.file, position, problem))
+    file.map_err(|(position, problem)| DataError::new(&text.file, position, problem))
 }
 
 fn try_parse_agent(text: &AgentText) -> Result<AgentFile, PlacedProblem> {
@@ -166,7 +166,7 @@ pub(crate) fn parse_aliases<T: DeserializeOwned>(
     from: &AliasText,
 ) -> Result<BTreeMap<String, T>, DataError> {
     let aliases = try_parse_aliases(&from.text);
-    aliases.map_err(|(position, problem)| DataError::wrong(&from.file, position, problem))
+    aliases.map_err(|(position, problem)| DataError::new(&from.file, position, problem))
 }
 
 fn try_parse_aliases<T: DeserializeOwned>(

@@ -133,7 +133,7 @@ fn positions(
         match agents.iter().position(|agent| agent.agent.id == id) {
             Some(at) => positions.push(at),
             None if from.must_fit => {
-                return Err(from.wrong(alias, DataProblem::NoSuchAgent { id }));
+                return Err(from.alias_error(alias, DataProblem::NoSuchAgent { id }));
             }
             None => {}
         }
@@ -151,7 +151,7 @@ fn capability_names(
     for (alias, name) in aliases {
         match capability_of(alias, name, capabilities) {
             Ok(at) => wordings.push((alias, at)),
-            Err(problem) if from.must_fit => return Err(from.wrong(alias, problem)),
+            Err(problem) if from.must_fit => return Err(from.alias_error(alias, problem)),
             Err(_) => {}
         }
     }

@@ -14,7 +14,7 @@ impl RequestPermits {
 
     /// Waits for a permit; dropping it frees it again.
     pub(crate) async fn acquire(&self) -> SemaphorePermit<'_> {
-        let place = self.0.acquire().await;
-        place.expect("the semaphore is never closed")
+        let permit = self.0.acquire().await;
+        permit.expect("the semaphore is never closed")
     }
 }

@@ -12,7 +12,7 @@ use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE
 use crate::on_disk::FileError;
 
 /// A file to edit, and the backup of its original.
-pub(crate) struct EditedPlace<'a> {
+pub(crate) struct FileWithBackup<'a> {
     pub(crate) path: &'a Path,
     pub(crate) backup: PathBuf,
 }
@@ -59,30 +59,30 @@ impl<'a> FileAccess<'a> {
     /// Writes the backup first, if there is an original.
     pub(crate) fn replace(
         &self,
-        place: &EditedPlace<'_>,
+        target: &FileWithBackup<'_>,
         new: &str,
         clean: Option<&str>,
     ) -> Result<(), FileError> {
-        self.check_writable(place.path)?;
+        self.check_writable(target.path)?;
         if let Some(clean) = clean {
-            self.write(&place.backup, clean, Some(PRIVATE))?;
+            self.write(&target.backup, clean, Some(PRIVATE))?;
         }
-        self.write(place.path, new, None)
+        self.write(target.path, new, None)
     }
 
     /// Writes the remaining text of a file.
-    pub(crate) fn put(
+    pub(crate) fn apply_uninstall(
         &self,
-        place: &EditedPlace<'_>,
+        target: &FileWithBackup<'_>,
         uninstalled: &Uninstalled,
     ) -> Result<(), FileError> {
         match uninstalled {
             Uninstalled::NotThere => Ok(()),
-            Uninstalled::Nothing => self.remove(place.path),
-            Uninstalled::Removed(text) => self.write(place.path, text, None),
+            Uninstalled::Nothing => self.remove(target.path),
+            Uninstalled::Removed(text) => self.write(target.path, text, None),
             Uninstalled::Restored(text) => {
-                self.write(place.path, text, None)?;
-                self.remove(&place.backup)
+                self.write(target.path, text, None)?;
+                self.remove(&target.backup)
             }
         }
     }

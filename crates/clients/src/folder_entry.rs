@@ -331,9 +331,9 @@ mod tests {
             symlink(target, root.join(at)).unwrap();
         }
         let read = |path: &str| {
-            let place = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Leave);
-            place
-                .map(|place| place.and_then(|place| place.read().unwrap()))
+            let entry = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Leave);
+            entry
+                .map(|entry| entry.and_then(|entry| entry.read().unwrap()))
                 .map_err(|error| error.to_string())
         };
         for (path, expected) in [
@@ -368,14 +368,14 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let place = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Make)
+        let entry = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Make)
             .unwrap()
             .unwrap();
         // Another process replaces the folder with a link while it is open.
         fs::rename(root.join("a"), root.join("was")).unwrap();
         symlink(outside.path(), root.join("a")).unwrap();
         symlink(outside.path().join("victim"), root.join("was/file")).unwrap();
-        place.replace("text", PRIVATE).unwrap();
+        entry.replace("text", PRIVATE).unwrap();
         assert_eq!(fs::read_to_string(root.join("was/file")).unwrap(), "text");
         assert!(!root.join("was/file").is_symlink() && !outside.path().join("victim").exists());
         assert!(!outside.path().join("file").exists());

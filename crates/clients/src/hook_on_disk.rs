@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directories::ClientDirectories;
 use crate::edit::{FileEditError, Uninstalled, has_hook, install_hook, uninstall_hook};
-use crate::file_access::{EditedPlace, FileAccess};
+use crate::file_access::{FileAccess, FileWithBackup};
 use crate::on_disk::{FileError, Installed};
 use crate::prompt_hook::PromptHook;
 
@@ -24,8 +24,8 @@ impl PromptHook {
         command: &str,
     ) -> Result<Installed, FileError> {
         let path = self.path(directories);
-        let (access, place) = (FileAccess::anywhere(), place_of(&path));
-        let (text, before) = (access.read(&path)?, access.read(&place.backup)?);
+        let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
+        let (text, before) = (access.read(&path)?, access.read(&target.backup)?);
         let current = text.as_deref().unwrap_or_default();
         let clean = match in_file(&path, uninstall_hook(self, current, before.as_deref()))? {
             Uninstalled::NotThere => text.clone(),
@@ -36,25 +36,25 @@ impl PromptHook {
         let new = in_file(&path, install_hook(self, without, command))?;
         let changed = new != current;
         if changed {
-            access.replace(&place, &new, clean.as_deref())?;
+            access.replace(&target, &new, clean.as_deref())?;
         }
         let has_backup = before.is_some() || (changed && clean.is_some());
         Ok(Installed {
             changed,
-            backup: has_backup.then_some(place.backup),
+            backup: has_backup.then_some(target.backup),
         })
     }
 
     /// Removes the command. Deletes a file that held nothing else, and a restored backup.
     pub fn uninstall(&self, directories: &ClientDirectories) -> Result<Uninstalled, FileError> {
         let path = self.path(directories);
-        let (access, place) = (FileAccess::anywhere(), place_of(&path));
+        let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
         let Some(text) = access.read(&path)? else {
             return Ok(Uninstalled::NotThere);
         };
-        let before = access.read(&place.backup)?;
+        let before = access.read(&target.backup)?;
         let uninstalled = in_file(&path, uninstall_hook(self, &text, before.as_deref()))?;
-        access.put(&place, &uninstalled)?;
+        access.apply_uninstall(&target, &uninstalled)?;
         Ok(uninstalled)
     }
 
@@ -76,8 +76,8 @@ impl PromptHook {
 }
 
 /// The backup has its own name: Gemini CLI keeps servers and hooks in one file.
-fn place_of(path: &Path) -> EditedPlace<'_> {
-    EditedPlace {
+fn file_with_backup(path: &Path) -> FileWithBackup<'_> {
+    FileWithBackup {
         path,
         backup: hook_backup_of(path),
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::client::{Client, ClientFile, Scope};
 use crate::directories::ClientDirectories;
 use crate::edit::{self, FileEditError, KitbagEntry, Uninstalled, install, uninstall};
-use crate::file_access::{EditedPlace, FileAccess};
+use crate::file_access::{FileAccess, FileWithBackup};
 use crate::folder_entry::{FolderEntry, MissingFolders};
 
 #[derive(Debug, thiserror::Error)]
@@ -72,8 +72,8 @@ pub fn install_into(
     behind: &[String],
 ) -> Result<Installed, FileError> {
     let access = FileAccess::for_file(file, directories);
-    let place = place_of(file);
-    let (text, before) = (access.read(place.path)?, access.read(&place.backup)?);
+    let target = file_with_backup(file);
+    let (text, before) = (access.read(target.path)?, access.read(&target.backup)?);
     let current = text.as_deref().unwrap_or_default();
     let clean = without_kitbag(file, text.clone(), before.as_deref())?;
     let earlier = match &before {
@@ -87,12 +87,12 @@ pub fn install_into(
     let new = in_file(file, new)?;
     let changed = new != current;
     if changed {
-        access.replace(&place, &new, clean.as_deref())?;
+        access.replace(&target, &new, clean.as_deref())?;
     }
     let has_backup = before.is_some() || (changed && clean.is_some());
     Ok(Installed {
         changed,
-        backup: has_backup.then_some(place.backup),
+        backup: has_backup.then_some(target.backup),
     })
 }
 
@@ -122,7 +122,7 @@ pub fn uninstall_from(
     };
     let before = access.read(&backup_of(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
-    access.put(&place_of(file), &uninstalled)?;
+    access.apply_uninstall(&file_with_backup(file), &uninstalled)?;
     Ok(uninstalled)
 }
 
@@ -141,8 +141,8 @@ pub fn backup_of(path: &Path) -> PathBuf {
     path.with_file_name(name)
 }
 
-fn place_of(file: &ClientFile) -> EditedPlace<'_> {
-    EditedPlace {
+fn file_with_backup(file: &ClientFile) -> FileWithBackup<'_> {
+    FileWithBackup {
         path: &file.path,
         backup: backup_of(&file.path),
     }

@@ -39,7 +39,7 @@ pub enum ReviewSource {
     },
     Registry {
         entry: String,
-        place: String,
+        url: String,
     },
 }
 
@@ -110,12 +110,12 @@ impl fmt::Display for ReviewSource {
                 )
             }
             Self::ClientFile { path } => write!(f, "{}", visible(&path.display().to_string())),
-            Self::Registry { entry, place } => {
+            Self::Registry { entry, url } => {
                 write!(
                     f,
                     "the registry entry {} at {}",
                     visible(entry),
-                    visible(place)
+                    visible(url)
                 )
             }
         }
@@ -288,7 +288,7 @@ mod tests {
         };
         let origin = ReviewSource::Registry {
             entry: "com.acme/mcp".to_owned(),
-            place: "https://r".to_owned(),
+            url: "https://r".to_owned(),
         };
         assert_eq!(
             Review::new("acme", origin, &reach).to_string(),

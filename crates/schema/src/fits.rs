@@ -12,7 +12,7 @@ pub fn fits(schema: &Value, value: &Value) -> Result<(), String> {
         .validate(value)
         .map_err(|error| match error.instance_path().as_str() {
             "" => error.to_string(),
-            place => format!("{error}, at `{place}`"),
+            path => format!("{error}, at `{path}`"),
         })
 }
 

@@ -33,7 +33,7 @@ pub fn shape(source: &str) -> Result<ProgramShape, SyntaxMistake> {
     let calls = calls::find(&parsed.program);
     let named = names::name_literals(calls.literals, calls.read_names);
     Ok(ProgramShape {
-        code: layout::write(&parsed, &named.places),
+        code: layout::write(&parsed, &named.names_by_offset),
         literals: named.literals,
         tools: calls.tools,
         purpose: purpose::find(&parsed),

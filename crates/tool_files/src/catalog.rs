@@ -72,9 +72,9 @@ impl ToolCatalog {
             self.problems.extend(taken);
             return;
         }
-        let place = self.tools.len();
+        let index = self.tools.len();
         for name in names(&tool) {
-            self.by_name.insert(name.to_owned(), place);
+            self.by_name.insert(name.to_owned(), index);
         }
         self.tools.push(tool);
     }

@@ -72,29 +72,34 @@ impl Manifest {
             mistakes: Vec::new(),
         };
         let tables = tables(text);
-        match tables.iter().find_map(|table| places(table, &COLUMNS)) {
-            Some((table, places)) => manifest.take_tools(table, places),
+        match tables
+            .iter()
+            .find_map(|table| find_columns(table, &COLUMNS))
+        {
+            Some((table, column_positions)) => manifest.take_tools(table, column_positions),
             None => manifest.mistakes.push((1, ManifestMistake::NoTable)),
         }
-        let removed = tables.iter().find_map(|it| places(it, &REMOVED_COLUMNS));
-        if let Some((table, places)) = removed {
-            manifest.take_removed(table, places);
+        let removed = tables
+            .iter()
+            .find_map(|it| find_columns(it, &REMOVED_COLUMNS));
+        if let Some((table, column_positions)) = removed {
+            manifest.take_removed(table, column_positions);
         }
         manifest
     }
 
-    fn take_tools(&mut self, table: &MarkdownTable, places: [usize; 5]) {
+    fn take_tools(&mut self, table: &MarkdownTable, column_positions: [usize; 5]) {
         for (line, cells) in &table.rows {
-            match row(*line, table, cells, places) {
+            match row(*line, table, cells, column_positions) {
                 Ok(row) => self.rows.push(row),
                 Err(mistake) => self.mistakes.push((*line, mistake)),
             }
         }
     }
 
-    fn take_removed(&mut self, table: &MarkdownTable, places: [usize; 3]) {
+    fn take_removed(&mut self, table: &MarkdownTable, column_positions: [usize; 3]) {
         for (line, cells) in &table.rows {
-            match parse_removed_row(*line, table, cells, places) {
+            match parse_removed_row(*line, table, cells, column_positions) {
                 Ok(row) => self.removed.push(row),
                 Err(mistake) => self.mistakes.push((*line, mistake)),
             }
@@ -115,7 +120,7 @@ impl Remedy for ManifestMistake {
 }
 
 /// Returns the table and the positions of its columns, if it has all of them.
-fn places<'t, const N: usize>(
+fn find_columns<'t, const N: usize>(
     table: &'t MarkdownTable,
     names: &[&str; N],
 ) -> Option<(&'t MarkdownTable, [usize; N])> {
@@ -126,7 +131,7 @@ fn places<'t, const N: usize>(
 fn cells_at<'c, const N: usize>(
     table: &MarkdownTable,
     cells: &'c [String],
-    places: [usize; N],
+    column_positions: [usize; N],
 ) -> Result<[&'c str; N], ManifestMistake> {
     if cells.len() != table.columns.len() {
         return Err(ManifestMistake::Cells {
@@ -134,16 +139,16 @@ fn cells_at<'c, const N: usize>(
             expected: table.columns.len(),
         });
     }
-    Ok(places.map(|place| cells[place].as_str()))
+    Ok(column_positions.map(|position| cells[position].as_str()))
 }
 
 fn row(
     line: usize,
     table: &MarkdownTable,
     cells: &[String],
-    places: [usize; 5],
+    column_positions: [usize; 5],
 ) -> Result<ManifestRow, ManifestMistake> {
-    let [tool, kind, purpose, writes, owner] = cells_at(table, cells, places)?;
+    let [tool, kind, purpose, writes, owner] = cells_at(table, cells, column_positions)?;
     let kinds = ToolKind::ALL.into_iter().find(|it| it.as_str() == kind);
     let classes = ToolWrites::ALL.into_iter();
     let class = classes.into_iter().find(|it| it.as_str() == writes);
@@ -165,9 +170,9 @@ fn parse_removed_row(
     line: usize,
     table: &MarkdownTable,
     cells: &[String],
-    places: [usize; 3],
+    column_positions: [usize; 3],
 ) -> Result<RemovedTool, ManifestMistake> {
-    let [tool, date, reason] = cells_at(table, cells, places)?;
+    let [tool, date, reason] = cells_at(table, cells, column_positions)?;
     Ok(RemovedTool {
         line,
         tool: without_marks(tool),

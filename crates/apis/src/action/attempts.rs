@@ -21,7 +21,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(500);
 /// An answer whose body has not been read yet, with its permit.
 pub(super) struct ResponseWithPermit<'a> {
     pub(super) response: Response,
-    pub(super) place: SemaphorePermit<'a>,
+    pub(super) permit: SemaphorePermit<'a>,
 }
 
 impl<'a> ActionRun<'a> {
@@ -48,7 +48,7 @@ impl<'a> ActionRun<'a> {
     ) -> Result<ResponseWithPermit<'a>, ActionFault> {
         self.wait_for_turn().await?;
         // Taken after the wait: a throttled tenant must not block others from the API.
-        let place = self.api.places.acquire().await;
+        let permit = self.api.permits.acquire().await;
         let judge = |request: &PendingRequest| self.api.check_redirect(request);
         let response = self
             .api
@@ -58,7 +58,7 @@ impl<'a> ActionRun<'a> {
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let paces = &self.api.paces;
         paces.record_limits(owner, now, response.status(), response.headers());
-        Ok(ResponseWithPermit { response, place })
+        Ok(ResponseWithPermit { response, permit })
     }
 
     /// Waits until the tenant's limits allow a request, if that is within the call's deadline.

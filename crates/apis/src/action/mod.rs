@@ -50,7 +50,7 @@ pub struct DeclaredApi {
     declaration: Arc<ApiSpec>,
     overrides: ApiOverrides,
     client: GuardedClient,
-    places: RequestPermits,
+    permits: RequestPermits,
     paces: Paces,
     clock: Clock,
 }
@@ -77,7 +77,7 @@ impl DeclaredApi {
             tool,
             overrides,
             client,
-            places: RequestPermits::new(),
+            permits: RequestPermits::new(),
             paces: Paces::new(declaration.requests_per_minute),
             declaration,
             clock,

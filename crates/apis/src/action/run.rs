@@ -95,7 +95,7 @@ impl<'a> ActionRun<'a> {
         let (
             ResponseWithPermit {
                 response,
-                place: _place,
+                permit: _permit,
             },
             proof,
         ) = self.deadline.within(self.send_and_renew(page)).await?;

@@ -43,7 +43,7 @@ pub type KeepRefreshToken =
 
 /// The tokens of all tenants, one for each credential.
 pub struct TokenCache {
-    places: Mutex<HashMap<TokenKey, TokenEntry>>,
+    entries: Mutex<HashMap<TokenKey, TokenEntry>>,
     clock: Clock,
     keep: KeepRefreshToken,
 }
@@ -73,7 +73,7 @@ struct CachedToken {
 impl TokenCache {
     pub fn new(clock: Clock, keep: KeepRefreshToken) -> Self {
         Self {
-            places: Mutex::default(),
+            entries: Mutex::default(),
             clock,
             keep,
         }
@@ -129,20 +129,20 @@ impl TokenCache {
     }
 
     fn entry(&self, request: &TokenRequest) -> TokenEntry {
-        let mut places = lock(&self.places);
-        if places.len() >= CLEANUP_THRESHOLD {
+        let mut entries = lock(&self.entries);
+        if entries.len() >= CLEANUP_THRESHOLD {
             let now = self.clock.now();
-            places.retain(|_, place| is_used(place, now));
+            entries.retain(|_, entry| is_used(entry, now));
         }
-        places
+        entries
             .entry(TokenKey::for_request(request))
             .or_default()
             .clone()
     }
 }
 
-fn is_used(place: &TokenEntry, now: SystemTime) -> bool {
-    let held = place.try_lock();
+fn is_used(entry: &TokenEntry, now: SystemTime) -> bool {
+    let held = entry.try_lock();
     held.map_or(true, |held| held.access.is_some() && held.is_fresh(now))
 }
 

@@ -74,7 +74,7 @@ pub struct Provider {
     spec: ProviderSpec,
     lookup: Lookup,
     client: GuardedClient,
-    places: RequestPermits,
+    permits: RequestPermits,
     paces: Paces,
     /// All calls use the configured credential.
     owner: CredentialOwner,
@@ -114,7 +114,7 @@ impl Provider {
             spec,
             lookup,
             client: GuardedClient::new(guard),
-            places: RequestPermits::new(),
+            permits: RequestPermits::new(),
             paces: Paces::new(None),
             owner: CredentialOwner::new("configuration"),
         }
@@ -148,7 +148,7 @@ impl Provider {
         self.spec.check_method(&call.method)?;
         let request = self.build_request(call)?;
         let secrets = self.secrets_in(&request.own_headers);
-        let _place = self.places.acquire().await;
+        let _permit = self.permits.acquire().await;
         let booked = self
             .paces
             .reserve(&self.owner, SystemTime::now(), Duration::ZERO);

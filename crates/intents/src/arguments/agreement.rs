@@ -289,12 +289,12 @@ pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
     const KEYWORDS: &[&str] = &[
         "SELECT", "WITH", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER",
     ];
-    let places = KEYWORDS.iter().filter_map(|keyword| {
+    let offsets = KEYWORDS.iter().filter_map(|keyword| {
         let at = text.find(&format!("{keyword} "))?;
         let alone = !text[..at].ends_with(|it: char| it.is_alphanumeric());
         alone.then_some((at, *keyword))
     });
-    places.min()
+    offsets.min()
 }
 
 /// Counts the words of a request that the tool explains; `used` marks the words that are already

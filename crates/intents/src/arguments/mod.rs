@@ -7,11 +7,11 @@
 //! # Layout
 //! - this file: binding a tool to a request
 //! - [`spoken`]: the parts of a request; [`role`]: the meaning of a parameter
-//! - [`values`]: the value of a parameter; [`places`]: the positions of values in a request
+//! - [`values`]: the value of a parameter; [`positions`]: the positions of values in a request
 //! - [`agreement`]: whether the words are about the tool; [`zones`]: names of time zones
 
 mod agreement;
-mod places;
+mod positions;
 mod role;
 mod spoken;
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::DescribedTool;
 use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::places::{end_of_text, name_beside_noun, nouns, range_after};
+use super::positions::{end_of_text, name_beside_noun, nouns, range_after};
 use super::role::{Parameter, Role};
 use super::spoken::{PartKind, Spoken, clock, is_file_name};
 use super::zones::ZoneNames;
@@ -76,8 +76,8 @@ impl<'a> Reader<'a> {
     }
 
     fn free_positions(&self, kinds: &[PartKind]) -> Vec<usize> {
-        let places = 0..self.spoken.len();
-        places
+        let positions = 0..self.spoken.len();
+        positions
             .filter(|at| !self.used[*at] && kinds.contains(&self.spoken.kind(*at)))
             .collect()
     }
@@ -96,8 +96,8 @@ impl<'a> Reader<'a> {
             }
             _ => return None,
         };
-        let places = self.free_positions(kinds);
-        let values: Vec<String> = places.into_iter().map(|at| self.take_word(at)).collect();
+        let positions = self.free_positions(kinds);
+        let values: Vec<String> = positions.into_iter().map(|at| self.take_word(at)).collect();
         (!values.is_empty()).then(|| json!(values))
     }
 
@@ -121,13 +121,13 @@ impl<'a> Reader<'a> {
 
     /// True if all words of an optional boolean's name are said: `raw`, `recursive`.
     fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
-        let places = parameter.words.iter().map(|word| {
-            let mut places = 0..self.spoken.len();
-            places.find(|at| !self.used[*at] && self.spoken.folded_word(*at) == word)
+        let positions = parameter.words.iter().map(|word| {
+            let mut positions = 0..self.spoken.len();
+            positions.find(|at| !self.used[*at] && self.spoken.folded_word(*at) == word)
         });
-        let places: Vec<usize> = places.collect::<Option<_>>()?;
-        places.iter().for_each(|at| self.used[*at] = true);
-        (!parameter.required && !places.is_empty()).then_some(true.into())
+        let positions: Vec<usize> = positions.collect::<Option<_>>()?;
+        positions.iter().for_each(|at| self.used[*at] = true);
+        (!parameter.required && !positions.is_empty()).then_some(true.into())
     }
 
     /// `the last 5 commits`, and one for a singular: `the last commit`.
@@ -188,36 +188,36 @@ impl<'a> Reader<'a> {
                 let range = at..at + length;
                 let free =
                     range.end <= self.spoken.len() && !self.used[range.clone()].contains(&true);
-                let place = free.then(|| self.spoken.slice(range.start, range.end))?;
-                let begins = place.chars().next().is_some_and(char::is_uppercase);
-                let zone = self.zones.zone(&place).filter(|_| begins || at > 0)?;
+                let location = free.then(|| self.spoken.slice(range.start, range.end))?;
+                let begins = location.chars().next().is_some_and(char::is_uppercase);
+                let zone = self.zones.zone(&location).filter(|_| begins || at > 0)?;
                 Some((range, zone.to_owned()))
             });
             found.extend(longest);
         }
-        let places: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
-        let chosen = self.choose_by_direction(parameter, &places)?;
+        let positions: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
+        let chosen = self.choose_by_direction(parameter, &positions)?;
         let (range, zone) = found.into_iter().find(|(range, _)| range.start == chosen)?;
         self.take_range(range.start, range.end);
         Some(zone.into())
     }
 
     fn path(&mut self, parameter: &Parameter<'_>, all: &[Parameter<'_>]) -> Option<Value> {
-        let mut places = self.free_positions(&[PartKind::Path, PartKind::Slashed]);
+        let mut positions = self.free_positions(&[PartKind::Path, PartKind::Slashed]);
         let others = all.iter().filter(|it| it.role == Role::Path && it.required);
         let several = others.count() > 1;
-        if places.is_empty() || several {
+        if positions.is_empty() || several {
             let quoted = self.free_positions(&[PartKind::Quoted]);
             let like_path = |at: &usize| self.spoken.raw(*at).contains(['/', '.']);
-            places.extend(quoted.into_iter().filter(like_path));
+            positions.extend(quoted.into_iter().filter(like_path));
         }
         if self.wants_folder(parameter) {
-            places.retain(|at| !is_file_name(self.spoken.raw(*at)));
+            positions.retain(|at| !is_file_name(self.spoken.raw(*at)));
         }
-        places.sort_unstable();
+        positions.sort_unstable();
         let at = match several {
-            true => self.choose_by_direction(parameter, &places)?,
-            false => *places.first()?,
+            true => self.choose_by_direction(parameter, &positions)?,
+            false => *positions.first()?,
         };
         Some(self.take_word(at).into())
     }
@@ -231,20 +231,20 @@ impl<'a> Reader<'a> {
     }
 
     /// Chooses the source or the destination among several values, whichever the parameter needs.
-    fn choose_by_direction(&self, parameter: &Parameter<'_>, places: &[usize]) -> Option<usize> {
+    fn choose_by_direction(&self, parameter: &Parameter<'_>, positions: &[usize]) -> Option<usize> {
         let after = |at: &usize, leads: &[&str]| {
             *at > 0 && leads.contains(&self.spoken.folded_word(at - 1))
         };
-        let mut places = places.iter().copied();
+        let mut positions = positions.iter().copied();
         if parameter.has_word(&["destination", "dest", "target", "to", "new", "end"]) {
-            let led = places.clone().find(|at| after(at, TO));
-            return led.or_else(|| places.next_back());
+            let led = positions.clone().find(|at| after(at, TO));
+            return led.or_else(|| positions.next_back());
         }
         if parameter.has_word(&["source", "src", "from", "old", "start", "origin"]) {
-            let led = places.clone().find(|at| after(at, FROM));
-            return led.or_else(|| places.find(|at| !after(at, TO)));
+            let led = positions.clone().find(|at| after(at, FROM));
+            return led.or_else(|| positions.find(|at| !after(at, TO)));
         }
-        places.next()
+        positions.next()
     }
 
     fn glob(&mut self, parameter: &Parameter<'_>) -> Option<Value> {

@@ -20,14 +20,16 @@ impl ZoneNames {
     }
 
     /// Returns the zone of this name, or the one whose last part is this location.
-    pub fn zone(&self, place: &str) -> Option<&str> {
-        let place = place.trim().replace(' ', "_");
+    pub fn zone(&self, location: &str) -> Option<&str> {
+        let location = location.trim().replace(' ', "_");
         let mut names = self.0.iter();
-        let whole = names.clone().find(|name| name.eq_ignore_ascii_case(&place));
+        let whole = names
+            .clone()
+            .find(|name| name.eq_ignore_ascii_case(&location));
         let zone = whole.or_else(|| {
             names.find(|name| {
                 let last = name.rsplit_once('/').map(|(_, last)| last);
-                last.is_some_and(|last| last.eq_ignore_ascii_case(&place))
+                last.is_some_and(|last| last.eq_ignore_ascii_case(&location))
             })
         });
         zone.map(String::as_str)

@@ -14,7 +14,7 @@ pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String
     sorted.sort_by_key(|(_, value)| std::cmp::Reverse(spelling(value).len()));
     let mut words = words.trim().to_owned();
     for (name, value) in sorted {
-        words = with_place(&words, name, &spelling(value));
+        words = with_placeholder(&words, name, &spelling(value));
     }
     let pattern = IntentPattern::parse(&words).ok()?;
     pattern.is_plain().then(|| pattern.to_string())
@@ -47,18 +47,22 @@ fn spelling(value: &Value) -> String {
 
 /// Replaces a value by its parameter's placeholder where the value is whole words, with or without
 /// quotes.
-fn with_place(words: &str, name: &str, value: &str) -> String {
-    let place = match value.contains(char::is_whitespace) {
+fn with_placeholder(words: &str, name: &str, value: &str) -> String {
+    let placeholder = match value.contains(char::is_whitespace) {
         true => format!("{{{name}...}}"),
         false => format!("{{{name}}}"),
     };
-    if value.is_empty() || words.contains(&place) {
+    if value.is_empty() || words.contains(&placeholder) {
         return words.to_owned();
     }
     for quote in ["\"", "'", "`", ""] {
         let quoted = format!("{quote}{value}{quote}");
         if let Some(at) = find_whole_words(words, &quoted) {
-            return format!("{}{place}{}", &words[..at], &words[at + quoted.len()..]);
+            return format!(
+                "{}{placeholder}{}",
+                &words[..at],
+                &words[at + quoted.len()..]
+            );
         }
     }
     words.to_owned()

@@ -67,12 +67,12 @@ fn description(tool: &DraftedTool<'_>) -> String {
 fn intents(words: &[String], server: &ServerName, required: &[&str]) -> Vec<String> {
     let base = words.join(" ");
     let mut intents = vec![base.clone(), format!("{base} in {server}")];
-    let places: Vec<String> = required
+    let placeholders: Vec<String> = required
         .iter()
         .map(|name| format!("with {name} {{{name}}}"))
         .collect();
-    if !places.is_empty() {
-        intents.push(format!("{base} {}", places.join(" ")));
+    if !placeholders.is_empty() {
+        intents.push(format!("{base} {}", placeholders.join(" ")));
     }
     if let [only] = required {
         intents.push(format!("{base} {{{only}}}"));

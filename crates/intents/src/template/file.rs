@@ -80,8 +80,8 @@ fn offset_of(text: &str, found: &SpottedProblem) -> usize {
     let Ok(table) = DeTable::parse(text) else {
         return 0;
     };
-    let place = find_offset(table.get_ref(), &found.spot).unwrap_or(0);
-    place + offset_in_literal(&text[place..], found.offset)
+    let start = find_offset(table.get_ref(), &found.spot).unwrap_or(0);
+    start + offset_in_literal(&text[start..], found.offset)
 }
 
 fn find_offset(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {

@@ -18,8 +18,8 @@ pub(crate) fn describe_exception<'js>(
     let stack = thrown
         .as_object()
         .and_then(|error| property(ctx, error, "stack"));
-    let place = stack.and_then(|stack| program.place(&stack));
-    let path = place.and_then(|place| program.path_at(place));
+    let position = stack.and_then(|stack| program.position(&stack));
+    let path = position.and_then(|position| program.path_at(position));
     let message = name_value(message(ctx, thrown), path);
     let circumstances = Circumstances {
         message: &message,
@@ -30,8 +30,8 @@ pub(crate) fn describe_exception<'js>(
     let hint = circumstances.hint();
     RunFailure::Thrown {
         message,
-        line: place.map(|place| place.line),
-        column: place.map(|place| place.column),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
         hint,
     }
 }

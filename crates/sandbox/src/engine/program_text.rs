@@ -15,7 +15,7 @@ pub(crate) struct ProgramText<'a> {
 
 /// Lines and columns are one-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProgramPlace {
+pub(crate) struct ProgramPosition {
     pub line: usize,
     pub column: usize,
 }
@@ -27,22 +27,25 @@ impl ProgramText<'_> {
     }
 
     /// The innermost position of a stack trace in the program, as the author counts.
-    pub(crate) fn place(&self, stack: &str) -> Option<ProgramPlace> {
-        let place = stack.lines().find_map(in_code)?;
-        let column = match (line(self.source, place.line), line(self.code, place.line)) {
-            (Some(written), Some(run)) => original_column(written, run, place.column),
-            _ => place.column,
+    pub(crate) fn position(&self, stack: &str) -> Option<ProgramPosition> {
+        let position = stack.lines().find_map(in_code)?;
+        let column = match (
+            line(self.source, position.line),
+            line(self.code, position.line),
+        ) {
+            (Some(written), Some(run)) => original_column(written, run, position.column),
+            _ => position.column,
         };
-        Some(ProgramPlace { column, ..place })
+        Some(ProgramPosition { column, ..position })
     }
 
     /// The path at a position, such as `issues.map`. Engines point before, into or after its last
     /// name.
-    pub(crate) fn path_at(&self, place: ProgramPlace) -> Option<&str> {
-        let line = line(self.source, place.line)?;
+    pub(crate) fn path_at(&self, position: ProgramPosition) -> Option<&str> {
+        let line = line(self.source, position.line)?;
         let at = line
             .char_indices()
-            .nth(place.column.checked_sub(1)?)
+            .nth(position.column.checked_sub(1)?)
             .map_or(line.len(), |(at, _)| at);
         let before = line[..at].trim_end_matches('(');
         let start = before
@@ -67,13 +70,13 @@ impl ProgramText<'_> {
 }
 
 /// `    at load (program.js:3:7)`
-fn in_code(line: &str) -> Option<ProgramPlace> {
-    let (_, place) = line.split_once(FILE)?;
-    let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
+fn in_code(line: &str) -> Option<ProgramPosition> {
+    let (_, position) = line.split_once(FILE)?;
+    let mut numbers = position.trim_matches([':', ')']).split(':').map(str::parse);
     let line: usize = numbers.next()?.ok()?;
     let column = numbers.next()?.ok()?;
     let line = line.checked_sub(HEAD).filter(|line| *line > 0)?;
-    Some(ProgramPlace { line, column })
+    Some(ProgramPosition { line, column })
 }
 
 fn line(text: &str, number: usize) -> Option<&str> {
@@ -114,10 +117,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, code: &str, stack: &str, place: (usize, usize), path: Option<&str>) {
+    fn check(source: &str, code: &str, stack: &str, position: (usize, usize), path: Option<&str>) {
         let text = ProgramText { source, code };
-        let found = text.place(stack).unwrap();
-        assert_eq!((found.line, found.column), place);
+        let found = text.position(stack).unwrap();
+        assert_eq!((found.line, found.column), position);
         assert_eq!(text.path_at(found), path);
     }
 

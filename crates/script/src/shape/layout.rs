@@ -10,7 +10,7 @@ use crate::parse::Parsed;
 const INDENT: &str = "  ";
 
 /// Returns the program without comments, with names from `params` instead of literals.
-pub(super) fn write(parsed: &Parsed<'_>, places: &HashMap<u32, (String, u32)>) -> String {
+pub(super) fn write(parsed: &Parsed<'_>, names_by_offset: &HashMap<u32, (String, u32)>) -> String {
     let mut writer = Writer {
         marks: marks::find(parsed),
         code: String::new(),
@@ -22,7 +22,7 @@ pub(super) fn write(parsed: &Parsed<'_>, places: &HashMap<u32, (String, u32)>) -
         if token.start() < skip_until || writer.marks.idle.contains(&token.start()) {
             continue;
         }
-        match places.get(&token.start()) {
+        match names_by_offset.get(&token.start()) {
             Some((name, end)) => {
                 writer.write(token, &format!("params.{name}"), *end);
                 skip_until = *end;

@@ -12,7 +12,7 @@ use crate::ShapeLiteral;
 pub(super) struct NamedLiterals {
     pub(super) literals: Vec<ShapeLiteral>,
     /// The name of the literal that begins at an offset, and the end of the literal.
-    pub(super) places: HashMap<u32, (String, u32)>,
+    pub(super) names_by_offset: HashMap<u32, (String, u32)>,
 }
 
 /// Gives each literal a name. Literals with the same key and the same value share one.
@@ -42,7 +42,7 @@ pub(super) fn name_literals(found: Vec<FoundLiteral>, mut taken: HashSet<String>
 impl NamedLiterals {
     fn put(&mut self, span: Span, literal: usize) {
         let name = self.literals[literal].name.clone();
-        self.places.insert(span.start, (name, span.end));
+        self.names_by_offset.insert(span.start, (name, span.end));
     }
 }
 

@@ -3,9 +3,9 @@
 use super::*;
 
 #[track_caller]
-fn check(source: &str, place: (usize, usize), part_of_hint: &str) {
+fn check(source: &str, position: (usize, usize), part_of_hint: &str) {
     let mistake = javascript(source).expect_err(source);
-    assert_eq!((mistake.line, mistake.column), place, "{mistake}");
+    assert_eq!((mistake.line, mistake.column), position, "{mistake}");
     let hint = mistake.hint.clone().unwrap_or_default();
     assert!(hint.contains(part_of_hint), "{mistake}: {hint}");
 }

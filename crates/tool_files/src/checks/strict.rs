@@ -69,14 +69,14 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
 }
 
 fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
-    let place = match part.path.as_str() {
+    let part_name = match part.path.as_str() {
         "" => "the input".to_owned(),
         path => format!("`{path}`"),
     };
     if let Some(reference) = part.schema.get("$ref").and_then(Value::as_str)
         && !reference.starts_with('#')
     {
-        let message = format!("{place} refers to `{reference}`, which is not in the file");
+        let message = format!("{part_name} refers to `{reference}`, which is not in the file");
         return Some((
             message,
             "put the schema under \"$defs\", and refer to \"#/$defs/NAME\"",
@@ -85,7 +85,7 @@ fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
     if !is_of_object(part.schema) || is_closed(part.schema) {
         return None;
     }
-    let message = format!("{place} accepts unknown members");
+    let message = format!("{part_name} accepts unknown members");
     Some((
         message,
         "write \"additionalProperties\": false, or a schema if the names of the members are data",

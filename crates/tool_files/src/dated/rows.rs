@@ -118,7 +118,7 @@ impl ProviderRow {
     /// Returns the input and output tokens.
     pub fn usage_of(&self, answer: &Value) -> (Option<u64>, Option<u64>) {
         let thinking = self.thinking_tokens.as_deref();
-        let thinking = thinking.and_then(|place| count_at(answer, place));
+        let thinking = thinking.and_then(|pointer| count_at(answer, pointer));
         let output = count_at(answer, &self.output_tokens);
         let output = match (output, thinking) {
             (None, None) => None,
@@ -134,8 +134,8 @@ impl ProviderRow {
     }
 }
 
-fn count_at(answer: &Value, place: &str) -> Option<u64> {
-    answer.pointer(place).and_then(Value::as_u64)
+fn count_at(answer: &Value, pointer: &str) -> Option<u64> {
+    answer.pointer(pointer).and_then(Value::as_u64)
 }
 
 fn texts_at<'v>(value: &'v Value, steps: &[&str]) -> Vec<&'v str> {
@@ -147,7 +147,7 @@ fn texts_at<'v>(value: &'v Value, steps: &[&str]) -> Vec<&'v str> {
         }
         Some((step, rest)) => {
             let inner = match step.parse::<usize>() {
-                Ok(place) if value.is_array() => value.get(place),
+                Ok(index) if value.is_array() => value.get(index),
                 _ => value.get(*step),
             };
             inner.map_or_else(Vec::new, |inner| texts_at(inner, rest))

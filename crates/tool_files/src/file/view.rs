@@ -64,20 +64,20 @@ impl<'t> FileText<'t> {
         });
     }
 
-    pub(crate) fn note_at<T>(&self, place: &Located<T>, mistake: impl Into<ToolFileMistake>) {
-        self.note(place.span.start, &place.key, mistake);
+    pub(crate) fn note_at<T>(&self, value: &Located<T>, mistake: impl Into<ToolFileMistake>) {
+        self.note(value.span.start, &value.key, mistake);
     }
 
     /// Notes a mistake at the text that it is about, somewhere within the value.
     pub(crate) fn note_within<T>(
         &self,
-        place: &Located<T>,
+        value: &Located<T>,
         words: &str,
         mistake: impl Into<ToolFileMistake>,
     ) {
-        let inside = self.text.get(place.span.clone()).unwrap_or_default();
-        let offset = place.span.start + inside.find(words).unwrap_or(0);
-        self.note(offset, &place.key, mistake);
+        let inside = self.text.get(value.span.clone()).unwrap_or_default();
+        let offset = value.span.start + inside.find(words).unwrap_or(0);
+        self.note(offset, &value.key, mistake);
     }
 
     pub(crate) fn line(&self, offset: usize) -> usize {

@@ -71,12 +71,12 @@ fn server(
     found: &FoundOperation<'_>,
     options: &ImportOptions,
 ) -> Option<String> {
-    let places = [
+    let levels = [
         found.operation.get("servers"),
         found.item.get("servers"),
         document.root().get("servers"),
     ];
-    let servers = places.into_iter().flatten().find_map(Value::as_array)?;
+    let servers = levels.into_iter().flatten().find_map(Value::as_array)?;
     servers
         .iter()
         .find_map(|server| address(server, options.private))

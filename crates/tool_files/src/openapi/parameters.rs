@@ -45,8 +45,8 @@ fn parameters<'d>(
     found: &FoundOperation<'d>,
 ) -> Result<Vec<&'d Map<String, Value>>, String> {
     let mut all: Vec<&'d Map<String, Value>> = Vec::new();
-    for place in [found.operation, found.item] {
-        let listed = place.get("parameters").and_then(Value::as_array);
+    for holder in [found.operation, found.item] {
+        let listed = holder.get("parameters").and_then(Value::as_array);
         for parameter in listed.into_iter().flatten() {
             let resolved = document.resolve(parameter).and_then(Value::as_object);
             let parameter =
@@ -68,12 +68,12 @@ fn add(
     parts: &mut ParameterParts,
     parameter: &Map<String, Value>,
 ) -> Result<(), String> {
-    let (name, place) = (text_of(parameter, "name"), text_of(parameter, "in"));
+    let (name, location) = (text_of(parameter, "name"), text_of(parameter, "in"));
     let is_required = parameter.get("required") == Some(&Value::Bool(true));
-    if place == "header" && OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
+    if location == "header" && OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
         return Ok(());
     }
-    if place == "cookie" {
+    if location == "cookie" {
         return match is_required {
             true => Err(format!("it needs the cookie `{name}`")),
             false => Ok(()),
@@ -81,7 +81,7 @@ fn add(
     }
     let argument = names::argument(name, &mut parts.taken);
     let schema = schema(document, parameter);
-    match place {
+    match location {
         "path" => {
             parts.path = parts
                 .path
@@ -93,11 +93,11 @@ fn add(
             .push((name.to_owned(), format!("{{{argument}}}"))),
         _ => {
             return Err(format!(
-                "the parameter `{name}` has an unknown location, `{place}`"
+                "the parameter `{name}` has an unknown location, `{location}`"
             ));
         }
     }
-    if is_required || place == "path" {
+    if is_required || location == "path" {
         parts.required.push(argument.clone());
     }
     parts.properties.insert(argument, schema);

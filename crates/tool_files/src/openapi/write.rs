@@ -80,9 +80,9 @@ impl FileParts<'_> {
     }
 
     fn intents(&self) -> Vec<String> {
-        let place = self.provider.replace('_', " ");
+        let provider = self.provider.replace('_', " ");
         let actions = self.actions.iter().take(5);
-        actions.map(|it| intent(it, &place)).collect()
+        actions.map(|it| intent(it, &provider)).collect()
     }
 
     /// Names such as `org` refer to things of this provider; the tenant is still determined by its
@@ -114,13 +114,13 @@ impl FileParts<'_> {
 
 /// People name the thing they want and the provider: with its area, because several areas have such
 /// things.
-fn intent(action: &ImportedAction, place: &str) -> String {
+fn intent(action: &ImportedAction, provider: &str) -> String {
     let purpose = begin_small(&action.purpose);
     let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));
-    let known = format!("{purpose} {place}").to_lowercase();
+    let known = format!("{purpose} {provider}").to_lowercase();
     match area.filter(|area| !known.contains(area.to_lowercase().trim_end_matches('s'))) {
-        Some(area) => format!("{purpose} in {area} of {place}"),
-        None => format!("{purpose} in {place}"),
+        Some(area) => format!("{purpose} in {area} of {provider}"),
+        None => format!("{purpose} in {provider}"),
     }
 }
 

@@ -71,7 +71,7 @@ pub struct BrowserSettings {
 /// Takes screenshots of pages. Nothing runs while none is taken.
 pub struct Browser {
     settings: BrowserSettings,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl BrowserSettings {
@@ -89,8 +89,8 @@ impl BrowserSettings {
 
 impl Browser {
     pub fn new(settings: BrowserSettings) -> Self {
-        let places = Arc::new(Semaphore::new(settings.most_at_once));
-        Self { settings, places }
+        let permits = Arc::new(Semaphore::new(settings.most_at_once));
+        Self { settings, permits }
     }
 
     /// Returns the program that would be started.
@@ -113,8 +113,8 @@ impl Browser {
         let program = self.program()?;
         self.check_host(&url).await?;
         let proxy = GuardProxy::start(self.settings.guard.clone()).await?;
-        let place = self.acquire_permit().await;
-        let (process, devtools) = self.launch(&program, place).await?;
+        let permit = self.acquire_permit().await;
+        let (process, devtools) = self.launch(&program, permit).await?;
         let mut session = ScreenshotSession::new(process, devtools, proxy);
         let taken = session.take_picture(&url, &view, load_until).await;
         session.end().await;
@@ -136,18 +136,18 @@ impl Browser {
     }
 
     async fn acquire_permit(&self) -> OwnedSemaphorePermit {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        place.expect("the semaphore is never closed")
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        permit.expect("the semaphore is never closed")
     }
 
     async fn launch(
         &self,
         program: &std::path::Path,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
         let folder = process::create_folder()?;
         trust::write_authorities(&self.settings.roots, folder.path()).await?;
-        process::launch(program, folder, place)
+        process::launch(program, folder, permit)
     }
 }
 

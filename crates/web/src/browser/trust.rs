@@ -37,10 +37,10 @@ pub(super) async fn write_authorities(
 }
 
 async fn run_certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserError> {
-    let mut place = OsString::from("sql:");
-    place.push(database);
+    let mut database_argument = OsString::from("sql:");
+    database_argument.push(database);
     let mut command = Command::new("certutil");
-    command.arg("-d").arg(place).args(arguments);
+    command.arg("-d").arg(database_argument).args(arguments);
     let done = command
         .stdin(Stdio::null())
         .kill_on_drop(true)

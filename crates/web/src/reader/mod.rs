@@ -177,9 +177,9 @@ impl PageReader {
         &self,
         page: FetchedPage,
     ) -> Result<(FetchedPage, MarkdownPage), PageError> {
-        let place = Arc::clone(&self.parsers).acquire_owned().await;
+        let permit = Arc::clone(&self.parsers).acquire_owned().await;
         let task = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             let readable = markdown::html_to_markdown(&page.text(), &page.url)?;
             Ok((page, readable))
         });

@@ -114,7 +114,7 @@ impl AnswerUsage {
             input_tokens,
             output_tokens,
         } = &rule.usage;
-        let tokens = |place: &Option<JsonPointer>| place.as_ref()?.find(&body)?.as_u64();
+        let tokens = |pointer: &Option<JsonPointer>| pointer.as_ref()?.find(&body)?.as_u64();
         let cost = cost.find(&body).and_then(Value::as_f64);
         Self {
             cost_usd: cost.filter(|usd| *usd >= 0.0),

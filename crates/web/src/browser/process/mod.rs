@@ -32,7 +32,7 @@ struct RunningChromium {
     /// Home, profile and temporary files.
     folder: TempDir,
     /// Released when everything is gone.
-    _place: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
 pub(super) fn create_folder() -> Result<TempDir, BrowserError> {
@@ -43,7 +43,7 @@ pub(super) fn create_folder() -> Result<TempDir, BrowserError> {
 pub(super) fn launch(
     program: &Path,
     folder: TempDir,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
     let mut command = build_command(program, folder.path()).map_err(|error| start_error(&error))?;
     let mut child = command.spawn().map_err(|error| start_error(&error))?;
@@ -52,7 +52,7 @@ pub(super) fn launch(
         running: Some(RunningChromium {
             child,
             folder,
-            _place: place,
+            _permit: permit,
         }),
     };
     let devtools = devtools.map_err(|error| start_error(&error))?;

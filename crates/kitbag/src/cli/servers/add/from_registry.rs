@@ -120,7 +120,7 @@ impl RegistryOrigin {
     fn told(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),
-            place: registry.display_url().to_string(),
+            url: registry.display_url().to_string(),
         }
     }
 }

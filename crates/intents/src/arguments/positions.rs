@@ -57,8 +57,8 @@ pub(super) fn range_after(
     leads: &[&str],
     used: &[bool],
 ) -> Option<(usize, usize)> {
-    let mut places = 0..spoken.len();
-    places.find_map(|at| {
+    let mut positions = 0..spoken.len();
+    positions.find_map(|at| {
         let leads = leads.contains(&spoken.folded_word(at)) && !used[at];
         let end = leads.then(|| end_of_text(spoken, at + 1, used))?;
         (at + 1 < end).then_some((at + 1, end))
@@ -67,8 +67,8 @@ pub(super) fn range_after(
 
 /// The end of a text that begins at `start`: a used word, or a preposition before a value.
 pub(super) fn end_of_text(spoken: &Spoken<'_>, start: usize, used: &[bool]) -> usize {
-    let mut places = start..spoken.len();
-    let end = places.find(|at| {
+    let mut positions = start..spoken.len();
+    let end = positions.find(|at| {
         let next = at + 1;
         let value = |at: usize| used[at] || spoken.kind(at).is_particular();
         used[*at] || spoken.kind(*at) == PartKind::Preposition && next < spoken.len() && value(next)

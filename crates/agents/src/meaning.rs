@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_text_that_stands_out_is_resolved_and_one_that_is_like_nothing_is_not() {
+    async fn a_distinctive_text_is_resolved_and_a_foreign_one_is_not() {
         assert!(matches!(
             meant("ccc", true).await,
             Some(Match::One(ResolvedName { at: 2, .. }))

@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_reduced_to_the_stems_of_its_telling_words() {
+    fn a_text_is_reduced_to_the_stems_of_its_significant_words() {
         let check = |text: &str, stems: &str| {
             assert_eq!(
                 significant_words(text, &[], |it| it == "login").join(" "),

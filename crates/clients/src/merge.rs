@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_that_share_a_name_are_told_apart_by_their_client() {
+    fn two_servers_with_the_same_name_are_distinguished_by_their_client() {
         let found = vec![
             found(Client::Cursor, vec![stdio("git", "a", &[], true)]),
             found(Client::Zed, vec![stdio("Git", "b", &[], false)]),
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_makes_room_for_what_tells_it_apart() {
+    fn a_long_name_is_truncated_before_its_distinguishing_suffix() {
         let long = "x".repeat(32);
         let taken = [long.parse().unwrap()].into();
         assert_eq!(

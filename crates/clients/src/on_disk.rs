@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_marked_as_read_only_is_left_alone() {
+    fn a_read_only_file_is_not_changed() {
         let home = tempfile::tempdir().unwrap();
         let file = file(home.path(), Client::Cursor);
         write(&file.path, "{}").unwrap();

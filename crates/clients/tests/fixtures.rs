@@ -120,7 +120,7 @@ fn every_entry_of_another_server_keeps_its_letters() {
 }
 
 #[test]
-fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
+fn a_file_changed_since_the_installation_loses_only_kitbags_entries() {
     for_each_file(|file, text, servers| {
         for (entry, behind) in wishes(servers) {
             let Some(installed) = installed(file, text, &entry, &behind) else {

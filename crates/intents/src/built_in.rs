@@ -44,7 +44,7 @@ mod tests {
     use crate::set::{TemplateMatch, TemplateSet};
 
     #[test]
-    fn every_file_of_the_folder_is_built_in_and_says_nothing_that_another_says() {
+    fn every_file_of_the_folder_is_built_in_and_shares_no_intent_with_another() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
         let entries = std::fs::read_dir(folder).unwrap();
         let there: BTreeSet<_> = entries.map(|it| it.unwrap().file_name()).collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn people_find_them_by_what_they_would_say() {
+    fn natural_requests_find_them() {
         let (set, _) = TemplateSet::read(&files());
         for (words, expected) in [
             ("list errors", "list_errors"),

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_kept_for_its_tenant_and_its_time() {
+    fn a_result_is_cached_for_its_tenant_and_its_lifetime() {
         let mut cache = Checked::new(9, 900);
         cache.put("acme", "list errors", 1, cache.0.mark());
         assert_eq!(cache.get("acme", "show the errors", 999), Some(1));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_tell_results_apart_in_whatever_order_they_stand() {
+    fn parameters_distinguish_results_in_any_order() {
         assert_eq!(
             keyed(&json!({ "a": 1, "b": 2 })),
             keyed(&json!({ "b": 2, "a": 1 }))
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tenant_that_holds_most_gives_way_with_what_it_used_least() {
+    fn the_tenant_with_the_most_results_is_evicted_least_recently_used_first() {
         for (entries, bytes) in [(10, 9000), (99, 100)] {
             let mut cache = Checked::new(entries, bytes);
             for number in 0..9 {

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_for_discovery_says_what_is_looked_for_in_words_or_in_a_parameter() {
+    fn a_request_for_discovery_has_its_query_in_words_or_in_a_parameter() {
         for (words, given, expected) in [
             (
                 "custom_query: orders of May",

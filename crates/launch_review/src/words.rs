@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_variables_of_a_template_are_those_that_would_be_looked_up() {
+    fn the_variables_of_a_template_are_listed() {
         assert_eq!(
             variables("${A} ${B:-x} ${:-$}{C} $D ${secret:e}"),
             ["A", "B", "secret:e"]

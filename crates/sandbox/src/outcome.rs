@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_in_numbers_for_people() {
+    fn limits_are_reported_in_human_units() {
         for (bytes, expected) in [
             (128 << 20, "128 MiB"),
             (1_000_000, "1 MB"),

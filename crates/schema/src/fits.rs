@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_does_not_fit_and_a_schema_that_is_none_are_refused() {
+    fn a_mismatched_value_and_an_invalid_schema_are_rejected() {
         let schema = json!({ "type": "object", "properties": { "a": { "type": "string" } } });
         assert_eq!(fits(&schema, &json!({ "a": "x" })), Ok(()));
         let reason = fits(&schema, &json!({ "a": 1 })).unwrap_err();

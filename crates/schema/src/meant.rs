@@ -186,7 +186,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn the_words_of_a_name_are_those_a_reader_sees() {
+    fn a_name_is_split_into_the_words_a_reader_sees() {
         for name in ["repo_path", "repoPath", "Repo-Path", "_repo__path"] {
             assert_eq!(words(name), ["repo", "path"], "{name}");
         }

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_tool_is_told() {
+    fn mismatches_with_the_tool_are_reported() {
         check(
             &json!({ "path": "/srv", "depth": 2 }),
             &["debug", "path"],

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_already_or_fits_in_no_reading_is_left_alone() {
+    fn arguments_that_are_valid_or_have_no_valid_reading_are_unchanged() {
         for given in [
             r#"{"n":3,"id":"7","any":"3"}"#,
             r#"{"n":"0"}"#,

@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_at_a_thousand_files_reads_none_of_them_again() {
+    fn checking_a_thousand_unchanged_files_reads_none_of_them() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..1000 {
             let id = format!("tool-{number}");

@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_read_and_a_row_that_says_nothing_is_told_with_its_line() {
+    fn the_table_is_read_and_an_invalid_row_is_reported_with_its_line() {
         let text = "# Tools\n\n| Tool | Kind | Owner | Purpose | Write ops |\n|---|:-:|---|---|---|\n\
                     | [`a-b`](x.md) | curated | sales | One \\| two | read + write |\n\
                     | c | curate | x | y | read |\n| d | curated | x | y | reads |\n| e |\n\n\

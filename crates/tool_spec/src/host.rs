@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_a_part_of_one_label() {
+    fn a_star_matches_a_part_of_one_label() {
         for (pattern, host, expected) in [
             ("api.example", "api.example", true),
             ("api.example", "API.Example.", true),

@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_alone_keeps_its_type_and_within_text_becomes_text() {
+    fn a_single_placeholder_keeps_its_type_and_within_text_becomes_text() {
         check(
             &json!({ "n": "{n}", "t": "n={n}", "who": "{credential.account}", "deep": "{o.list.1}" }),
             &json!({ "n": 3, "o": { "list": [1, null] } }),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_none_is_refused() {
+    fn an_invalid_placeholder_is_rejected() {
         for (text, reason) in [
             ("{", "unclosed brace"),
             ("a } b", "unmatched closing brace"),

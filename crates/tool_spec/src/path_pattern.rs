@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_segment_unless_the_template_says_otherwise() {
+    fn a_value_stays_one_segment_unless_the_template_allows_slashes() {
         for (template, value, expected) in [
             (
                 "/v1/{a}:run",

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_certificate_is_refused_with_its_reason() {
+    fn a_file_without_a_certificate_is_rejected_with_a_reason() {
         for (text, expected) in [
             ("", "no certificate in PEM"),
             ("-----BEGIN CERTIFICATE-----\nMIIB", "no certificate in PEM"),

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::root;
 
 #[test]
-fn every_file_keeps_the_schema_and_the_twelve_in_the_binary_are_those_on_disk() {
+fn every_file_matches_the_schema_and_the_twelve_built_in_files_equal_those_on_disk() {
     let schema = schema();
     let library = Library::built_in();
     assert_eq!(library.agents.len(), 12);
@@ -46,7 +46,7 @@ fn the_four_first_class_agents_come_first() {
 }
 
 #[test]
-fn the_closed_sets_of_the_schema_are_those_of_the_program() {
+fn the_enums_of_the_schema_equal_those_of_the_program() {
     fn check<T: DeserializeOwned + std::fmt::Debug>(place: &str) {
         // The error for an unknown word names all known ones.
         let known = serde_json::from_value::<T>(json!("?"))
@@ -64,7 +64,7 @@ fn the_closed_sets_of_the_schema_are_those_of_the_program() {
 }
 
 #[test]
-fn the_schema_says_of_every_field_what_it_is_for() {
+fn the_schema_describes_every_field() {
     fn check(place: &str, part: &Value) {
         let Some(part) = part.as_object() else { return };
         for (name, field) in part
@@ -319,7 +319,7 @@ fn an_alias_for_nothing_is_refused_and_names_itself() {
 }
 
 #[test]
-fn a_directory_without_agents_says_what_it_should_hold() {
+fn a_directory_without_agents_is_reported_with_the_expected_layout() {
     let directory = tempfile::tempdir().unwrap();
     let error = Library::open(directory.path()).unwrap_err();
     assert!(matches!(error, DataError::Unreadable { .. }), "{error}");

@@ -299,7 +299,7 @@ async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
 }
 
 #[tokio::test]
-async fn sources_of_everything_say_what_and_in_which_state_each_is() {
+async fn sources_of_everything_have_a_capability_and_a_status() {
     let all = run(&answers(), "get_sources", &json!({})).await.unwrap();
     for row in all["sources"].as_array().unwrap() {
         assert!(
@@ -342,7 +342,7 @@ async fn an_unknown_name_is_answered_with_the_known_ones() {
 }
 
 #[tokio::test]
-async fn an_agent_named_beside_the_capability_is_no_hindrance() {
+async fn an_agent_named_with_the_capability_does_no_harm() {
     let answers = answers();
     for (said, meant) in [
         ("claude code hooks", "Lifecycle Hooks"),
@@ -382,7 +382,7 @@ async fn a_text_that_is_longer_than_any_name_is_refused() {
 }
 
 #[tokio::test]
-async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
+async fn several_candidates_are_returned_with_their_confidence() {
     let arguments = json!({ "agent": "claude-code", "capability": "agents that talk" });
     let answer = run(&answers(), "lookup_capability", &arguments)
         .await

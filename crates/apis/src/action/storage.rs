@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_that_an_api_names_cannot_lead_an_image_to_another_place() {
+    fn a_media_type_from_the_api_cannot_change_an_images_path() {
         let folder = Url::parse("https://bucket.example/images/").unwrap();
         for (media_type, expected) in [
             ("image/png", "png"),

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_those_that_amazon_publishes() {
+    fn signatures_equal_the_published_ones() {
         for (line, headers, body, expected) in PUBLISHED {
             let found = signature(&signer(None), line, headers, body);
             assert_eq!(found, expected, "{line} {headers}");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn more_requests_than_a_minute_allows_are_held_back_for_each_tenant() {
+    fn excess_requests_per_minute_are_delayed_for_each_tenant() {
         let paces = Paces::new(NonZeroU32::new(2));
         let start = SystemTime::UNIX_EPOCH;
         let later = start + seconds(20);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_of_which_nothing_remains_waits_for_the_reset_or_is_told_the_time() {
+    fn a_tenant_without_remaining_requests_waits_for_the_reset_or_gets_its_time() {
         let paces = Paces::new(None);
         let (start, owner) = (SystemTime::UNIX_EPOCH, CredentialOwner::new("a"));
         let headers = HeaderMap::from_iter([(

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_may_stand_in_the_path_and_beside_it() {
+    fn a_query_may_be_in_the_path_and_in_addition_to_it() {
         check_path(
             "https://a.example",
             "/s?q=a+b",

@@ -339,7 +339,7 @@ async fn secrets_stay_with_the_origin_they_are_for() {
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_caller_may_do() {
+async fn a_redirect_within_the_api_stays_below_the_base_and_within_the_callers_permissions() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let no_admin: RequestJudge<'_> = &|subject| !subject.contains("/admin");
@@ -476,7 +476,7 @@ async fn a_missing_variable_or_impossible_header_is_named_and_never_shown() {
 }
 
 #[tokio::test]
-async fn the_wait_that_an_api_asks_for_is_kept_and_told() {
+async fn the_requested_wait_is_observed_and_reported() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
     let busy = provider

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_goes_beside_the_hooks_that_are_there_and_out_again() {
+    fn the_command_is_added_next_to_existing_hooks_and_removed_again() {
         for before in [
             "{ \"model\": \"m\" } // mine\n",
             "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [],\n    \"UserPromptSubmit\": [\n      { \"hooks\": [] }, // a\n    ]\n  }\n}",
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_something_else_in_the_place_of_hooks_is_refused() {
+    fn a_file_whose_hooks_are_not_a_list_is_rejected() {
         for (text, expected) in [
             (
                 "{ \"hooks\": [] }",

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_a_projects_file_is_reported_and_not_read() {
+    fn a_pipe_instead_of_a_projects_file_is_reported_and_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home"), folder.path().join("project"));
         std::fs::create_dir_all(project.join(".claude")).unwrap();

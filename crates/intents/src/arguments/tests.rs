@@ -254,7 +254,7 @@ fn arguments_are_read_from_plain_requests() {
 }
 
 #[test]
-fn a_request_for_something_else_or_for_more_is_left_alone() {
+fn a_request_for_something_else_or_for_more_is_unrelated() {
     check(&[
         ("delete /d/notes.txt", "read_file", "unrelated"),
         ("read /d/notes.txt", "delete_file", "unrelated"),
@@ -306,7 +306,7 @@ fn given_arguments_win_and_unknown_ones_are_refused() {
 }
 
 #[test]
-fn a_place_becomes_the_zone_that_it_is_in() {
+fn a_location_becomes_its_time_zone() {
     let schema =
         json!({ "properties": { "timezone": { "type": "string" }, "name": { "type": "string" } } });
     let mut arguments = json!({ "timezone": "new york", "name": "Tokyo" });

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_in_a_request_become_places_and_other_particulars_spoil_it() {
+    fn literals_in_a_request_become_placeholders_and_other_particulars_spoil_it() {
         for (words, literals, expected) in [
             ("list issues", json!({}), Some("list issues")),
             (

@@ -100,7 +100,7 @@ fn a_program_is_promoted_by_varied_success_and_demoted_by_failure_or_change() {
 }
 
 #[test]
-fn nothing_is_promoted_without_words_without_the_setting_or_if_it_writes() {
+fn nothing_is_promoted_without_intents_without_the_setting_or_if_it_writes() {
     let words = Some("show the log");
     assert_eq!(story("abab", None, true, true), "candidate");
     assert_eq!(story("abab", Some("log of x/y"), true, true), "candidate");
@@ -110,7 +110,7 @@ fn nothing_is_promoted_without_words_without_the_setting_or_if_it_writes() {
 }
 
 #[test]
-fn a_template_takes_its_types_and_words_from_runs_and_no_value() {
+fn a_template_takes_types_and_intents_but_no_values_from_runs() {
     let uses = [learned_use("1")];
     let (secret, number) = (repository(json!("s3cret")), repository(json!(7)));
     let run = ProgramRun {

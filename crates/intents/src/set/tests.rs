@@ -146,7 +146,7 @@ fn what_a_caller_cannot_use_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn similar_words_find_a_template_only_by_a_clear_lead_and_without_particulars() {
+fn similar_words_only_find_a_template_with_a_clear_lead_and_without_particulars() {
     let set = set();
     let words = "what errors did we have lately";
     assert_eq!(

@@ -166,7 +166,7 @@ minimum = 1
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_place_and_a_remedy() {
+    fn a_mistake_is_reported_with_its_position_and_a_remedy() {
         let long = format!("cache_seconds = 60\n# {}", "x".repeat(70_000));
         for (from, to, expected) in [
             (

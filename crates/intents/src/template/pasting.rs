@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_waits_to_be_pasted_is_found_and_javascript_is_left_alone() {
+    fn placeholders_for_pasting_are_found_and_javascript_is_not() {
         let mut parameters = TemplateParameters::default();
         let schema = json!({ "type": "string" });
         parameters.add("project", &schema).unwrap();

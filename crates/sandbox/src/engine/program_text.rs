@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_counted_as_the_author_counts() {
+    fn a_position_is_counted_as_the_author_counts() {
         check(
             "a\nr.map()",
             "a\nr.map()",

@@ -217,14 +217,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_place_is_left_to_another_tenant() {
+    fn the_last_slot_is_left_to_another_tenant() {
         let mut queue = WorkerQueue::new(0, 3);
         assert_eq!(admitted(&mut queue, &["a", "a", "a"]), ["a new", "a new"]);
         assert_eq!(admitted(&mut queue, &["b"]), ["b new"]);
     }
 
     #[test]
-    fn a_sandbox_of_one_place_serves_a_lone_tenant() {
+    fn a_sandbox_with_one_slot_serves_a_single_tenant() {
         let mut queue = WorkerQueue::new(0, 1);
         assert_eq!(admitted(&mut queue, &["a", "a"]), ["a new"]);
         queue.finish_run(&tenant("a"));
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn more_rested_workers_than_are_kept_are_ended() {
+    fn surplus_idle_workers_are_ended() {
         let mut queue: TestQueue = WorkerQueue::new(1, 4);
         queue.keep_worker(tenant("a"), "older");
         queue.keep_worker(tenant("b"), "newer");

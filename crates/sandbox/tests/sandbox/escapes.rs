@@ -109,7 +109,7 @@ async fn a_system_call_that_a_worker_does_not_need_ends_it() {
 }
 
 #[tokio::test]
-async fn each_layer_holds_alone_where_it_can() {
+async fn each_layer_holds_by_itself_where_it_can() {
     std::fs::write("/tmp/kitbag-sandbox-victim", "").unwrap();
     let files = [
         "read a file",

@@ -136,7 +136,7 @@ async fn timers_and_chance_work_and_params_are_frozen() {
 }
 
 #[tokio::test]
-async fn a_mistake_is_told_with_its_place_and_a_hint() {
+async fn a_mistake_is_reported_with_its_position_and_a_hint() {
     fails(&[
         ("let a = 1;\nlet b = ;", &["line 2", "column 9"]),
         (
@@ -266,7 +266,7 @@ async fn a_mistake_is_told_with_its_place_and_a_hint() {
 }
 
 #[tokio::test]
-async fn printed_lines_come_back_beside_the_value() {
+async fn printed_lines_are_returned_with_the_value() {
     let sandbox = Sandbox::new(settings());
     let outcome = run(&sandbox, "console.log('a', { b: 1 }, undefined, null); console.error([() => 1]); console.warn(new Error('x'), tools.bench.issues())").await;
     let lines: Vec<_> = outcome

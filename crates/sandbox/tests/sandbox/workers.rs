@@ -19,7 +19,7 @@ async fn all_layers_of_the_jail_hold_here() {
 }
 
 #[tokio::test]
-async fn nothing_is_run_behind_an_open_jail_unless_the_operator_says_so() {
+async fn nothing_runs_in_an_open_jail_unless_the_operator_allows_it() {
     let mut open = SandboxSettings {
         worker: command(ATTACKER, &["seccomp"]),
         ..settings()
@@ -122,7 +122,7 @@ async fn the_time_in_which_a_person_is_asked_is_not_counted() {
 }
 
 #[tokio::test]
-async fn a_run_that_finds_no_worker_in_time_is_told_so() {
+async fn a_run_that_finds_no_worker_in_time_reports_it() {
     let mut small = settings();
     small.most = 1;
     small.budget.wall = Duration::from_secs(4);
@@ -197,7 +197,7 @@ async fn numbered(
 }
 
 #[tokio::test]
-async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_place() {
+async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_slot() {
     let sandbox = Sandbox::new(SandboxSettings {
         worker: command(WORKER, &[]),
         most: 1,

@@ -190,7 +190,7 @@ fn doubling_schema(level: usize) -> Value {
 }
 
 #[test]
-fn the_full_form_says_in_comments_what_types_cannot_say() {
+fn the_full_form_describes_in_comments_the_limits_that_types_cannot_express() {
     let text = full(&json!({
         "description": "Lists.\nAll of them.",
         "inputSchema": {
@@ -269,7 +269,7 @@ fn a_large_schema_is_cut_to_the_size() {
 }
 
 #[test]
-fn a_name_that_is_no_identifier_is_called_with_brackets() {
+fn a_name_that_is_not_an_identifier_is_called_with_brackets() {
     assert_eq!(
         member_call("github", "create_issue"),
         "tools.github.create_issue"

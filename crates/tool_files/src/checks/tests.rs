@@ -161,7 +161,7 @@ fn the_manifest_and_the_files_are_compared_both_ways() {
 }
 
 #[test]
-fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
+fn a_schema_that_accepts_unknown_members_is_found_at_every_level() {
     let finds = |schema: &str, place: &str| {
         sample()
             .without_example()
@@ -285,7 +285,7 @@ fn the_catalog_passes_every_check() {
 }
 
 #[test]
-fn the_providers_of_models_pass_what_concerns_requests() {
+fn model_providers_pass_the_checks_of_requests() {
     let found = check(&CheckInput {
         tools: crate::model_providers(),
         problems: &[],

@@ -102,7 +102,7 @@ fn rows_of_the_operator_replace_the_built_in_ones_and_are_checked() {
 }
 
 #[test]
-fn a_row_with_a_mistake_is_told_with_its_line() {
+fn a_row_with_a_mistake_is_reported_with_its_line() {
     let text = ROWS
         .replacen("source = \"us\"\n", "", 1)
         .replacen("2026-07-01", "2026-05-01", 1)

@@ -68,7 +68,7 @@ pub(crate) fn ticket() -> ToolFile {
 }
 
 #[test]
-fn a_file_becomes_a_tool_with_everything_that_it_says() {
+fn a_file_becomes_a_tool_with_all_its_declarations() {
     let tool = ticket();
     let api = tool.api.as_ref().unwrap();
     assert_eq!(tool.id.as_str(), "ticket");
@@ -131,7 +131,7 @@ fn check(from: &str, to: &str, expected: &[&str]) {
 }
 
 #[test]
-fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
+fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
     check(
         "owner = ",
         "ownr = ",
@@ -191,7 +191,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
 }
 
 #[test]
-fn a_word_that_names_no_property_is_told_with_its_line() {
+fn a_placeholder_without_a_property_is_reported_with_its_line() {
     check(
         "\"{priority}\"",
         "\"{priorty}\"",
@@ -235,7 +235,7 @@ fn a_word_that_names_no_property_is_told_with_its_line() {
 }
 
 #[test]
-fn a_mistake_inside_json_is_told_with_the_line_of_the_file() {
+fn a_mistake_inside_json_is_reported_with_the_line_of_the_file() {
     check(
         "\"enum\": [\"low\", \"high\"],",
         "\"enum\": [\"low\" \"high\"],",

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_manners_become_words_with_bars() {
+    fn names_in_any_style_become_words_with_underscores() {
         for (text, expected) in [
             ("listPets", "list_pets"),
             ("repos/get-content", "repos_get_content"),

@@ -182,7 +182,7 @@ fn each_operation_becomes_a_file_that_passes_the_checks() {
 }
 
 #[test]
-fn a_file_says_everything_that_the_document_says() {
+fn a_file_contains_everything_in_the_document() {
     let imported = import_shop(&ImportOptions::default());
     let expected = r#"name = "pet_shop_get_pet"
 kind = "curated"

@@ -127,7 +127,7 @@ async fn a_page_is_its_main_part_in_markdown_or_the_text_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_page_that_cannot_be_shown_says_what_it_is() {
+async fn a_page_that_cannot_be_shown_is_reported_with_its_type() {
     let site = sample().await;
     for (path, format, expected) in [
         ("/pdf", PageFormat::Markdown, "is a PDF"),
@@ -191,7 +191,7 @@ async fn nothing_private_is_reached_whichever_way_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_site_gets_no_cookie_and_no_login_and_must_prove_who_it_is() {
+async fn a_site_gets_no_cookie_and_no_login_and_must_prove_its_identity() {
     let site = sample().await;
     let reader = reader();
     for path in ["/cookie", "/headers"] {

@@ -51,7 +51,7 @@ async fn only_a_repeatable_request_is_sent_again_and_at_most_twice() {
 }
 
 #[tokio::test]
-async fn the_wait_that_an_api_asks_for_is_kept_or_told() {
+async fn the_requested_wait_is_observed_or_reported() {
     let site = turns(&[429, 200], &[("retry-after", "7")]).await;
     let bench = Bench::at(&site, |_| {});
     let answer = bench.call(&get("/x"), json!({})).await.unwrap();
@@ -81,7 +81,7 @@ async fn the_wait_that_an_api_asks_for_is_kept_or_told() {
 }
 
 #[tokio::test]
-async fn a_declared_limit_holds_requests_back_for_the_tenant_alone() {
+async fn a_declared_limit_only_delays_the_tenants_own_requests() {
     let site = turns(&[200], &[]).await;
     let mut bench = Bench::at(&site, |api| {
         api.requests_per_minute = NonZeroU32::new(2);

@@ -69,7 +69,7 @@ async fn a_mark_leads_to_as_many_pages_as_the_caller_asks_for() {
 }
 
 #[tokio::test]
-async fn a_link_leads_on_within_the_api_alone() {
+async fn a_link_is_only_followed_within_the_api() {
     let site = Site::open(|number, _| {
         let next = [
             "</v1/items?page=2>; rel=\"next\", </v1/items?page=9>; rel=\"last\"",
@@ -142,7 +142,7 @@ async fn a_number_counts_up_until_a_page_is_empty() {
 }
 
 #[tokio::test]
-async fn a_later_page_that_fails_ends_the_list_and_says_so() {
+async fn a_later_page_that_fails_ends_the_list_and_is_reported() {
     for (second, timeout, expected) in [
         (500, 20_000, "HTTP 500 Internal Server Error: oops"),
         (0, 200, "`desk` did not answer within 200ms"),

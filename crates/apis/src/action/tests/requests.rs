@@ -147,7 +147,7 @@ async fn arguments_that_make_no_request_are_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_credential_without_a_field_is_told_with_the_command_that_sets_it() {
+async fn a_missing_credential_field_is_reported_with_the_command_that_sets_it() {
     let bench = Bench::declared(|api| {
         api.auth = AuthScheme::Basic;
         api.headers = vec![

@@ -117,7 +117,7 @@ async fn a_refused_token_is_replaced_once_and_a_write_is_never_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_new_refresh_token_is_handed_back_and_used_from_then_on() {
+async fn a_new_refresh_token_is_returned_and_used_from_then_on() {
     let site = desk(&[]).await;
     let authorize_url = "https://login.example/".parse().unwrap();
     let mut bench = bench(&site, OAuthGrant::AuthorizationCode { authorize_url });
@@ -174,7 +174,7 @@ async fn a_server_that_wants_the_secret_in_a_header_gets_it_there() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_its_words_without_the_secrets() {
+async fn a_refusal_is_reported_with_its_message_without_the_secrets() {
     for (status, body, expected, code) in [
         (
             400,

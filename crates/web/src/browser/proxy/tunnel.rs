@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_taken_from_connect_alone() {
+    fn only_connect_names_a_site() {
         for (head, expected) in [
             ("CONNECT a.example:443 HTTP/1.1\r\n\r\n", "a.example 443"),
             ("CONNECT [::1]:8443 HTTP/1.1\r\n\r\n", "::1 8443"),

@@ -4,14 +4,15 @@ use serde_json::{Value, json};
 
 use crate::library::{Library, Term};
 use crate::meaning::{Embed, Meaning};
-use crate::question::{AskedAgent, AskedAgents, AskedCapability, Candidates, Miss};
+use crate::question::{Candidates, FoundAgent, FoundAgents, FoundCapability, Miss};
 use crate::record::{AgentCapability, AgentFile, Availability};
 use crate::rows::{
-    brief, compared, every_source, likely, listed, outline, rounded, sources, whole, without,
+    brief, comparison_row, every_source, likely, list_row, outline, round_confidence, sources,
+    whole, without,
 };
 
-/// Answers questions from the library. Names that are not found by their words are found by
-/// vectors, if there is a model to make them.
+/// Answers questions from the library. A name that is not found by its words is found by vectors,
+/// if a model is available.
 #[derive(Debug)]
 pub struct AgentAnswers {
     pub library: Library,
@@ -28,14 +29,14 @@ impl AgentAnswers {
 
     /// Answers what an agent can do about a capability.
     pub async fn lookup(&self, agent: &str, capability: &str) -> Result<Value, Miss> {
-        let AskedAgent { agent, also } = self.agent(agent).await?;
+        let FoundAgent { agent, also } = self.agent(agent).await?;
         let mut answer = json!({ "agent": agent.agent.id });
         match self.capability(capability).await {
-            AskedCapability::One { term, confidence } => {
+            FoundCapability::One { term, confidence } => {
                 answer["capability"] = whole(agent, term);
                 mention_doubt(&mut answer, confidence);
             }
-            AskedCapability::Several(candidates) => {
+            FoundCapability::Several(candidates) => {
                 answer["matches"] = briefs(agent, &candidates.terms);
                 mention_note(&mut answer, &candidates);
             }
@@ -44,15 +45,16 @@ impl AgentAnswers {
         Ok(answer)
     }
 
-    /// Answers how agents differ in a capability. A name for several agents stands for all of them.
+    /// Answers how agents differ in a capability. A name shared by several agents selects all of
+    /// them.
     pub async fn compare(&self, capability: &str, agents: &[String]) -> Result<Value, Miss> {
-        let AskedAgents { known, strangers } = self.agents(agents).await?;
+        let FoundAgents { known, strangers } = self.agents(agents).await?;
         let (term, confidence) = match self.capability(capability).await {
-            AskedCapability::One { term, confidence } => (term, confidence),
-            AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
+            FoundCapability::One { term, confidence } => (term, confidence),
+            FoundCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
         };
-        let rows = known.iter().map(|agent| compared(agent, term));
-        let absent = strangers.iter().map(|said| without(said));
+        let rows = known.iter().map(|agent| comparison_row(agent, term));
+        let absent = strangers.iter().map(|name| without(name));
         let rows: Value = rows.chain(absent).collect();
         let mut answer = json!({ "capability": term.name, "comparison": rows });
         let mut silent = known;
@@ -67,7 +69,7 @@ impl AgentAnswers {
     /// Lists the capabilities of an agent, of a category, or both.
     pub async fn list(&self, agent: Option<&str>, category: Option<&str>) -> Result<Value, Miss> {
         let category = match category {
-            Some(said) => Some(self.category(said).await?),
+            Some(name) => Some(self.category(name).await?),
             None => None,
         };
         match (agent, &category) {
@@ -83,21 +85,21 @@ impl AgentAnswers {
         agent: Option<&str>,
         capability: Option<&str>,
     ) -> Result<Value, Miss> {
-        let asked = self.agent_if_named(agent).await?;
+        let found = self.agent_if_named(agent).await?;
         let term = match capability {
             Some(capability) => match self.capability(capability).await {
-                AskedCapability::One { term, .. } => Some(term),
-                AskedCapability::Several(candidates) => return Ok(offered(&candidates)),
+                FoundCapability::One { term, .. } => Some(term),
+                FoundCapability::Several(candidates) => return Ok(candidates_answer(&candidates)),
             },
             None => None,
         };
-        let agent = asked.as_ref().map(|asked| asked.agent);
+        let agent = found.as_ref().map(|found| found.agent);
         let mut answer = sources_of(&self.library, agent, term);
-        mention_others(&mut answer, asked.as_ref().map_or(&[], |asked| &asked.also));
+        mention_others(&mut answer, found.as_ref().map_or(&[], |found| &found.also));
         Ok(answer)
     }
 
-    async fn agent_if_named(&self, agent: Option<&str>) -> Result<Option<AskedAgent<'_>>, Miss> {
+    async fn agent_if_named(&self, agent: Option<&str>) -> Result<Option<FoundAgent<'_>>, Miss> {
         match agent {
             Some(agent) => self.agent(agent).await.map(Some),
             None => Ok(None),
@@ -106,7 +108,7 @@ impl AgentAnswers {
 }
 
 /// Answers with the capabilities that may have been meant.
-fn offered(candidates: &Candidates<'_>) -> Value {
+fn candidates_answer(candidates: &Candidates<'_>) -> Value {
     let mut answer = json!({ "matches": likely(&candidates.terms) });
     mention_note(&mut answer, candidates);
     answer
@@ -119,17 +121,17 @@ fn briefs(agent: &AgentFile, terms: &[(&Term, f32)]) -> Value {
         .collect()
 }
 
-fn list_agent(asked: &AskedAgent<'_>, category: Option<&str>) -> Value {
-    let mut inside: Vec<&AgentCapability> = asked.agent.capabilities.iter().collect();
+fn list_agent(found: &FoundAgent<'_>, category: Option<&str>) -> Value {
+    let mut inside: Vec<&AgentCapability> = found.agent.capabilities.iter().collect();
     inside.retain(|capability| {
         category.is_none_or(|category| capability.category.name() == category)
     });
     let rows = inside.iter();
-    let rows = rows.filter_map(|capability| listed(None, capability));
+    let rows = rows.filter_map(|capability| list_row(None, capability));
     let mut answer =
-        json!({ "agent": asked.agent.agent.id, "capabilities": rows.collect::<Value>() });
+        json!({ "agent": found.agent.agent.id, "capabilities": rows.collect::<Value>() });
     mention_undocumented(&mut answer, &inside);
-    mention_others(&mut answer, &asked.also);
+    mention_others(&mut answer, &found.also);
     answer
 }
 
@@ -145,7 +147,7 @@ fn list_category(library: &Library, category: &str) -> Value {
     for agent in &library.agents {
         let capabilities = agent.capabilities.iter();
         let inside = capabilities.filter(|capability| capability.category.name() == category);
-        rows.extend(inside.filter_map(|capability| listed(Some(&agent.agent.id), capability)));
+        rows.extend(inside.filter_map(|capability| list_row(Some(&agent.agent.id), capability)));
     }
     json!({ "category": category, "capabilities": rows })
 }
@@ -188,11 +190,11 @@ fn sources_of_capability(library: &Library, term: &Term) -> Value {
 
 fn mention_doubt(answer: &mut Value, confidence: f32) {
     if confidence < 1.0 {
-        answer["matchConfidence"] = rounded(confidence);
+        answer["matchConfidence"] = round_confidence(confidence);
     }
 }
 
-/// Names the other agents that the same word stands for, since the caller may have meant one of them.
+/// Names the other agents with the same name, since the caller may have meant one of them.
 fn mention_others(answer: &mut Value, also: &[&str]) {
     mention_some(answer, "seeAlso", also);
 }

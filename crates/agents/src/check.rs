@@ -1,4 +1,4 @@
-//! The rules for the data beyond its shape: within one file, and across all files.
+//! The rules for the data beyond its schema: within one file, and across all files.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::words::key;
 pub(crate) type PlacedProblem = (DataPosition, DataProblem);
 type FieldProblem = (String, DataProblem);
 
-/// The lengths of a quotation: long enough to be found on the page, short enough to be quoted.
+/// The length of a quotation: long enough to be found on the page, short enough to be quoted.
 const QUOTATION: std::ops::RangeInclusive<usize> = 50..=300;
 
 pub(crate) fn check_file(file: &AgentFile, folder: &str) -> Result<(), PlacedProblem> {
@@ -68,15 +68,15 @@ fn check_unique(
     Ok(())
 }
 
-/// Collects the capabilities of all agents. One that has the same name everywhere must have one
-/// spelling and one category.
+/// Collects the capabilities of all agents. A shared capability must have one spelling and one
+/// category.
 pub(crate) fn same_everywhere(agents: &[(&str, AgentFile)]) -> Result<Vec<Term>, DataError> {
     let mut terms = Terms::default();
     for (file, agent) in agents {
         for capability in &agent.capabilities {
             terms.add(file, capability).map_err(|(field, problem)| {
                 let position = DataPosition::entry(&capability.name, field);
-                DataError::wrong(file, position, problem)
+                DataError::new(file, position, problem)
             })?;
         }
     }
@@ -137,7 +137,7 @@ fn check_capability(capability: &AgentCapability) -> Result<(), FieldProblem> {
     Ok(())
 }
 
-/// Everything that is known has a description and a source.
+/// Everything known needs a description and a source.
 fn check_knowledge(capability: &AgentCapability) -> Result<(), FieldProblem> {
     let is_unknown = capability.available == Availability::Unknown;
     if is_unknown != (capability.status == RecordStatus::Unknown) {
@@ -177,7 +177,7 @@ fn at(field: &'static str) -> impl Fn(DataProblem) -> FieldProblem {
     move |problem| (field.to_owned(), problem)
 }
 
-/// A text that is there must not be empty.
+/// An optional text must not be empty.
 fn check_text(text: Option<&String>) -> Result<(), DataProblem> {
     if text.is_some_and(|text| text.trim().is_empty()) {
         Err(DataProblem::Empty)

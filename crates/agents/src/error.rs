@@ -1,4 +1,4 @@
-//! The errors in the data, with their positions for the person who maintains it.
+//! The errors in the data, with their positions for the maintainer.
 
 use std::fmt;
 use std::io;
@@ -17,10 +17,10 @@ pub enum DataError {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file}, {place}: {problem}")]
+#[error("{file}, {position}: {problem}")]
 pub struct DataFault {
     pub file: String,
-    pub place: DataPosition,
+    pub position: DataPosition,
     pub problem: DataProblem,
 }
 
@@ -33,31 +33,31 @@ pub struct DataPosition {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DataProblem {
-    /// The message of the JSON reader, which names what it found and what is allowed.
+    /// The JSON parser's message, which names the value it found and the allowed ones.
     #[error("{0}")]
     Shape(String),
-    #[error("there is nothing in it")]
+    #[error("it is empty")]
     Empty,
-    #[error("the file lies in the folder `{folder}`, which must have the same name")]
+    #[error("the file is in the folder `{folder}`, which must have the same name")]
     NotTheFolder { folder: String },
-    #[error("an id is made of small letters, digits and single dashes")]
+    #[error("an id consists of lower-case letters, digits and single dashes")]
     Id,
     #[error("not an address that begins with http:// or https://")]
     Address,
-    #[error("written twice; one entry says it all")]
+    #[error("listed twice")]
     Twice,
     #[error("`{elsewhere}` calls it `{name}`; one capability has one name")]
     Spelling { elsewhere: String, name: String },
     #[error("it is `{category}` in `{elsewhere}`; one capability has one category")]
     OtherCategory { elsewhere: String, category: String },
-    #[error("what is not known to be there or not has the status `unknown`, and only that has it")]
+    #[error("the status is `unknown` exactly if the availability is unknown")]
     StatusAndAvailability,
-    #[error("what is known needs a description")]
+    #[error("a known capability needs a description")]
     NoDescription,
-    #[error("what is known needs a source")]
+    #[error("a known capability needs a source")]
     NoSource,
     #[error(
-        "a quotation of 50 to 300 letters belongs to the granularity `excerpt`, and only to that"
+        "a quotation of 50 to 300 characters is required for the granularity `excerpt`, and only allowed for it"
     )]
     Excerpt,
     #[error("no agent has a capability called `{name}`")]
@@ -69,10 +69,10 @@ pub enum DataProblem {
 }
 
 impl DataError {
-    pub(crate) fn wrong(file: &str, place: DataPosition, problem: DataProblem) -> Self {
+    pub(crate) fn new(file: &str, position: DataPosition, problem: DataProblem) -> Self {
         Self::Wrong(Box::new(DataFault {
             file: file.to_owned(),
-            place,
+            position,
             problem,
         }))
     }

@@ -8,7 +8,7 @@ use crate::words::key;
 
 const SCHEMA: &str = include_str!("../../../agents/schema/capabilities.schema.json");
 
-/// Returns every file of the site: its path, and its content. The same data gives the same files.
+/// Returns every file of the site: its path, and its content. Deterministic.
 pub fn pages(library: &Library) -> Vec<(String, Value)> {
     let schema: Value = serde_json::from_str(SCHEMA).expect("the schema in the binary is JSON");
     let mut pages = vec![
@@ -20,7 +20,7 @@ pub fn pages(library: &Library) -> Vec<(String, Value)> {
         pages.push((path(&agent_page(agent)), json!(agent)));
     }
     for term in &library.capabilities {
-        pages.push((path(&term_page(term)), compared(library, term)));
+        pages.push((path(&term_page(term)), term_comparison(library, term)));
     }
     pages
 }
@@ -56,7 +56,7 @@ fn term_row(term: &Term) -> Value {
 }
 
 /// One capability with the data of each agent.
-fn compared(library: &Library, term: &Term) -> Value {
+fn term_comparison(library: &Library, term: &Term) -> Value {
     let agents = library.agents.iter();
     let rows = agents.filter_map(|agent| compared_row(agent, term));
     json!({ "name": term.name, "category": term.category, "agents": rows.collect::<Value>() })

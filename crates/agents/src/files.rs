@@ -1,4 +1,4 @@
-//! The files of the data: in the binary, or in a directory that is laid out in the same way.
+//! The files of the data: built in, or in a directory with the same layout.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::check::{PlacedProblem, check_file};
 use crate::error::{DataError, DataPosition, DataProblem};
 use crate::record::AgentFile;
 
-/// The texts of a library, each with the path for the person who maintains it.
+/// The texts of a library, each with its path for the maintainer.
 pub(crate) struct DataTexts {
     pub(crate) agents: Vec<AgentText>,
     pub(crate) aliases: AliasText,
@@ -22,7 +22,7 @@ pub(crate) struct DataTexts {
 pub(crate) struct AliasText {
     file: String,
     text: String,
-    /// True if an alias for something that is not there is a mistake.
+    /// True if an alias for an unknown name is a mistake.
     pub(crate) must_fit: bool,
 }
 
@@ -74,10 +74,10 @@ impl DataTexts {
                 directory: directory.to_owned(),
             });
         }
-        let ours = Self::built_in();
+        let built_in = Self::built_in();
         Ok(Self {
-            aliases: ours.aliases.or_theirs(directory)?,
-            agent_aliases: ours.agent_aliases.or_theirs(directory)?,
+            aliases: built_in.aliases.or_from_directory(directory)?,
+            agent_aliases: built_in.agent_aliases.or_from_directory(directory)?,
             agents,
         })
     }
@@ -92,8 +92,8 @@ impl AliasText {
         }
     }
 
-    /// Returns the file in the directory, or else the one in the binary as far as it fits.
-    fn or_theirs(self, directory: &Path) -> Result<Self, DataError> {
+    /// Returns the file in the directory, or else the applicable part of the built-in one.
+    fn or_from_directory(self, directory: &Path) -> Result<Self, DataError> {
         Ok(match optional(directory, &self.file)? {
             Some((file, text)) => Self {
                 file,
@@ -107,8 +107,8 @@ impl AliasText {
         })
     }
 
-    pub(crate) fn wrong(&self, alias: &str, problem: DataProblem) -> DataError {
-        DataError::wrong(&self.file, DataPosition::field(alias), problem)
+    pub(crate) fn alias_error(&self, alias: &str, problem: DataProblem) -> DataError {
+        DataError::new(&self.file, DataPosition::field(alias), problem)
     }
 }
 
@@ -149,7 +149,7 @@ fn unreadable(path: &Path, source: io::Error) -> DataError {
 
 pub(crate) fn parse_agent(text: &AgentText) -> Result<AgentFile, DataError> {
     let file = try_parse_agent(text);
-    file.map_err(|(position, problem)| DataError::wrong(&text.file, position, problem))
+    file.map_err(|(position, problem)| DataError::new(&text.file, position, problem))
 }
 
 fn try_parse_agent(text: &AgentText) -> Result<AgentFile, PlacedProblem> {
@@ -166,7 +166,7 @@ pub(crate) fn parse_aliases<T: DeserializeOwned>(
     from: &AliasText,
 ) -> Result<BTreeMap<String, T>, DataError> {
     let aliases = try_parse_aliases(&from.text);
-    aliases.map_err(|(position, problem)| DataError::wrong(&from.file, position, problem))
+    aliases.map_err(|(position, problem)| DataError::new(&from.file, position, problem))
 }
 
 fn try_parse_aliases<T: DeserializeOwned>(

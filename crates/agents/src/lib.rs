@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`record`]: the data of one agent; `library`: the data of all agents
 //! - `files`, `check`, [`error`]: the files of the data, the rules for them, and their errors
-//! - `words`, `wording`, `name_index`, `meaning`: find the name that a person or a model means
+//! - `words`, `wording`, `name_index`, `meaning`: find the name that a user or a model means
 //! - `question`, `answers`, `rows`: the four questions and their answers
 //! - `tools`, [`serve()`]: the questions as tools of an MCP server
 //! - [`lint`], [`export`]: the age of the sources; the data as a static site

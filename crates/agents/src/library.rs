@@ -10,14 +10,14 @@ use crate::name_index::{NameIndex, NamedThing};
 use crate::record::{AgentFile, Category};
 use crate::words::key;
 
-/// The data of all agents, and the words that people use for it.
+/// The data of all agents, and their alternative names.
 #[derive(Debug)]
 pub struct Library {
     /// The first-class agents first, then by id.
     pub agents: Vec<AgentFile>,
     /// The capabilities of all agents, in the order of the files.
     pub capabilities: Vec<Term>,
-    /// Other words for capabilities, as they are written in the file.
+    /// Aliases of capabilities, as written in the file.
     pub aliases: BTreeMap<String, String>,
     pub(crate) agent_names: NameIndex,
     pub(crate) capability_names: NameIndex,
@@ -31,7 +31,7 @@ pub struct Term {
     pub category: Category,
 }
 
-/// Words for any agent, which do not tell one from another.
+/// Words for any agent, which do not distinguish agents.
 const WORDS_FOR_ANY: [&str; 8] = [
     "agent",
     "ai",
@@ -44,14 +44,14 @@ const WORDS_FOR_ANY: [&str; 8] = [
 ];
 
 impl Library {
-    /// The data in the binary.
+    /// The built-in data.
     pub fn built_in() -> Self {
         Self::assemble(&DataTexts::built_in())
             .expect("the data in the binary is the data that was tested")
     }
 
-    /// The data in a directory that is laid out like this repository: `agents/` and `framework/data/`.
-    /// A directory without aliases gets those in the binary, as far as they fit.
+    /// Opens the data in a directory with the layout of this repository: `agents/` and
+    /// `framework/data/`. A directory without aliases gets the applicable built-in ones.
     pub fn open(directory: &Path) -> Result<Self, DataError> {
         Self::assemble(&DataTexts::read(directory)?)
     }
@@ -60,18 +60,18 @@ impl Library {
         self.agents.iter().find(|agent| agent.agent.id == id)
     }
 
-    /// Returns the texts whose vectors are needed to find capabilities by meaning. They change only
-    /// with the data, so that their vectors can be made beforehand.
+    /// Returns the texts whose vectors are needed to find capabilities by meaning. They only change
+    /// with the data, so their vectors can be computed in advance.
     pub fn embedded_texts(&self) -> Vec<String> {
         self.capability_names.texts()
     }
 
     /// True if a text names one of the agents, by its name or an alias.
     pub fn mentions_an_agent(&self, text: &str) -> bool {
-        let said = format!(" {} ", key(text));
+        let text = format!(" {} ", key(text));
         let mut wordings = self.agent_names.wordings().iter();
         wordings.any(|wording| {
-            !wording.meant.is_empty() && said.contains(&format!(" {} ", wording.key))
+            !wording.meant.is_empty() && text.contains(&format!(" {} ", wording.key))
         })
     }
 
@@ -111,7 +111,7 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<NameIndex, Data
         .map(|(at, agent)| (agent.agent.name.clone(), vec![at]))
         .collect();
     for (alias, ids) in aliases {
-        // An alias without an agent names a product that must not be taken for one of these.
+        // An alias without an agent names a product that must not be confused with one of these.
         let is_stranger = ids.is_empty();
         let meant = positions(agents, &alias, ids, from)?;
         if is_stranger || !meant.is_empty() {
@@ -121,7 +121,7 @@ fn agent_names(agents: &[AgentFile], from: &AliasText) -> Result<NameIndex, Data
     Ok(NameIndex::new(named.collect(), wordings, &WORDS_FOR_ANY))
 }
 
-/// The aliases in the binary may name agents that a directory does not have.
+/// The built-in aliases may name agents that a directory does not have.
 fn positions(
     agents: &[AgentFile],
     alias: &str,
@@ -133,7 +133,7 @@ fn positions(
         match agents.iter().position(|agent| agent.agent.id == id) {
             Some(at) => positions.push(at),
             None if from.must_fit => {
-                return Err(from.wrong(alias, DataProblem::NoSuchAgent { id }));
+                return Err(from.alias_error(alias, DataProblem::NoSuchAgent { id }));
             }
             None => {}
         }
@@ -151,7 +151,7 @@ fn capability_names(
     for (alias, name) in aliases {
         match capability_of(alias, name, capabilities) {
             Ok(at) => wordings.push((alias, at)),
-            Err(problem) if from.must_fit => return Err(from.wrong(alias, problem)),
+            Err(problem) if from.must_fit => return Err(from.alias_error(alias, problem)),
             Err(_) => {}
         }
     }
@@ -170,7 +170,7 @@ fn capability_names(
     Ok(NameIndex::new(named, wordings, &[]))
 }
 
-/// Finds the capability that an alias is for. An alias must not be the name of another capability.
+/// Finds the capability of an alias. An alias must not be the name of another capability.
 fn capability_of(alias: &str, name: &str, capabilities: &[Term]) -> Result<usize, DataProblem> {
     let mut terms = capabilities.iter();
     let position = terms.position(|term| term.name == name);
@@ -187,7 +187,7 @@ fn capability_of(alias: &str, name: &str, capabilities: &[Term]) -> Result<usize
     }
 }
 
-/// The name, the other words, and the descriptions of two agents: more would say the same again.
+/// The name, the aliases, and the descriptions of two agents: more would be redundant.
 fn describe(term: &Term, words: &[&str], agents: &[AgentFile]) -> String {
     let descriptions = agents
         .iter()
@@ -197,7 +197,7 @@ fn describe(term: &Term, words: &[&str], agents: &[AgentFile]) -> String {
     format!("{}: {words}. {descriptions}", term.name)
 }
 
-/// The names of categories. A category is also found by the capabilities in it.
+/// The names of categories. A category is also found by its capabilities.
 fn category_names(capabilities: &[Term], aliases: &BTreeMap<String, String>) -> NameIndex {
     let categories = categories(capabilities);
     let mut wordings = Vec::new();

@@ -1,4 +1,4 @@
-//! The age of the sources, since facts about software are soon out of date.
+//! The age of the sources, since facts about software are soon outdated.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::library::Library;
 use crate::record::{AgentCapability, AgentFile, Granularity};
 
-/// Days after which a source should be read again, and after which it must be.
+/// The days after which a source should be checked again, and after which it must be.
 pub const WARN_AFTER: i32 = 30;
 pub const FAIL_AFTER: i32 = 90;
 
-/// The sources of one agent that were read on the same day.
+/// The sources of one agent that were checked on the same day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SourceAge {
     pub agent: String,
@@ -36,8 +36,8 @@ pub fn ages(library: &Library, today: Date) -> Vec<SourceAge> {
     agents.flat_map(|agent| ages_of(agent, today)).collect()
 }
 
-/// Returns for each agent how many capabilities have only sources that are about much else, too.
-pub fn vague(library: &Library) -> Vec<(&str, usize)> {
+/// Returns for each agent how many capabilities have only general sources.
+pub fn vague_capabilities(library: &Library) -> Vec<(&str, usize)> {
     let agents = library.agents.iter();
     let counted = agents.map(|agent| (agent.agent.id.as_str(), count_vague(agent)));
     counted.filter(|(_, count)| *count > 0).collect()
@@ -56,7 +56,7 @@ fn is_vague(capability: &AgentCapability) -> bool {
 }
 
 impl Age {
-    fn of(days: i32) -> Self {
+    fn from_days(days: i32) -> Self {
         if days > FAIL_AFTER {
             Self::TooOld
         } else if days > WARN_AFTER {
@@ -77,7 +77,7 @@ fn ages_of(agent: &AgentFile, today: Date) -> Vec<SourceAge> {
             verified,
             days,
             sources,
-            age: Age::of(days),
+            age: Age::from_days(days),
         }
     });
     ages.collect()

@@ -1,7 +1,8 @@
-//! Finds by vectors which name is meant, when words do not tell. The caller's model makes the vectors.
+//! Finds the intended name by vectors, if its words are not enough. The caller's model computes the
+//! vectors.
 //!
-//! Models differ in how similar they find any two texts. So a similarity is measured against those
-//! of the names: to their own thing, and to the most similar other thing.
+//! Models differ in how similar they rate unrelated texts. So a similarity is scaled by the similarities of
+//! the names: to their own thing, and to the most similar other thing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,11 +12,11 @@ use tokio::sync::OnceCell;
 
 use crate::name_index::{GUESSED, MOST, Match, NameIndex, ResolvedName};
 
-/// Makes a vector of each text, or none at all where that fails.
+/// Computes a vector for each text, or none at all if that fails.
 pub type Embed =
     Arc<dyn Fn(EmbedSide, Vec<String>) -> BoxFuture<'static, Option<Vec<Vec<f32>>>> + Send + Sync>;
 
-/// Some models embed queries and documents in different ways.
+/// Some models embed queries and documents differently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmbedSide {
     Query,
@@ -24,28 +25,28 @@ pub enum EmbedSide {
 
 pub(crate) struct Meaning {
     embed: Embed,
-    /// Made when it is first needed: most questions are answered by names.
+    /// Computed on first use: most questions are answered by names.
     known: OnceCell<KnownVectors>,
 }
 
 struct KnownVectors {
-    /// One for each wording, the names first, with the things it means.
+    /// One for each wording, names first, with the things it means.
     wordings: Vec<(Vec<f32>, Vec<usize>)>,
     /// One for each thing, from its description.
     texts: Vec<Vec<f32>>,
-    /// The mean similarity of a name to what it means.
+    /// The mean similarity of a name to its own thing.
     own: f32,
-    /// The mean similarity of a name to the most similar thing that it does not mean.
+    /// The mean similarity of a name to the most similar other thing.
     nearest_other: f32,
     /// A text that is less similar than this to everything means none of it.
     foreign: f32,
 }
 
-/// From this score on, and with this lead, one thing is taken for what is meant. Both are measured
-/// on the suite of questions in the tests.
+/// The score and the lead from which one thing is considered meant. Both are measured on the suite
+/// of questions in the tests.
 const ENOUGH: f32 = 0.7;
 const LEAD: f32 = 0.3;
-/// The weight of the score by words, which is added to that by vectors.
+/// The weight of the score by words, which is added to the score by vectors.
 const WORDS: f32 = 1.0;
 
 impl Meaning {
@@ -57,21 +58,24 @@ impl Meaning {
     }
 
     /// Returns nothing if there are no vectors.
-    pub(crate) async fn judge(
+    pub(crate) async fn resolve(
         &self,
         names: &NameIndex,
-        said: &str,
+        query: &str,
         by_words: &[(usize, f32)],
     ) -> Option<Match> {
-        // The question comes first: a model that is busy refuses it sooner than the whole library.
-        let said = vec![said.to_owned()];
-        let asked = self.make(EmbedSide::Query, said).await?.pop()?;
-        let known = self.known.get_or_try_init(|| self.learn(names)).await;
-        known.ok()?.judge(&asked, by_words)
+        // The question comes first: a busy model rejects it sooner than the whole library.
+        let query = vec![query.to_owned()];
+        let query_vector = self.embed_texts(EmbedSide::Query, query).await?.pop()?;
+        let known = self
+            .known
+            .get_or_try_init(|| self.compute_vectors(names))
+            .await;
+        known.ok()?.resolve(&query_vector, by_words)
     }
 
-    async fn learn(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
-        let vectors = self.make(EmbedSide::Document, names.texts()).await;
+    async fn compute_vectors(&self, names: &NameIndex) -> Result<KnownVectors, ()> {
+        let vectors = self.embed_texts(EmbedSide::Document, names.texts()).await;
         let mut vectors = vectors.ok_or(())?;
         let texts = vectors.split_off(names.wordings().len());
         let meant = names.wordings().iter().map(|wording| wording.meant.clone());
@@ -79,7 +83,7 @@ impl Meaning {
         Ok(KnownVectors::new(wordings, texts))
     }
 
-    async fn make(&self, side: EmbedSide, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
+    async fn embed_texts(&self, side: EmbedSide, texts: Vec<String>) -> Option<Vec<Vec<f32>>> {
         let wanted = texts.len();
         let vectors = (self.embed)(side, texts).await;
         vectors.filter(|vectors| vectors.len() == wanted)
@@ -112,10 +116,10 @@ impl KnownVectors {
         self.foreign = f32::midpoint(self.nearest_other, mean(&usual));
     }
 
-    fn judge(&self, asked: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
-        let similar = self.similarities(asked, None);
+    fn resolve(&self, query_vector: &[f32], by_words: &[(usize, f32)]) -> Option<Match> {
+        let similar = self.similarities(query_vector, None);
         let is_foreign = by_words.is_empty() && similar.iter().all(|score| *score < self.foreign);
-        let ranked = self.ranked(similar, by_words);
+        let ranked = self.rank_terms(similar, by_words);
         let (first, next) = (*ranked.first()?, *ranked.get(1)?);
         let best = ranked.iter().take(MOST);
         Some(if is_foreign {
@@ -135,7 +139,7 @@ impl KnownVectors {
         })
     }
 
-    fn ranked(&self, similar: Vec<f32>, by_words: &[(usize, f32)]) -> Vec<(usize, f32)> {
+    fn rank_terms(&self, similar: Vec<f32>, by_words: &[(usize, f32)]) -> Vec<(usize, f32)> {
         let scores = similar.into_iter().map(|score| self.measure(score));
         let mut ranked: Vec<(usize, f32)> = scores.enumerate().collect();
         for (at, score) in by_words {
@@ -145,21 +149,26 @@ impl KnownVectors {
         ranked
     }
 
-    /// Scales a similarity: 0 is that of a name to the nearest other thing, 1 that to its own.
+    /// Scales a similarity: 0 is a name's similarity to the nearest other thing, 1 its similarity
+    /// to its own.
     fn measure(&self, similar: f32) -> f32 {
         (similar - self.nearest_other) / (self.own - self.nearest_other).max(f32::EPSILON)
     }
 
     /// Returns the similarity to each thing: half by its most similar wording, half by its
-    /// description. The wording `without` does not count.
-    fn similarities(&self, asked: &[f32], without: Option<usize>) -> Vec<f32> {
-        let texts: Vec<f32> = self.texts.iter().map(|text| cosine(asked, text)).collect();
+    /// description. Ignores the wording `without`.
+    fn similarities(&self, query_vector: &[f32], without: Option<usize>) -> Vec<f32> {
+        let texts: Vec<f32> = self
+            .texts
+            .iter()
+            .map(|text| cosine(query_vector, text))
+            .collect();
         let mut best: Vec<Option<f32>> = vec![None; texts.len()];
         for (index, (wording, meant)) in self.wordings.iter().enumerate() {
             if Some(index) == without {
                 continue;
             }
-            let score = cosine(asked, wording);
+            let score = cosine(query_vector, wording);
             for at in meant {
                 best[*at] = Some(best[*at].map_or(score, |former| former.max(score)));
             }
@@ -171,8 +180,8 @@ impl KnownVectors {
     }
 }
 
-/// The share of answers with such a score that are right, as measured: four in five where the score
-/// is just enough. The two numbers are fitted to that measurement.
+/// The measured share of right answers with this score: four in five for a score just above the
+/// bar. The two constants are fitted to that measurement.
 fn confidence(score: f32) -> f32 {
     1.0 / (1.0 + (-3.5 * (score - 0.3)).exp())
 }
@@ -206,8 +215,8 @@ mod tests {
     use super::*;
     use crate::name_index::NamedThing;
 
-    /// Resolves a text among ten things with one letter each, by vectors that count letters.
-    async fn meant(said: &str, works: bool) -> Option<Match> {
+    /// Resolves a text among ten one-letter things, by vectors that count letters.
+    async fn meant(query: &str, works: bool) -> Option<Match> {
         let named = ('a'..='j').map(|letter| NamedThing {
             name: letter.to_string(),
             text: letter.to_string().repeat(3),
@@ -227,11 +236,11 @@ mod tests {
             let vectors = texts.iter().map(|text| vector(text)).collect();
             async move { works.then_some(vectors) }.boxed()
         });
-        Meaning::new(embed).judge(&names, said, &[]).await
+        Meaning::new(embed).resolve(&names, query, &[]).await
     }
 
     #[tokio::test]
-    async fn a_text_that_stands_out_is_resolved_and_one_that_is_like_nothing_is_not() {
+    async fn a_distinctive_text_is_resolved_and_a_foreign_one_is_not() {
         assert!(matches!(
             meant("ccc", true).await,
             Some(Match::One(ResolvedName { at: 2, .. }))

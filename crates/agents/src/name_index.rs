@@ -1,22 +1,22 @@
 //! Finds the thing that a text means among the names of agents, capabilities or categories.
 //!
-//! It is tried in this order: the name or an alias, common words, a typing error, and at last the
-//! meaning, where a model makes vectors. If that leaves several things, the likeliest are offered.
+//! Tried in this order: the name or an alias, common words, a typing error, and finally the
+//! meaning, if a model computes vectors. If several things remain, the likeliest are offered.
 
 use std::collections::BTreeMap;
 
 use crate::meaning::Meaning;
 use crate::wording::{Wording, spread, wordings};
-use crate::words::{is_filler, key, likeness, misspelt, telling};
+use crate::words::{is_filler, key, likeness, misspelt, significant_words};
 
-/// All things of one kind, and the wordings for them.
+/// All things of one kind, and their wordings.
 #[derive(Debug)]
 pub(crate) struct NameIndex {
     named: Vec<NamedThing>,
     wordings: Vec<Wording>,
-    /// Words that do not tell these things apart.
+    /// Words that do not distinguish these things.
     besides: &'static [&'static str],
-    /// The number of things for which a word is used.
+    /// The number of things that use each word.
     spread: BTreeMap<String, usize>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) enum Match {
     One(ResolvedName),
     /// The likeliest first, at most [`MOST`].
     Several(Vec<(usize, f32)>),
-    /// The nearest things, with the little confidence that one of them was meant.
+    /// The nearest things, each with the low confidence of a guess.
     Nothing {
         near: Vec<(usize, f32)>,
     },
@@ -43,29 +43,30 @@ pub(crate) struct ResolvedName {
     pub(crate) at: usize,
     /// 1 for a name or an alias.
     pub(crate) confidence: f32,
-    /// Other things that the same word stands for.
+    /// Other things with the same name.
     pub(crate) others: Vec<usize>,
 }
 
-/// The most things that are offered: a model chooses among a few.
+/// The most things to offer: a model chooses among a few.
 pub(crate) const MOST: usize = 3;
-/// From this score on, and with this lead, common words decide. These and the scores below are
-/// measured on the suite of questions in the tests.
+/// The score and the lead from which common words decide. These and the scores below are measured
+/// on the suite of questions in the tests.
 const ENOUGH: f32 = 0.5;
 const LEAD: f32 = 0.1;
-/// From this score on, common words decide without the help of vectors.
+/// The score from which common words decide without vectors.
 const PLENTY: f32 = 0.7;
 /// A word in this many names means none of them.
 const SHARED_BY_MANY: usize = 3;
-/// The most that a guess scores: a name that only sounds similar, or the nearest of names that are all far off.
+/// The maximum score of a guess: a name that only sounds similar, or the nearest of names that are
+/// all far off.
 pub(crate) const GUESSED: f32 = 0.1;
-/// The score of a thing whose description has the text. It is below that of any name.
+/// The score of a thing whose description contains the text. It is below any name's.
 const MENTIONED: f32 = 0.3;
-/// The fewest letters of a text that is looked for within names and descriptions.
+/// The minimum length of a text to search for within names and descriptions.
 const LONG: usize = 4;
 
 impl NameIndex {
-    /// The aliases name the things by their positions in `named`.
+    /// The aliases refer to the things by their positions in `named`.
     pub(crate) fn new(
         named: Vec<NamedThing>,
         aliases: impl IntoIterator<Item = (String, Vec<usize>)>,
@@ -73,11 +74,11 @@ impl NameIndex {
     ) -> Self {
         let own = named.iter().enumerate();
         let own = own.map(|(at, thing)| (thing.name.clone(), vec![at]));
-        let said: Vec<(String, Vec<usize>)> = own
+        let names: Vec<(String, Vec<usize>)> = own
             .chain(aliases)
-            .map(|(said, meant)| (key(&said), meant))
+            .map(|(name, meant)| (key(&name), meant))
             .collect();
-        let wordings = wordings(said, besides);
+        let wordings = wordings(names, besides);
         let spread = spread(&wordings);
         Self {
             named,
@@ -99,82 +100,88 @@ impl NameIndex {
         &self.wordings
     }
 
-    /// Returns the texts to make vectors of: every wording, then every description.
+    /// Returns the texts to compute vectors for: every wording, then every description.
     pub(crate) fn texts(&self) -> Vec<String> {
         let wordings = self.wordings.iter().map(|wording| wording.key.clone());
         let descriptions = self.named.iter().map(|thing| thing.text.clone());
         wordings.chain(descriptions).collect()
     }
 
-    pub(crate) async fn resolve(&self, said: &str, meaning: Option<&Meaning>) -> Match {
-        if let Some(wording) = self.by_name(said) {
-            return self.meant_by(wording, said);
+    pub(crate) async fn resolve(&self, query: &str, meaning: Option<&Meaning>) -> Match {
+        if let Some(wording) = self.by_name(query) {
+            return self.meant_by(wording, query);
         }
-        let by_words = self.by_words(said);
-        if self.is_vague(said) {
-            return self.offer(said, &by_words);
+        let by_words = self.by_words(query);
+        if self.is_vague(query) {
+            return self.offer(query, &by_words);
         }
-        if let Some(found) = clear(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(said)) {
+        if let Some(found) =
+            clear_winner(&by_words, PLENTY, LEAD).or_else(|| self.by_spelling(query))
+        {
             return Match::One(found);
         }
         let judged = match meaning {
-            Some(meaning) => meaning.judge(self, said, &by_words).await,
+            Some(meaning) => meaning.resolve(self, query, &by_words).await,
             None => None,
         };
-        judged.unwrap_or_else(|| self.decide_by_words(said, by_words))
+        judged.unwrap_or_else(|| self.decide_by_words(query, by_words))
     }
 
-    fn meant_by(&self, wording: &Wording, said: &str) -> Match {
+    fn meant_by(&self, wording: &Wording, query: &str) -> Match {
         match wording.meant.split_first() {
             Some((at, others)) => Match::One(ResolvedName {
                 at: *at,
                 confidence: 1.0,
                 others: others.to_vec(),
             }),
-            None => self.nothing(said),
+            None => self.no_match(query),
         }
     }
 
-    fn decide_by_words(&self, said: &str, by_words: Vec<(usize, f32)>) -> Match {
-        match clear(&by_words, ENOUGH, LEAD) {
+    fn decide_by_words(&self, query: &str, by_words: Vec<(usize, f32)>) -> Match {
+        match clear_winner(&by_words, ENOUGH, LEAD) {
             Some(found) => Match::One(found),
-            None if by_words.is_empty() => self.nothing(said),
+            None if by_words.is_empty() => self.no_match(query),
             None => Match::Several(by_words.into_iter().take(MOST).collect()),
         }
     }
 
-    fn nothing(&self, said: &str) -> Match {
+    fn no_match(&self, query: &str) -> Match {
         Match::Nothing {
-            near: self.near(said),
+            near: self.similar_names(query),
         }
     }
 
-    /// True for a word that many names share, or for fillers: to choose one thing would be a guess.
-    fn is_vague(&self, said: &str) -> bool {
-        let words = self.telling(said);
+    /// True for a word that many names share, or for fillers: choosing one thing would be a guess.
+    fn is_vague(&self, query: &str) -> bool {
+        let words = self.significant_words(query);
         let [word] = words.as_slice() else {
             return words.iter().all(|word| is_filler(word));
         };
         let things = self.named.iter();
-        let shared = things.filter(|thing| self.telling(&thing.name).contains(word));
+        let shared = things.filter(|thing| self.significant_words(&thing.name).contains(word));
         shared.count() >= SHARED_BY_MANY || is_filler(word)
     }
 
-    /// Offers the likeliest things: those whose own name has the words, then those that other words
-    /// suggest, and at last those that sound similar.
-    fn offer(&self, said: &str, by_words: &[(usize, f32)]) -> Match {
-        let words = self.telling(said);
+    /// Offers the likeliest things: first those whose own name has the words, then those that other
+    /// words suggest, finally those that sound similar.
+    fn offer(&self, query: &str, by_words: &[(usize, f32)]) -> Match {
+        let words = self.significant_words(query);
         let (named, suggested): (Vec<_>, Vec<_>) = by_words
             .iter()
             .copied()
             .partition(|(at, _)| self.has_in_its_name(*at, &words));
         let mut likely: Vec<(usize, f32)> = Vec::new();
-        for (at, score) in named.into_iter().chain(suggested).chain(self.near(said)) {
+        for (at, score) in named
+            .into_iter()
+            .chain(suggested)
+            .chain(self.similar_names(query))
+        {
             if likely.len() < MOST && likely.iter().all(|(other, _)| *other != at) {
                 likely.push((at, score));
             }
         }
-        // An offer is never certain, and what stands first is the likeliest.
+        // An offer is never certain, and the first is the likeliest.
         let mut most = ENOUGH;
         for (_, confidence) in &mut likely {
             most = confidence.min(most);
@@ -184,48 +191,49 @@ impl NameIndex {
     }
 
     fn has_in_its_name(&self, at: usize, words: &[String]) -> bool {
-        let name = self.telling(&self.named[at].name);
+        let name = self.significant_words(&self.named[at].name);
         words.iter().all(|word| name.contains(word))
     }
 
     /// Returns the things whose names sound similar, each with the confidence of a guess.
-    pub(crate) fn near(&self, said: &str) -> Vec<(usize, f32)> {
-        let said = key(said);
-        // Something is always nearest, be it ever so far.
-        let best =
-            self.best(|wording| share(strsim::jaro_winkler(&said, &wording.key)).max(f32::EPSILON));
+    pub(crate) fn similar_names(&self, query: &str) -> Vec<(usize, f32)> {
+        let query = key(query);
+        // Something is always nearest, however far off.
+        let best = self.best_scores(|wording| {
+            share(strsim::jaro_winkler(&query, &wording.key)).max(f32::EPSILON)
+        });
         let best = best.into_iter().take(MOST);
         best.map(|(at, likeness)| (at, GUESSED * likeness))
             .collect()
     }
 
-    /// Returns the text without any of these names. Returns nothing if there were none in it, or if
-    /// nothing else is left.
-    pub(crate) fn cut_from(&self, said: &str) -> Option<String> {
-        let said = format!(" {} ", key(said));
+    /// Returns the text without any of these names, or nothing if it contained none of them or
+    /// nothing else.
+    pub(crate) fn cut_from(&self, query: &str) -> Option<String> {
+        let query = format!(" {} ", key(query));
         let wordings = self.wordings.iter();
         let mut names: Vec<String> = wordings
             .map(|wording| format!(" {} ", wording.key))
             .collect();
         // A long name may contain a short one.
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
-        let mut rest = said.clone();
+        let mut rest = query.clone();
         for name in &names {
             rest = rest.replace(name, " ");
         }
-        (rest != said && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
+        (rest != query && !rest.trim().is_empty()).then(|| rest.trim().to_owned())
     }
 
-    fn by_name(&self, said: &str) -> Option<&Wording> {
-        let key = key(said);
+    fn by_name(&self, query: &str) -> Option<&Wording> {
+        let key = key(query);
         let mut wordings = self.wordings.iter();
         let exact = wordings.find(|wording| wording.key == key);
-        exact.or_else(|| self.by_telling_words(said))
+        exact.or_else(|| self.by_telling_words(query))
     }
 
     /// Finds a wording that differs only in small words. Two of them may mean different things.
-    fn by_telling_words(&self, said: &str) -> Option<&Wording> {
-        let words = self.telling(said);
+    fn by_telling_words(&self, query: &str) -> Option<&Wording> {
+        let words = self.significant_words(query);
         let wordings = self.wordings.iter();
         let mut same = wordings.filter(|wording| wording.words == words);
         let first = same.next()?;
@@ -233,16 +241,16 @@ impl NameIndex {
         agree.then_some(first)
     }
 
-    /// Scores things by the words that the text has in common with a wording, or else by a wording
-    /// that contains it or a description that mentions it.
-    fn by_words(&self, said: &str) -> Vec<(usize, f32)> {
-        let words = self.telling(said);
-        let said = words.join(" ");
-        let mut found = self.best(|wording| {
-            let contained = contained(&said, &wording.words.join(" "));
+    /// Scores things by the words that the text shares with a wording, or else by a wording that
+    /// contains it or a description that mentions it.
+    fn by_words(&self, query: &str) -> Vec<(usize, f32)> {
+        let words = self.significant_words(query);
+        let query = words.join(" ");
+        let mut found = self.best_scores(|wording| {
+            let contained = containment_score(&query, &wording.words.join(" "));
             contained.max(self.overlap(&words, &wording.words))
         });
-        for at in self.mentioning(&said) {
+        for at in self.names_mentioning(&query) {
             match found.iter_mut().find(|(other, _)| *other == at) {
                 Some((_, score)) => *score = score.max(MENTIONED),
                 None => found.push((at, MENTIONED)),
@@ -252,28 +260,27 @@ impl NameIndex {
         found
     }
 
-    fn mentioning(&self, said: &str) -> Vec<usize> {
+    fn names_mentioning(&self, query: &str) -> Vec<usize> {
         let mut positions: Vec<usize> = (0..self.named.len()).collect();
         positions.retain(|at| {
-            let text = self.telling(&self.named[*at].text).join(" ");
-            said.len() >= LONG && text.contains(said)
+            let text = self.significant_words(&self.named[*at].text).join(" ");
+            query.len() >= LONG && text.contains(query)
         });
         positions
     }
 
-    /// Returns the share of words that two texts have in common; a word that is used for many things
-    /// counts less.
-    fn overlap(&self, said: &[String], wording: &[String]) -> f32 {
+    /// Returns the share of words that two texts have in common; a word with many uses counts less.
+    fn overlap(&self, query: &[String], wording: &[String]) -> f32 {
         let common = wording
             .iter()
-            .map(|word| self.weight(word) * self.best_likeness(word, said));
+            .map(|word| self.weight(word) * self.best_likeness(word, query));
         let common: f32 = common.sum();
-        common / (self.total_weight(said) + self.total_weight(wording) - common)
+        common / (self.total_weight(query) + self.total_weight(wording) - common)
     }
 
-    /// Only a word that is used for nothing may be another word with a typing error.
-    fn best_likeness(&self, word: &str, said: &[String]) -> f32 {
-        let candidates = said
+    /// Only an otherwise unused word may be a typing error of another.
+    fn best_likeness(&self, word: &str, query: &[String]) -> f32 {
+        let candidates = query
             .iter()
             .filter(|other| *other == word || !self.spread.contains_key(*other));
         candidates
@@ -285,24 +292,24 @@ impl NameIndex {
         words.iter().map(|word| self.weight(word)).sum()
     }
 
-    fn by_spelling(&self, said: &str) -> Option<ResolvedName> {
-        let said = key(said);
-        let best = self.best(|wording| {
-            if misspelt(&said, &wording.key) {
-                share(strsim::normalized_damerau_levenshtein(&said, &wording.key))
+    fn by_spelling(&self, query: &str) -> Option<ResolvedName> {
+        let query = key(query);
+        let best = self.best_scores(|wording| {
+            if misspelt(&query, &wording.key) {
+                share(strsim::normalized_damerau_levenshtein(&query, &wording.key))
             } else {
                 0.0
             }
         });
-        clear(&best, f32::EPSILON, f32::EPSILON)
+        clear_winner(&best, f32::EPSILON, f32::EPSILON)
     }
 
-    fn telling(&self, text: &str) -> Vec<String> {
-        telling(text, self.besides, |word| self.spread.contains_key(word))
+    fn significant_words(&self, text: &str) -> Vec<String> {
+        significant_words(text, self.besides, |word| self.spread.contains_key(word))
     }
 
-    /// Returns every thing with the score of its best wording, the best first, without zeros.
-    fn best(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
+    /// Returns every thing with the score of its best wording, best first, without zeros.
+    fn best_scores(&self, score: impl Fn(&Wording) -> f32) -> Vec<(usize, f32)> {
         let mut best: BTreeMap<usize, f32> = BTreeMap::new();
         for wording in &self.wordings {
             let score = score(wording);
@@ -332,8 +339,12 @@ impl Match {
     }
 }
 
-/// Returns the first, if its score is enough and leads the next.
-pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<ResolvedName> {
+/// Returns the first, if its score and its lead are sufficient.
+pub(crate) fn clear_winner(
+    ranked: &[(usize, f32)],
+    enough: f32,
+    lead: f32,
+) -> Option<ResolvedName> {
     let (at, confidence) = *ranked.first()?;
     let next = ranked.get(1).map_or(0.0, |(_, score)| *score);
     (confidence >= enough && confidence - next >= lead).then(|| ResolvedName {
@@ -343,10 +354,10 @@ pub(crate) fn clear(ranked: &[(usize, f32)], enough: f32, lead: f32) -> Option<R
     })
 }
 
-/// Scores a text by the share that it has of a wording with a word that begins like it.
-fn contained(said: &str, whole: &str) -> f32 {
-    if said.len() >= LONG && format!(" {whole}").contains(&format!(" {said}")) {
-        ENOUGH + (1.0 - ENOUGH) * ratio(said.len(), whole.len())
+/// Scores a text by its share of a wording in which a word begins with it.
+fn containment_score(query: &str, whole: &str) -> f32 {
+    if query.len() >= LONG && format!(" {whole}").contains(&format!(" {query}")) {
+        ENOUGH + (1.0 - ENOUGH) * ratio(query.len(), whole.len())
     } else {
         0.0
     }
@@ -369,9 +380,9 @@ fn share(likeness: f64) -> f32 {
 mod tests {
     use super::*;
 
-    /// Resolves a text among a few things: `=` stands for a certain one, `~` for a likely one, `?` for
-    /// several, `-` for none.
-    async fn check(said: &str, expected: &str) {
+    /// Resolves a text among a few things: `=` marks a certain one, `~` a likely one, `?` several,
+    /// `-` none.
+    async fn check(query: &str, expected: &str) {
         let named = [
             "Plan Mode",
             "Cloud Agents",
@@ -390,9 +401,9 @@ mod tests {
             ("agent", vec![2]),
             ("plan view", vec![]),
         ];
-        let aliases = aliases.map(|(said, meant)| (said.to_owned(), meant));
+        let aliases = aliases.map(|(name, meant)| (name.to_owned(), meant));
         let names = NameIndex::new(named.into(), aliases, &["tool"]);
-        let found = match names.resolve(said, None).await {
+        let found = match names.resolve(query, None).await {
             Match::One(ResolvedName {
                 at,
                 confidence: 1.0,
@@ -410,7 +421,7 @@ mod tests {
             }
             Match::Nothing { near } => format!("- {}", names.name(near[0].0)),
         };
-        assert_eq!(found, expected, "{said}");
+        assert_eq!(found, expected, "{query}");
     }
 
     #[tokio::test]
@@ -451,18 +462,18 @@ mod tests {
             text: format!("{name}, described"),
         });
         let names = NameIndex::new(named.into(), [("reviewing".to_owned(), vec![0])], &[]);
-        for said in ["code", "Code", "support", "features", "is it supported"] {
-            match names.resolve(said, None).await {
+        for query in ["code", "Code", "support", "features", "is it supported"] {
+            match names.resolve(query, None).await {
                 Match::Several(some) => {
-                    assert!(some.len() > 1 && some.len() <= MOST, "{said}: {some:?}");
+                    assert!(some.len() > 1 && some.len() <= MOST, "{query}: {some:?}");
                 }
-                other => panic!("{said} was taken for {other:?}"),
+                other => panic!("{query} was taken for {other:?}"),
             }
         }
-        for said in ["hooks", "hook support", "review", "code review"] {
+        for query in ["hooks", "hook support", "review", "code review"] {
             assert!(
-                matches!(names.resolve(said, None).await, Match::One(_)),
-                "{said}"
+                matches!(names.resolve(query, None).await, Match::One(_)),
+                "{query}"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! The data of one agent, as it stands in the file that people maintain.
+//! The data of one agent, as in the file that people maintain.
 
 use jiff::civil::Date;
 use serde::de::Error as _;
@@ -22,7 +22,7 @@ pub struct Agent {
     pub id: String,
     pub name: String,
     pub vendor: String,
-    /// The version of the product or of its documentation that was read.
+    /// The version of the product or of the documentation that was read.
     pub version: String,
     #[serde(deserialize_with = "day")]
     pub last_updated: Date,
@@ -48,7 +48,7 @@ pub struct Documentation {
 pub struct AgentCapability {
     pub name: String,
     pub category: Category,
-    #[serde(deserialize_with = "stated")]
+    #[serde(deserialize_with = "required_availability")]
     pub available: Availability,
     #[serde(default)]
     pub tier: Tier,
@@ -57,7 +57,7 @@ pub struct AgentCapability {
     pub status: RecordStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The name that the vendor has for it, if that is another one.
+    /// The vendor's own name for it, if different.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vendor_term: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +66,7 @@ pub struct AgentCapability {
     pub sources: Vec<CitedSource>,
 }
 
-/// Written as `true`, as `false`, or as `null` if no document that was read says either way.
+/// Written as `true`, as `false`, or as `null` if no document that was read answers it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<bool>", into = "Option<bool>")]
 pub enum Availability {
@@ -103,7 +103,7 @@ pub struct CitedSource {
     pub snapshot: Option<String>,
 }
 
-/// The state of a record or a source, which is not the state of the product.
+/// The state of a record or a source, not of the product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordStatus {
@@ -112,7 +112,7 @@ pub enum RecordStatus {
     Unknown,
 }
 
-/// The cheapest plan that has it.
+/// The cheapest plan that includes it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
@@ -137,17 +137,17 @@ pub enum Maturity {
     Unknown,
 }
 
-/// The closeness of a source to the capability that it is cited for.
+/// How specific a source is to the capability that it is cited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Granularity {
-    /// A page about this alone.
+    /// A page about this capability only.
     Dedicated,
     /// A section with an address of its own.
     Section,
     /// A page about more than this.
     Page,
-    /// A quotation, where nothing nearer can be linked to.
+    /// A quotation, if nothing more specific can be linked to.
     Excerpt,
 }
 
@@ -218,12 +218,14 @@ impl From<Availability> for Option<bool> {
     }
 }
 
-/// Makes the field required: `null` is a statement, a missing field is none.
-fn stated<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Availability, D::Error> {
+/// Makes the field required: `null` is a statement, a missing field is not.
+fn required_availability<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Availability, D::Error> {
     Availability::deserialize(deserializer)
 }
 
-/// Reads a day. The parser alone would also accept a time, and drop it.
+/// Parses a date. The parser by itself would also accept a time, and drop it.
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Date, D::Error> {
     let text = String::deserialize(deserializer)?;
     let date = text

@@ -9,7 +9,7 @@ use crate::record::{
     AgentCapability, AgentFile, Availability, CitedSource, ImplementationNotes, RecordStatus,
 };
 
-/// The description of a capability that no document mentions. Without it a model would read `null`
+/// The description of a capability that no document mentions. Without it, a model would read `null`
 /// as a no.
 const UNDOCUMENTED: &str = "No document that was read says whether it has this.";
 
@@ -35,21 +35,21 @@ fn whole_known(capability: &AgentCapability) -> Value {
     put_some(&mut row, "vendorTerm", capability.vendor_term.as_ref());
     let notes = capability.implementation_notes.as_ref();
     put_some(&mut row, "implementationNotes", notes);
-    row["sources"] = capability.sources.iter().map(dated).collect();
+    row["sources"] = capability.sources.iter().map(source_row).collect();
     row
 }
 
-fn dated(source: &CitedSource) -> Value {
+fn source_row(source: &CitedSource) -> Value {
     json!({ "url": source.url, "verifiedDate": source.verified_date })
 }
 
-/// Returns one of several that may have been meant, with enough for an answer.
+/// Returns one of several candidates, with enough detail for an answer.
 pub(crate) fn brief(agent: &AgentFile, term: &Term, confidence: f32) -> Value {
     let capability = agent.capability(&term.name);
     let available = agent.availability(&term.name);
     let mut row = json!({
         "name": term.name,
-        "matchConfidence": rounded(confidence),
+        "matchConfidence": round_confidence(confidence),
         "available": available,
     });
     let description = capability.and_then(|known| known.description.as_ref());
@@ -62,19 +62,19 @@ pub(crate) fn likely(terms: &[(&Term, f32)]) -> Value {
         json!({
             "name": term.name,
             "category": term.category,
-            "matchConfidence": rounded(*confidence),
+            "matchConfidence": round_confidence(*confidence),
         })
     });
     rows.collect()
 }
 
-/// Returns the row of an agent that does not have the capability, as far as documents say.
+/// Returns the row of an agent without the capability, according to its documents.
 pub(crate) fn without(agent: &str) -> Value {
     json!({ "agent": agent, "available": false })
 }
 
 /// Returns one agent for a comparison. An agent without the capability gets a short row.
-pub(crate) fn compared(agent: &AgentFile, term: &Term) -> Value {
+pub(crate) fn comparison_row(agent: &AgentFile, term: &Term) -> Value {
     let id = &agent.agent.id;
     let capability = match agent.capability(&term.name) {
         Some(known) if known.available == Availability::Yes => known,
@@ -98,15 +98,15 @@ fn first_steps(notes: &ImplementationNotes) -> Option<Value> {
     Some(steps).filter(|steps| *steps != json!({}))
 }
 
-/// Returns one row of a list. A capability of which nothing is known has none.
-pub(crate) fn listed(agent: Option<&str>, capability: &AgentCapability) -> Option<Value> {
+/// Returns one row of a list. A capability without any known fact has none.
+pub(crate) fn list_row(agent: Option<&str>, capability: &AgentCapability) -> Option<Value> {
     let mut row = json!({});
     put_some(&mut row, "agent", agent);
     row["name"] = json!(capability.name);
     row["category"] = json!(capability.category);
     row["tier"] = match capability.available {
         Availability::Unknown => return None,
-        // Every row has the same fields; a capability that is not there has no price.
+        // Every row has the same fields; a missing capability has no price.
         Availability::No => Value::Null,
         Availability::Yes => json!(capability.tier),
     };
@@ -128,7 +128,7 @@ pub(crate) fn sources(
 
 /// Returns every source of an agent once, with the capabilities that it is cited for.
 pub(crate) fn every_source(agent: &AgentFile) -> Value {
-    let cited = cited(agent).into_iter();
+    let cited = cited_sources(agent).into_iter();
     let rows = cited.map(|(source, names)| {
         let mut row = json!({});
         cite(&mut row, source);
@@ -138,7 +138,7 @@ pub(crate) fn every_source(agent: &AgentFile) -> Value {
     rows.collect()
 }
 
-fn cited(agent: &AgentFile) -> Vec<(&CitedSource, Vec<&str>)> {
+fn cited_sources(agent: &AgentFile) -> Vec<(&CitedSource, Vec<&str>)> {
     let mut cited: Vec<(&CitedSource, Vec<&str>)> = Vec::new();
     let mut positions: BTreeMap<&str, usize> = BTreeMap::new();
     for capability in &agent.capabilities {
@@ -169,19 +169,19 @@ pub(crate) fn outline(agent: &AgentFile) -> Value {
     row
 }
 
-/// The page of an agent is in use if any of its sources is.
+/// The page of an agent is active if any of its sources is.
 fn has_active_source(agent: &AgentFile) -> bool {
     let capabilities = agent.capabilities.iter();
     let mut sources = capabilities.flat_map(|capability| &capability.sources);
     sources.any(|source| source.status == RecordStatus::Active)
 }
 
-/// Rounds to two digits, which is as exact as the figure is.
-pub(crate) fn rounded(confidence: f32) -> Value {
+/// Rounds to two digits, the precision of the score.
+pub(crate) fn round_confidence(confidence: f32) -> Value {
     json!((f64::from(confidence) * 100.0).round() / 100.0)
 }
 
-/// Returns the notes on what comes nearest, if there are any, or else the page to read on.
+/// Returns notes on the nearest equivalent, if there are any, or else the page to read.
 fn unknown(agent: &AgentFile, term: &Term, capability: Option<&AgentCapability>) -> Value {
     let description = capability.and_then(|known| known.description.as_deref());
     let mut row = json!({

@@ -1,7 +1,7 @@
 //! Serves the four tools as an MCP server over any pair of pipes, in both eras of the protocol.
 //!
-//! The server keeps no state between requests, so a legacy client is served like a modern one after
-//! `initialize`, and requests are answered one after the other.
+//! The server is stateless, so a legacy client is served like a modern one after `initialize`, and
+//! requests are answered one after the other.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::tools::{AgentTool, ToolAnswer};
 
 /// More than any question about agents needs.
 const MAX_LINE: usize = 1024 * 1024;
-/// The data changes with the program, so a list may be kept for long.
+/// The data only changes with the program, so a list may be cached for long.
 const CACHE_MS: u32 = 3_600_000;
 
 const INSTRUCTIONS: &str = "\
@@ -55,7 +55,7 @@ async fn write(output: &mut (impl AsyncWrite + Unpin), response: Response) -> st
 }
 
 fn too_long() -> Response {
-    let problem = format!("a message may have {MAX_LINE} bytes");
+    let problem = format!("a message may have at most {MAX_LINE} bytes");
     let error = ErrorObject::new(code::INVALID_REQUEST, problem);
     Response::from_error(None, error)
 }
@@ -69,7 +69,7 @@ async fn answer(answers: &AgentAnswers, line: &[u8]) -> Option<Response> {
                 Err(error) => Response::from_error(Some(id), error),
             })
         }
-        // The server asks nothing, and every request is answered before it could be cancelled.
+        // The server sends no requests, and every request is answered before it could be cancelled.
         Ok(Message::Notification(_) | Message::Response(_)) => None,
         Err(malformed) => Some(refusal(&malformed)),
     }
@@ -90,7 +90,7 @@ async fn respond(answers: &AgentAnswers, request: &Request) -> Result<Raw, Error
     };
     Ok(raw(&match era {
         Era::Legacy => result,
-        Era::Modern => modern(result, request.method != method::CALL_TOOL),
+        Era::Modern => to_modern(result, request.method != method::CALL_TOOL),
     }))
 }
 
@@ -108,27 +108,27 @@ fn era(request: &Request, params: &RawObject) -> Result<Era, ErrorObject> {
     let meta = params.get_object("_meta").unwrap_or_default();
     let Some(version) = meta.read::<String>(meta::PROTOCOL_VERSION) else {
         return match request.method.as_str() {
-            method::DISCOVER => Err(missing(meta::PROTOCOL_VERSION)),
+            method::DISCOVER => Err(missing_meta(meta::PROTOCOL_VERSION)),
             _ => Ok(Era::Legacy),
         };
     };
     if ProtocolVersion::parse(&version).is_none_or(|version| version.era() != Era::Modern) {
-        return Err(unsupported(&version));
+        return Err(unsupported_version(&version));
     }
     match meta.get_object(meta::CLIENT_CAPABILITIES) {
         Some(_) => Ok(Era::Modern),
-        None => Err(missing(meta::CLIENT_CAPABILITIES)),
+        None => Err(missing_meta(meta::CLIENT_CAPABILITIES)),
     }
 }
 
-fn unsupported(requested: &str) -> ErrorObject {
+fn unsupported_version(requested: &str) -> ErrorObject {
     let supported = ProtocolVersion::LATEST.as_str();
     let message = format!("unsupported protocol version; this server speaks {supported}");
     ErrorObject::new(code::UNSUPPORTED_VERSION, message)
         .with_data(&json!({ "supported": [supported], "requested": requested }))
 }
 
-fn missing(key: &str) -> ErrorObject {
+fn missing_meta(key: &str) -> ErrorObject {
     invalid(format!(
         "`_meta` lacks `{key}`, which every request must carry"
     ))
@@ -179,7 +179,7 @@ fn tool_result(answer: ToolAnswer) -> Value {
 }
 
 /// Adds the fields that every modern result has.
-fn modern(mut result: Value, cacheable: bool) -> Value {
+fn to_modern(mut result: Value, cacheable: bool) -> Value {
     result["resultType"] = json!(result_type::COMPLETE);
     if cacheable {
         result["ttlMs"] = json!(CACHE_MS);

@@ -1,4 +1,4 @@
-//! The four tools: their definitions, and the questions that calls of them ask.
+//! The four tools: their definitions, and the questions of their calls.
 
 use kitbag_wire::{ErrorObject, RawObject, meta::code};
 use serde_json::{Value, json};
@@ -90,7 +90,8 @@ impl AgentTool {
     }
 
     fn properties(self, library: &Library) -> Value {
-        // The first tool of the list has more examples; a model that reads the others has seen them.
+        // The first tool of the list has more examples; a model that reads the others has seen
+        // them.
         let examples = agents(library, if self == Self::Lookup { 4 } else { 1 });
         let agent =
             json!({ "type": "string", "description": format!("Id or name, e.g. {examples}") });
@@ -111,7 +112,7 @@ impl AgentTool {
         }
     }
 
-    /// Asks the question of a call. Wrong arguments are errors of the protocol.
+    /// Answers a call. Wrong arguments are protocol errors.
     pub async fn call(
         self,
         answers: &AgentAnswers,
@@ -123,12 +124,14 @@ impl AgentTool {
         let (agent, capability) = (agent.as_deref(), capability.as_deref());
         Ok(match self {
             Self::Lookup => {
-                let (agent, capability) =
-                    (needed(agent, "agent")?, needed(capability, "capability")?);
+                let (agent, capability) = (
+                    require_argument(agent, "agent")?,
+                    require_argument(capability, "capability")?,
+                );
                 answers.lookup(agent, capability).await
             }
             Self::Compare => {
-                let capability = needed(capability, "capability")?;
+                let capability = require_argument(capability, "capability")?;
                 answers
                     .compare(capability, &texts(arguments, "agents")?)
                     .await
@@ -149,7 +152,7 @@ impl AgentTool {
         }
     }
 
-    /// A parameter that is ignored would give the caller the answer to another question.
+    /// Ignoring a parameter would answer a different question.
     fn refuse_unknown(self, arguments: &RawObject) -> Result<(), ErrorObject> {
         let known = self.parameters();
         let mut names = arguments.iter().map(|(name, _)| name);
@@ -202,8 +205,8 @@ fn agents(library: &Library, many: usize) -> String {
     ids.join(", ")
 }
 
-/// Names the dozen categories that hold most. The others hold one capability each, and are found by
-/// its words, too.
+/// Names the dozen largest categories. The others have one capability each, and are also found by
+/// its name.
 fn categories(library: &Library) -> String {
     let categories = library.category_names.all().iter();
     let mut names: Vec<&str> = categories.map(|category| category.name.as_str()).collect();
@@ -217,9 +220,9 @@ fn category_size(library: &Library, name: &str) -> usize {
     terms.filter(|term| term.category.name() == name).count()
 }
 
-/// Reads a text. Models write `null` and empty text for a parameter that they leave out.
+/// Reads a text. Models write `null` or an empty text for a parameter that they omit.
 fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject> {
-    let Some(value) = given(arguments, key) else {
+    let Some(value) = non_null_argument(arguments, key) else {
         return Ok(None);
     };
     let text: String =
@@ -229,12 +232,14 @@ fn text(arguments: &RawObject, key: &str) -> Result<Option<String>, ErrorObject>
 
 /// Reads a list of texts. A single text counts as a list of one.
 fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
-    let Some(value) = given(arguments, key) else {
+    let Some(value) = non_null_argument(arguments, key) else {
         return Ok(Vec::new());
     };
     let many: Option<Vec<String>> = serde_json::from_str(value).ok();
     match many {
-        Some(many) if many.len() > MANY => Err(invalid(format!("`{key}` may have {MANY} entries"))),
+        Some(many) if many.len() > MANY => {
+            Err(invalid(format!("`{key}` may have at most {MANY} entries")))
+        }
         Some(many) => many.into_iter().map(|one| name(one, key)).collect(),
         None => {
             let one = text(arguments, key)
@@ -244,20 +249,22 @@ fn texts(arguments: &RawObject, key: &str) -> Result<Vec<String>, ErrorObject> {
     }
 }
 
-fn given<'a>(arguments: &'a RawObject, key: &str) -> Option<&'a str> {
+fn non_null_argument<'a>(arguments: &'a RawObject, key: &str) -> Option<&'a str> {
     let value = arguments.get(key)?.get();
     (value != "null").then_some(value)
 }
 
 fn name(text: String, key: &str) -> Result<String, ErrorObject> {
     if text.len() > LONG {
-        Err(invalid(format!("`{key}` may have {LONG} letters")))
+        Err(invalid(format!(
+            "`{key}` may have at most {LONG} characters"
+        )))
     } else {
         Ok(text)
     }
 }
 
-fn needed<'a>(value: Option<&'a str>, key: &str) -> Result<&'a str, ErrorObject> {
+fn require_argument<'a>(value: Option<&'a str>, key: &str) -> Result<&'a str, ErrorObject> {
     value.ok_or_else(|| invalid(format!("`{key}` is missing")))
 }
 

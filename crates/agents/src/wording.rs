@@ -2,30 +2,30 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::words::{stem, telling};
+use crate::words::{significant_words, stem};
 
 /// A name or an alias.
 #[derive(Debug)]
 pub(crate) struct Wording {
     pub(crate) key: String,
     pub(crate) words: Vec<String>,
-    /// The things that it may mean, the likeliest first. It is empty for the name of something else
-    /// that must not be taken for one of these.
+    /// The things that it may mean, likeliest first. Empty for the name of something else that must
+    /// not be confused with one of these.
     pub(crate) meant: Vec<usize>,
 }
 
 /// Joins the aliases with the same key.
-pub(crate) fn wordings(said: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
-    let single: BTreeSet<String> = said
+pub(crate) fn wordings(names: Vec<(String, Vec<usize>)>, besides: &[&str]) -> Vec<Wording> {
+    let single: BTreeSet<String> = names
         .iter()
         .flat_map(|(key, _)| key.split(' ').map(stem))
         .collect();
     let mut wordings: Vec<Wording> = Vec::new();
-    for (key, meant) in said {
+    for (key, meant) in names {
         match wordings.iter_mut().find(|wording| wording.key == key) {
             Some(wording) => wording.add(meant),
             None => {
-                let words = telling(&key, besides, |word| single.contains(word));
+                let words = significant_words(&key, besides, |word| single.contains(word));
                 wordings.push(Wording { words, key, meant });
             }
         }
@@ -43,7 +43,7 @@ impl Wording {
     }
 }
 
-/// Counts the things for which each word is used.
+/// Counts the things that use each word.
 pub(crate) fn spread(wordings: &[Wording]) -> BTreeMap<String, usize> {
     let mut users: BTreeMap<&str, BTreeSet<usize>> = BTreeMap::new();
     for wording in wordings {

@@ -1,6 +1,6 @@
-//! Prepares words for comparison: in lower case, without fillers, and cut to the stem.
+//! Prepares words for comparison: lower case, without fillers, and stemmed.
 
-/// Returns the words of a text in lower case and one blank apart, without punctuation.
+/// Returns the words of a text in lower case, separated by single spaces, without punctuation.
 pub(crate) fn key(text: &str) -> String {
     let lower = text.to_lowercase().replace("'s ", " ").replace("’s ", " ");
     let words = lower
@@ -9,9 +9,13 @@ pub(crate) fn key(text: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the stems of the words that are no fillers, or of all words if there are only fillers.
-/// Two words that are known as one (`log in`, `work trees`) are joined.
-pub(crate) fn telling(text: &str, besides: &[&str], known: impl Fn(&str) -> bool) -> Vec<String> {
+/// Returns the stems of the words without fillers, or of all words if there are only fillers. Two
+/// words that are known as one (`log in`, `work trees`) are joined.
+pub(crate) fn significant_words(
+    text: &str,
+    besides: &[&str],
+    known: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let key = key(text);
     let mut rest = key.split(' ').peekable();
     let (mut telling, mut all) = (Vec::new(), Vec::new());
@@ -32,7 +36,7 @@ pub(crate) fn telling(text: &str, besides: &[&str], known: impl Fn(&str) -> bool
     if telling.is_empty() { all } else { telling }
 }
 
-/// True if a stem is that of a filler.
+/// True if a stem belongs to a filler.
 pub(crate) fn is_filler(stemmed: &str) -> bool {
     FILLERS.split(' ').any(|filler| stem(filler) == stemmed)
 }
@@ -51,19 +55,19 @@ fn is_same_word(one: &str, other: &str) -> bool {
     one == other || slip(one, other)
 }
 
-/// Scores how likely two stems are the same word: 1 for the same, less for one family or a typing
+/// Scores how likely two stems are the same word: 1 for equal, less for one family or a typing
 /// error.
 pub(crate) fn likeness(one: &str, other: &str) -> f32 {
     if one == other {
         1.0
-    } else if akin(one, other) || slip(one, other) {
+    } else if is_akin(one, other) || slip(one, other) {
         AKIN
     } else {
         0.0
     }
 }
 
-/// Less than the score of the same word, and enough to decide alone.
+/// Less than the score of the same word, and enough to decide by itself.
 const AKIN: f32 = 0.8;
 
 /// Words that people put around the name of a thing.
@@ -75,15 +79,15 @@ const FILLERS: &str = "a about all an and any are as at available be by can capa
 
 /// True for `approve` and `approval`, `select` and `selection`: three fifths of the longer word, and
 /// at least five letters, are the same.
-fn akin(one: &str, other: &str) -> bool {
+fn is_akin(one: &str, other: &str) -> bool {
     let pairs = one.chars().zip(other.chars());
     let common = pairs.take_while(|(a, b)| a == b).count();
     let longer = one.chars().count().max(other.chars().count());
     common >= 5 && common * 5 >= longer * 3
 }
 
-/// True if one letter is wrong, two in a long word, or two have changed places in a short one.
-/// People seldom mistype the first letter, and in a short word the last.
+/// True if one letter is wrong, two in a long word, or two are swapped in a short one. People
+/// seldom mistype the first letter, nor the last of a short word.
 fn slip(one: &str, other: &str) -> bool {
     let (letters, others): (Vec<char>, Vec<char>) =
         (one.chars().collect(), other.chars().collect());
@@ -95,27 +99,28 @@ fn slip(one: &str, other: &str) -> bool {
         0..=2 => false,
         3..=4 => {
             let dropped = letters.last() == others.last() && letters.len() != others.len();
-            wrong == 1 && (dropped || sorted(letters) == sorted(others))
+            wrong == 1 && (dropped || sort_letters(letters) == sort_letters(others))
         }
         5..=8 => wrong <= 1,
         _ => wrong <= 2,
     }
 }
 
-fn sorted(mut letters: Vec<char>) -> Vec<char> {
+fn sort_letters(mut letters: Vec<char>) -> Vec<char> {
     letters.sort_unstable();
     letters
 }
 
-/// Shorter words are left as they are: `ring` does not come from `r`.
+/// Shorter words are not stemmed: `ring` does not come from `r`.
 const SHORTEST_ROOT: usize = 3;
 
-/// Cuts the endings of number and tense. The result need not be a word, only the same for its family.
+/// Removes the endings of number and tense. The result need not be a word, only the same for its
+/// family.
 pub(crate) fn stem(word: &str) -> String {
-    let word = american(singular(word));
+    let word = americanize(singular(word));
     let root = word.strip_suffix("ing").or(word.strip_suffix("ed"));
     let root = root.filter(|root| root.len() >= SHORTEST_ROOT);
-    let root = root.map_or(word.as_str(), undoubled);
+    let root = root.map_or(word.as_str(), drop_doubled_letter);
     let without_e = root.strip_suffix('e');
     let without_e = without_e.filter(|root| root.len() >= SHORTEST_ROOT);
     without_e.unwrap_or(root).to_owned()
@@ -130,25 +135,25 @@ fn singular(word: &str) -> String {
 }
 
 /// Turns `customise` into `customize`.
-fn american(word: String) -> String {
+fn americanize(word: String) -> String {
     let endings = [
         ("isation", "ization"),
         ("ising", "izing"),
         ("ised", "ized"),
         ("ise", "ize"),
     ];
-    for (ending, ours) in endings {
+    for (ending, replacement) in endings {
         if let Some(root) = word.strip_suffix(ending)
             && root.len() >= SHORTEST_ROOT
         {
-            return format!("{root}{ours}");
+            return format!("{root}{replacement}");
         }
     }
     word
 }
 
 /// Turns `plann` of `planning` into `plan`, but leaves `tell` of `telling`.
-fn undoubled(root: &str) -> &str {
+fn drop_doubled_letter(root: &str) -> &str {
     let mut last = root.chars().rev();
     match (last.next(), last.next()) {
         (Some(a), Some(b)) if a == b && !"aeioulsz".contains(a) => {
@@ -163,10 +168,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_reduced_to_the_stems_of_its_telling_words() {
+    fn a_text_is_reduced_to_the_stems_of_its_significant_words() {
         let check = |text: &str, stems: &str| {
             assert_eq!(
-                telling(text, &[], |it| it == "login").join(" "),
+                significant_words(text, &[], |it| it == "login").join(" "),
                 stems,
                 "{text}"
             );

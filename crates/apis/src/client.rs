@@ -13,10 +13,10 @@ use crate::request::PendingRequest;
 
 /// APIs with a login page or a load balancer in front redirect once or twice.
 const MAX_REDIRECTS: usize = 5;
-/// A connection that was idle for longer is often closed by the other side already.
+/// The other side has often closed a connection that was idle for longer.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Connects only to addresses that a guard permits. All copies share their connections.
+/// Connects only to addresses that a guard permits. Clones share their connections.
 #[derive(Clone)]
 pub struct GuardedClient {
     guard: AddressGuard,
@@ -31,7 +31,7 @@ impl GuardedClient {
         }
     }
 
-    /// Sends the request, and the requests that redirects make of it. `judge` is asked about each of those.
+    /// Sends the request, and follows redirects. `judge` approves each redirected request.
     pub(crate) async fn send_following_redirects<E: From<RequestFault>>(
         &self,
         mut request: PendingRequest,

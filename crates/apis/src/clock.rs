@@ -1,4 +1,4 @@
-//! The time of day, and waiting. Tests hand in a clock of their own.
+//! The time of day, and waiting. Tests pass in their own clock.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Returns the clock of the machine.
+    /// Returns the system clock.
     pub fn system() -> Self {
         Self::new(SystemTime::now, |time| Box::pin(tokio::time::sleep(time)))
     }

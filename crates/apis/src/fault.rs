@@ -1,6 +1,6 @@
-//! The failures of a request that both forms of a call know.
+//! The failures of a request that both forms of a call share.
 //!
-//! Of a URL only the origin is ever shown: a path or a query may hold a secret.
+//! Only the origin of a URL is ever shown: a path or a query may hold a secret.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use kitbag_fetch::guard::AddressRefusal;
 use kitbag_fetch::{BodyError, describe_error};
 use url::Url;
 
-/// Its sentence continues after the name of the API.
+/// The message continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestFault {
     #[error("has invalid headers: {reason}")]
@@ -21,7 +21,7 @@ pub enum RequestFault {
     Unreachable {
         origin: String,
         reason: String,
-        /// True if the connection broke when the request may have arrived already.
+        /// True if the connection broke after the request may have arrived.
         was_connected: bool,
     },
     #[error("redirects {reason}")]
@@ -43,7 +43,7 @@ impl RequestFault {
         }
     }
 
-    /// Advises on the table of the configuration or file that describes the API.
+    /// Returns advice on the table of the configuration or file that describes the API.
     pub(crate) fn remedy_in(&self, table: &str) -> Option<String> {
         Some(match self {
             Self::Header { .. } => {
@@ -84,12 +84,12 @@ impl From<BodyError> for RequestFault {
     }
 }
 
-/// Returns scheme, host and port, which may be shown of a URL.
+/// Returns scheme, host and port, the parts of a URL that may be shown.
 pub(crate) fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// Half a second is a second: a caller that comes too early is refused again.
+/// Rounds half a second up: a caller that comes too early is rejected again.
 pub(crate) fn format_seconds(wait: Duration) -> String {
     format!("{} s", wait.as_secs_f64().ceil())
 }

@@ -1,16 +1,19 @@
 //! Calls HTTP APIs: builds the request, adds the credential, guards the address, reads the answer.
 //!
-//! An API is called in one of two forms. A [`Provider`] is the small one: the caller chooses the path. A
-//! [`DeclaredApi`] carries out the actions of a tool file. Both send through the same guarded client: every
-//! address on the way is put before the guard, and secrets go to the API's own origin only.
+//! An API is called in one of two forms. A [`Provider`] is the small one: the caller chooses the
+//! path. A [`DeclaredApi`] carries out the actions of a tool file. Both send through the same
+//! guarded client: the guard checks every address on the way, and secrets only go to the API's own
+//! origin.
 //!
 //! # Layout
-//! - `client`: the guarded HTTP client, and following redirects with it; `places`: how many requests an API has at once
-//! - `request`: one request on its way; `redirect`: the request that a redirect makes of it
-//! - `received`: an answer, read up to a limit; `fault`: the failures that both forms know
+//! - `client`: the guarded HTTP client, and following redirects with it; `request_permits`: the
+//!   limit on an API's concurrent requests
+//! - `request`: one pending request; `redirect`: the next request after a redirect
+//! - `received_response`: an answer, read up to a limit; `fault`: the failures that both forms
+//!   share
 //! - `provider`: the small form
 //! - `action`: the declared form: requests, attempts, pages and answers of actions
-//! - `auth`: the proofs that requests carry, tokens and signatures included
+//! - `auth`: proofs of identity, including tokens and signatures
 //! - `pace`: the limits that an API sets on each tenant
 //! - `clock`: the time of day, and waiting
 

@@ -29,12 +29,12 @@ impl ReceivedResponse {
         content_type(&self.headers)
     }
 
-    /// Takes out the secrets that were sent, in case the API shows the request.
+    /// Masks the secrets that were sent, in case the API echoes the request.
     pub(crate) fn mask_secrets(mut self, secrets: &Secrets) -> Self {
         if secrets.is_empty() {
             return self;
         }
-        // A body that is not text is shown as text in the end, so it is searched as text.
+        // A body that is not valid text is shown as text in the end, so it is searched as text.
         if let Cow::Owned(clean) = secrets.mask_text(&String::from_utf8_lossy(&self.body)) {
             self.body = clean.into_bytes();
         }
@@ -45,7 +45,7 @@ impl ReceivedResponse {
     }
 }
 
-/// Returns JSON without the escapes of characters that need none: some APIs write `=` as `\\u003d`.
+/// Returns JSON without unnecessary escapes: some APIs write `=` as `\\u003d`.
 fn unescape_json(body: &[u8]) -> Option<String> {
     if !body.windows(2).any(|pair| pair == b"\\u") {
         return None;

@@ -1,4 +1,4 @@
-//! The request that a redirect makes of another, if it may be made.
+//! The request that follows a redirect, if it is allowed.
 
 use http::{Method, StatusCode};
 use reqwest::Response;
@@ -13,8 +13,8 @@ pub(crate) fn redirect_location(response: &Response) -> Result<Option<String>, R
         .map_err(|error| RequestFault::redirect(error.to_string()))
 }
 
-/// Returns the next request, which carries secrets only if it never left the API's origin: the
-/// server in between chose the way back.
+/// Returns the next request, which carries secrets only if it never left the API's origin: an
+/// intermediate server could choose the way back.
 pub(crate) fn redirected_request(
     request: PendingRequest,
     status: StatusCode,
@@ -57,7 +57,7 @@ fn destination(from: &Url, location: &str) -> Result<Url, RequestFault> {
     Ok(url)
 }
 
-/// Browsers turn a request with a body into a GET after every other status, and so do we.
+/// Browsers turn a request with a body into a GET after every other status, and so does Kitbag.
 fn keeps_method(status: StatusCode) -> bool {
     matches!(
         status,

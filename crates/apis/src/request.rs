@@ -1,4 +1,4 @@
-//! One request on its way, with the headers it is sent.
+//! One pending request, with its headers.
 
 use bytes::Bytes;
 use http::Method;
@@ -9,20 +9,20 @@ use url::Url;
 use crate::auth::Proof;
 use crate::fault::RequestFault;
 
-/// JSON is what a model reads best; any other answer is taken, too.
+/// Models read JSON best; any other answer is accepted, too.
 pub(crate) const ACCEPT_JSON: HeaderValue = HeaderValue::from_static("application/json, */*;q=0.5");
 
-/// A request that is not answered yet, and that redirects may lead elsewhere.
+/// A request without an answer yet, which may be redirected.
 #[derive(Clone)]
 pub(crate) struct PendingRequest {
     pub(crate) method: Method,
     pub(crate) url: Url,
     pub(crate) accept: HeaderValue,
     pub(crate) body: Option<PendingBody>,
-    /// Headers that may hold secrets, and so go to the API's own origin only.
+    /// Headers that may hold secrets, and so only go to the API's own origin.
     pub(crate) own_headers: HeaderMap,
     pub(crate) proof: Proof,
-    /// True while every hop was at the API's own origin, which alone is sent the secrets.
+    /// True while every hop was at the API's own origin, the only one that gets the secrets.
     pub(crate) stayed_at_origin: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct PendingBody {
     pub(crate) bytes: Bytes,
 }
 
-/// Adds the headers of a trace; those that are set otherwise stay as they are.
+/// Adds trace headers, without overriding existing ones.
 pub(crate) fn with_trace(mut headers: HeaderMap, trace: &HeaderMap) -> HeaderMap {
     for (name, value) in trace {
         headers.entry(name).or_insert_with(|| value.clone());
@@ -55,7 +55,7 @@ impl PendingRequest {
             headers.remove(CONTENT_TYPE);
         }
         *request.body_mut() = self.body.as_ref().map(|body| body.bytes.clone().into());
-        // The signature covers all of the request, so it comes last.
+        // The signature covers the whole request, so it comes last.
         if self.stayed_at_origin {
             self.proof.add_to(&mut request)?;
         }

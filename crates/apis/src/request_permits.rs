@@ -1,4 +1,4 @@
-//! The places of the requests that one API has at once.
+//! The permits for one API's concurrent requests.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -12,9 +12,9 @@ impl RequestPermits {
         Self(Semaphore::new(MAX_REQUESTS))
     }
 
-    /// Waits for a place; it is free again when the permit is dropped.
+    /// Waits for a permit; dropping it frees it again.
     pub(crate) async fn acquire(&self) -> SemaphorePermit<'_> {
-        let place = self.0.acquire().await;
-        place.expect("the semaphore is never closed")
+        let permit = self.0.acquire().await;
+        permit.expect("the semaphore is never closed")
     }
 }

@@ -1,5 +1,5 @@
-//! Actions against Moto, an imitation of Amazon's services by other authors. It works out each signature
-//! with Amazon's own library and refuses a request whose signature is another.
+//! Actions against Moto, an independent imitation of Amazon's services. It computes each signature
+//! with Amazon's own library and rejects a request with another signature.
 
 #![expect(
     clippy::unwrap_used,
@@ -65,7 +65,7 @@ async fn amazons_services_accept_signed_actions_and_refuse_others() {
     assert!(words.contains("SignatureDoesNotMatch"), "{words}");
 }
 
-/// An image that an action gets from one place of the storage is put into another.
+/// An image that an action reads from one folder of the storage is put into another.
 async fn images_are_stored(moto: &Moto, user: &AwsUser) {
     let bucket = ActionSpec {
         method: Method::PUT,
@@ -120,7 +120,7 @@ async fn images_are_stored(moto: &Moto, user: &AwsUser) {
     );
 }
 
-/// A message as SES wants it, with only the parts that were given.
+/// A message in the format of SES, with only the given parts.
 fn mail() -> ActionSpec {
     let content = json!({ "Simple": {
         "Subject": { "Data": "{subject}" },
@@ -156,7 +156,7 @@ fn detection() -> ActionSpec {
     }
 }
 
-/// The name of the model has a colon in it, which is encoded in the path and once more in the signature.
+/// The model's name has a colon in it, which is encoded in the path and once more in the signature.
 fn invocation() -> ActionSpec {
     let body = json!({ "taskType": "TEXT_IMAGE", "textToImageParams": { "text": "{prompt}" } });
     action("/model/{model}/invoke", &body)
@@ -196,14 +196,14 @@ struct AwsUser {
     secret: String,
 }
 
-/// The running server; it ends with the test.
+/// The running server, which is stopped with the test.
 struct Moto {
     process: Child,
     url: Url,
 }
 
 impl Moto {
-    /// The first three requests, which make a user, are not checked.
+    /// The first three requests, which create a user, are not checked.
     fn start() -> Self {
         let mut process = Command::new(tools().join("python/moto/bin/moto_server"))
             .args(["-H", "127.0.0.1", "-p", "0"])
@@ -218,7 +218,7 @@ impl Moto {
                 .map(|(_, url)| url.parse().unwrap())
         });
         let url = urls.next().expect("it says where it runs");
-        // It writes a line for each request, and must find a reader.
+        // It writes a line for each request, which must be read.
         std::thread::spawn(move || urls.for_each(drop));
         Self { process, url }
     }

@@ -1,4 +1,4 @@
-//! The clients whose files Kitbag knows, and where each keeps them.
+//! The supported clients and the locations of their files.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -28,12 +28,12 @@ pub enum Client {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no client `{name}`; those known are {}", Client::ALL.map(Client::name).join(", "))]
+#[error("unknown client `{name}`; known clients: {}", Client::ALL.map(Client::name).join(", "))]
 pub struct UnknownClient {
     pub name: String,
 }
 
-/// A file that a client would read.
+/// A file that a client may read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientFile {
     pub client: Client,
@@ -41,15 +41,15 @@ pub struct ClientFile {
     pub scope: Scope,
 }
 
-/// The people and folders for which a client uses a file.
+/// The users and folders for which a client reads a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// This person, in every folder.
+    /// The current user, in every folder.
     User,
-    /// The folder in which the file lies.
+    /// The folder that contains the file.
     Project,
-    /// Every person on the machine. Kitbag does not edit such a file.
+    /// All users of the machine. Kitbag does not edit such a file.
     System,
 }
 
@@ -72,7 +72,7 @@ impl Client {
         Self::LmStudio,
     ];
 
-    /// The name for the command line.
+    /// The name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "claude-desktop",
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// The name as its makers write it.
+    /// The name as its vendor writes it.
     pub const fn title(self) -> &'static str {
         match self {
             Self::ClaudeDesktop => "Claude Desktop",
@@ -114,7 +114,7 @@ impl Client {
         }
     }
 
-    /// True if it is opened from a window, and so launches programs without the PATH of a shell.
+    /// True for a desktop application, which launches programs without the shell's PATH.
     pub const fn has_windows(self) -> bool {
         !matches!(
             self,
@@ -122,7 +122,7 @@ impl Client {
         )
     }
 
-    /// Returns every file that the client might read, also those that do not exist. A new entry
+    /// Returns every file that the client may read, including files that do not exist. A new entry
     /// goes into the first file of its scope.
     pub fn files(self, directories: &ClientDirectories) -> Vec<ClientFile> {
         let mut files = self.with_scope(Scope::User, self.user_files(directories));
@@ -226,7 +226,7 @@ fn vscode_files(directories: &ClientDirectories) -> Vec<PathBuf> {
     files
 }
 
-/// The file of an extension, in each variant of the editor.
+/// The file of an editor extension, in each variant of the editor.
 fn extension_files(directories: &ClientDirectories, path: &str) -> Vec<PathBuf> {
     let applications = &directories.applications;
     let storages = EDITORS
@@ -265,16 +265,16 @@ fn continue_files(directories: &ClientDirectories) -> Vec<PathBuf> {
     files
 }
 
-/// Kitbag gets a file of its own, which comes first.
+/// Kitbag gets its own file, which comes first.
 fn continue_project_files(directories: &ClientDirectories) -> Vec<PathBuf> {
     let folder = directories.cwd.join(".continue/mcpServers");
-    let ours = folder.join("kitbag.yaml");
+    let own_file = folder.join("kitbag.yaml");
     let mut others = directories.settings_in(&folder);
-    others.retain(|path| *path != ours);
-    [vec![ours], others].concat()
+    others.retain(|path| *path != own_file);
+    [vec![own_file], others].concat()
 }
 
-/// The folders of the editor and its variants.
+/// The folders of VS Code and its variants.
 const EDITORS: [&str; 3] = ["Code", "Code - Insiders", "VSCodium"];
 
 impl fmt::Display for Client {
@@ -288,7 +288,7 @@ impl FromStr for Client {
 
     /// Ignores case and dashes.
     fn from_str(name: &str) -> Result<Self, UnknownClient> {
-        let typed = simplified(name);
+        let typed = simplify_name(name);
         let wanted = match typed.as_str() {
             "code" => "vscode",
             "claude" => "claudecode",
@@ -299,14 +299,14 @@ impl FromStr for Client {
         };
         let mut clients = Self::ALL.into_iter();
         clients
-            .find(|client| simplified(client.name()) == wanted)
+            .find(|client| simplify_name(client.name()) == wanted)
             .ok_or_else(|| UnknownClient {
                 name: name.to_owned(),
             })
     }
 }
 
-fn simplified(name: &str) -> String {
+fn simplify_name(name: &str) -> String {
     name.to_lowercase().replace([' ', '-', '_'], "")
 }
 

@@ -1,4 +1,5 @@
-//! The content of a client's file: its servers in our words, and the problems in the rest.
+//! The content of a client's file: its servers in Kitbag's terms, and the problems found in the
+//! rest.
 
 use std::fmt;
 use std::io;
@@ -10,19 +11,19 @@ use serde::{Serialize, Serializer};
 use crate::client::{Client, Scope};
 use crate::sensitive_text::SensitiveText;
 
-/// The servers of one file, or of one project within a file.
+/// The servers of one file, or of one project in a file.
 #[derive(Debug, Serialize)]
 pub struct ClientConfig {
     pub client: Client,
     pub path: PathBuf,
-    /// The only folder in which the client uses them, if there is one.
+    /// The folder to which the client limits them, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
-    /// A file that lies in a project may come from a stranger.
+    /// A file in a project may have been written by a stranger.
     #[serde(skip)]
     pub scope: Scope,
     pub servers: Vec<FoundServer>,
-    /// The way in which the client reaches Kitbag, if it does. Kitbag is not among the servers.
+    /// How the client reaches Kitbag, if it does. Kitbag is not among the servers.
     #[serde(serialize_with = "serialize_presence")]
     pub kitbag: Option<ClientLaunch>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -31,7 +32,7 @@ pub struct ClientConfig {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundServer {
-    /// The name that the client has for it.
+    /// The server's name in the client.
     pub name: String,
     pub launch: ClientLaunch,
     pub disabled: bool,
@@ -70,14 +71,14 @@ pub struct NeededVariable {
     pub source: VariableSource,
 }
 
-/// The place from which the client took the value.
+/// Where the client got the value from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VariableSource {
     Environment,
-    /// The client asked the person this question, and kept the answer.
+    /// The client asked the user this question and stored the answer.
     Asked(String),
-    /// The client keeps it in its own storage, which Kitbag cannot open.
+    /// The client's own secret storage, which Kitbag cannot open.
     Keyring,
     /// The folder that was open in the client.
     Folder,
@@ -87,24 +88,24 @@ pub enum VariableSource {
     Foreign,
 }
 
-/// A fact about a server that the person should know. It is no obstacle.
+/// A fact about a server that the user should know. It does not prevent the import.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportNote {
-    /// The settings that Kitbag does not use.
+    /// Settings that Kitbag does not use.
     NotCarried { keys: Vec<String> },
-    /// The server stands in the file of a project and names files there.
+    /// The server is in a project's file and refers to files there.
     LaunchedIn { folder: String },
-    /// A variable for the open folder was replaced by the folder of this project for good.
+    /// A variable for the open folder was permanently replaced by this project's folder.
     FixedTo { folder: String },
-    /// The client took variables for plain text, and Kitbag fills them in.
+    /// The client took variables literally; Kitbag fills them in.
     VariablesFilledIn,
-    /// An address cannot begin with a variable, so the default of the variable was taken.
+    /// An address cannot begin with a variable, so the variable's default was used.
     TookDefault,
     /// Variables were read from this file.
     EnvFile { path: PathBuf },
 }
 
-/// A fault in a file, and its line. The rest of the file is read all the same.
+/// A fault in a file, and its line. The rest of the file is still read.
 #[derive(Debug)]
 pub struct FileProblem {
     pub path: PathBuf,
@@ -116,7 +117,7 @@ pub struct FileProblem {
 pub enum FileFault {
     #[error("the file cannot be read: {source}")]
     Unreadable { source: io::Error },
-    #[error("the file is misspelt: {message}")]
+    #[error("invalid syntax: {message}")]
     Syntax { message: String },
     #[error("`{key}` is {found}, not {expected}")]
     Type {
@@ -133,17 +134,17 @@ pub enum FileFault {
         expected: &'static str,
         found: &'static str,
     },
-    #[error("`{server}`: its address is not one Kitbag can reach: {reason}")]
+    #[error("`{server}`: unsupported URL: {reason}")]
     Address { server: String, reason: String },
-    #[error("`{server}`: `{found}` is no way to reach a server that Kitbag knows")]
+    #[error("`{server}`: unknown transport `{found}`")]
     UnknownTransport { server: String, found: String },
-    #[error("`{server}` is part of the client and stays there")]
+    #[error("`{server}` is built into the client and stays there")]
     PartOfClient { server: String },
     #[error("a server has no name")]
     Nameless,
 }
 
-/// Writes whether Kitbag is there.
+/// Serializes whether Kitbag is present.
 fn serialize_presence<S: Serializer>(
     kitbag: &Option<ClientLaunch>,
     serializer: S,
@@ -162,7 +163,7 @@ fn serialize_transport<S: Serializer>(
 }
 
 impl FileProblem {
-    /// True if the person need not do anything about it.
+    /// True if the user need not act on it.
     pub fn is_harmless(&self) -> bool {
         matches!(self.fault, FileFault::PartOfClient { .. })
     }
@@ -190,14 +191,12 @@ impl fmt::Display for ImportNote {
             Self::NotCarried { keys } => write!(f, "not carried over: {}", keys.join(", ")),
             Self::LaunchedIn { folder } => write!(f, "launched in {folder}"),
             Self::FixedTo { folder } => {
-                write!(f, "fixed to {folder}, in whichever folder it is used")
+                write!(f, "fixed to {folder}, whichever folder is open")
             }
             Self::VariablesFilledIn => {
                 f.write_str("variables will be filled in; the client took them literally")
             }
-            Self::TookDefault => {
-                f.write_str("the default was taken for the variable in its address")
-            }
+            Self::TookDefault => f.write_str("used the default of the variable in its URL"),
             Self::EnvFile { path } => write!(f, "variables read from {}", path.display()),
         }
     }

@@ -1,4 +1,4 @@
-//! The folders of one person on one machine. The caller of this crate names them.
+//! The folders of one user on one machine, as passed by the caller of this crate.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ pub struct ClientDirectories {
     pub home: PathBuf,
     /// The settings of Unix programs: `$XDG_CONFIG_HOME` or `~/.config`.
     pub config: PathBuf,
-    /// The settings of programs with windows.
+    /// The settings of desktop applications.
     pub applications: PathBuf,
-    /// The settings of the whole machine.
+    /// The machine-wide settings.
     pub system: PathBuf,
-    /// The project that the person works in.
+    /// The current project.
     pub cwd: PathBuf,
     pub codex_home: Option<PathBuf>,
     pub copilot_home: Option<PathBuf>,

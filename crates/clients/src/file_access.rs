@@ -1,5 +1,4 @@
-//! Reads and writes the files of clients: whole or not at all, and within the project for those of a
-//! project.
+//! Reads and writes clients' files atomically, and a project's files only within the project.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,25 +11,25 @@ use crate::edit::Uninstalled;
 use crate::folder_entry::{FolderEntry, FolderEntryError, MissingFolders, PRIVATE};
 use crate::on_disk::FileError;
 
-/// A file that is edited, and the copy of it as it was before.
-pub(crate) struct EditedPlace<'a> {
+/// A file to edit, and the backup of its original.
+pub(crate) struct FileWithBackup<'a> {
     pub(crate) path: &'a Path,
     pub(crate) backup: PathBuf,
 }
 
-/// Reads and writes the files of a person wherever links lead, and those of a project only within
-/// the project.
+/// Reads and writes a user's files wherever links lead, and a project's files only within the
+/// project.
 pub(crate) struct FileAccess<'a> {
     project: Option<&'a Path>,
 }
 
 impl<'a> FileAccess<'a> {
-    /// The access to a person's own files.
+    /// Access to a user's own files.
     pub(crate) const fn anywhere() -> Self {
         Self { project: None }
     }
 
-    pub(crate) fn of(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
+    pub(crate) fn for_file(file: &ClientFile, directories: &'a ClientDirectories) -> Self {
         Self {
             project: (file.scope == Scope::Project).then_some(directories.cwd.as_path()),
         }
@@ -38,52 +37,52 @@ impl<'a> FileAccess<'a> {
 
     pub(crate) fn read(&self, path: &Path) -> Result<Option<String>, FileError> {
         self.try_read(path)
-            .map_err(|error| named(error, path, reading))
+            .map_err(|error| to_file_error(error, path, read_error))
     }
 
     pub(crate) fn check_writable(&self, path: &Path) -> Result<(), FileError> {
         self.try_check_writable(path)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
-    /// Writes with these permissions, or else with those that the file has.
+    /// Writes with these permissions, or else with the file's current ones.
     fn write(&self, path: &Path, text: &str, mode: Option<Mode>) -> Result<(), FileError> {
         self.try_write(path, text, mode)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
     fn remove(&self, path: &Path) -> Result<(), FileError> {
         self.try_remove(path)
-            .map_err(|error| named(error, path, writing))
+            .map_err(|error| to_file_error(error, path, write_error))
     }
 
-    /// Writes the backup first, if there is something to keep.
+    /// Writes the backup first, if there is an original.
     pub(crate) fn replace(
         &self,
-        place: &EditedPlace<'_>,
+        target: &FileWithBackup<'_>,
         new: &str,
         clean: Option<&str>,
     ) -> Result<(), FileError> {
-        self.check_writable(place.path)?;
+        self.check_writable(target.path)?;
         if let Some(clean) = clean {
-            self.write(&place.backup, clean, Some(PRIVATE))?;
+            self.write(&target.backup, clean, Some(PRIVATE))?;
         }
-        self.write(place.path, new, None)
+        self.write(target.path, new, None)
     }
 
-    /// Writes what is left of a file.
-    pub(crate) fn put(
+    /// Writes the remaining text of a file.
+    pub(crate) fn apply_uninstall(
         &self,
-        place: &EditedPlace<'_>,
+        target: &FileWithBackup<'_>,
         uninstalled: &Uninstalled,
     ) -> Result<(), FileError> {
         match uninstalled {
             Uninstalled::NotThere => Ok(()),
-            Uninstalled::Nothing => self.remove(place.path),
-            Uninstalled::Removed(text) => self.write(place.path, text, None),
+            Uninstalled::Nothing => self.remove(target.path),
+            Uninstalled::Removed(text) => self.write(target.path, text, None),
             Uninstalled::Restored(text) => {
-                self.write(place.path, text, None)?;
-                self.remove(&place.backup)
+                self.write(target.path, text, None)?;
+                self.remove(&target.backup)
             }
         }
     }
@@ -94,8 +93,8 @@ impl<'a> FileAccess<'a> {
         missing: MissingFolders,
     ) -> Result<Option<FolderEntry>, FolderEntryError> {
         match self.project {
-            Some(project) => FolderEntry::within(project, path, missing),
-            None => Ok(FolderEntry::anywhere(path, missing)?),
+            Some(project) => FolderEntry::follow_within(project, path, missing),
+            None => Ok(FolderEntry::follow_anywhere(path, missing)?),
         }
     }
 
@@ -134,7 +133,7 @@ impl<'a> FileAccess<'a> {
 }
 
 /// Adds the path of the file to an error.
-fn named(
+fn to_file_error(
     error: FolderEntryError,
     path: &Path,
     doing: fn(PathBuf, io::Error) -> FileError,
@@ -148,10 +147,10 @@ fn named(
     }
 }
 
-fn reading(path: PathBuf, source: io::Error) -> FileError {
+fn read_error(path: PathBuf, source: io::Error) -> FileError {
     FileError::Read { path, source }
 }
 
-fn writing(path: PathBuf, source: io::Error) -> FileError {
+fn write_error(path: PathBuf, source: io::Error) -> FileError {
     FileError::Write { path, source }
 }

@@ -29,20 +29,23 @@ pub(crate) enum FolderEntryError {
     Io(#[from] io::Error),
 }
 
-/// Says whether missing folders on the way are created.
+/// Whether to create missing folders on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingFolders {
     Make,
     Leave,
 }
 
-/// As many links as the operating system follows.
+/// The operating system's limit on followed links.
 const LINKS_AT_MOST: usize = 40;
 
 impl FolderEntry {
-    /// Follows a path, wherever links lead: a person keeps their own files where they like. Returns
+    /// Follows a path, wherever links lead: users keep their own files where they like. Returns
     /// nothing if its folder is missing and is not created.
-    pub(crate) fn anywhere(path: &Path, missing: MissingFolders) -> io::Result<Option<Self>> {
+    pub(crate) fn follow_anywhere(
+        path: &Path,
+        missing: MissingFolders,
+    ) -> io::Result<Option<Self>> {
         let path = destination(path);
         let parent = path.parent().filter(|parent| *parent != Path::new(""));
         let folder = parent.unwrap_or(Path::new("."));
@@ -61,18 +64,18 @@ impl FolderEntry {
     }
 
     /// Follows a path below `root`. Links are followed as long as they stay below it.
-    pub(crate) fn within(
+    pub(crate) fn follow_within(
         root: &Path,
         path: &Path,
         missing: MissingFolders,
     ) -> Result<Option<Self>, FolderEntryError> {
-        let mut walk = PathWalk::below(root, path)?;
+        let mut walk = PathWalk::start_below(root, path)?;
         while let Some(name) = walk.ahead.pop_front() {
-            match walk.look_at(&name) {
-                Ok(WalkedName::Parent) => walk.back()?,
+            match walk.classify(&name) {
+                Ok(WalkedName::Parent) => walk.go_up()?,
                 Ok(WalkedName::Link(target)) => walk.follow(&name, &target)?,
                 Ok(WalkedName::Plain) | Err(Errno::NOENT) if walk.ahead.is_empty() => {
-                    return Ok(walk.arrive(name));
+                    return Ok(walk.into_entry(name));
                 }
                 Ok(WalkedName::Plain) => walk.enter(&name)?,
                 Err(Errno::NOENT) if missing == MissingFolders::Make => walk.create(&name)?,
@@ -85,7 +88,7 @@ impl FolderEntry {
 
     /// Returns the text of the file, or nothing if there is no file.
     pub(crate) fn read(&self) -> io::Result<Option<String>> {
-        // To open a pipe that no process writes to would otherwise wait forever.
+        // Otherwise, opening a pipe without a writer would block forever.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = match openat(&self.folder, &self.name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -100,8 +103,8 @@ impl FolderEntry {
         Ok(Some(text))
     }
 
-    /// Returns the permissions that the file has, or would get: only the owner can read a new one,
-    /// since people write secrets into it. Fails if the file is marked as read-only.
+    /// Returns the permissions that the file has, or would get: a new file is readable only by its
+    /// owner, since users write secrets into it. Fails if the file is read-only.
     pub(crate) fn permissions(&self) -> io::Result<Mode> {
         let found = match statat(&self.folder, &self.name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(found) => Mode::from_raw_mode(found.st_mode),
@@ -117,7 +120,7 @@ impl FolderEntry {
         Ok(found)
     }
 
-    /// Writes the whole file or nothing: readers see the old file or the new one.
+    /// Replaces the file atomically: readers see the old file or the new one.
     pub(crate) fn replace(&self, text: &str, permissions: Mode) -> io::Result<()> {
         let (draft, mut file) = self.draft()?;
         let written = file
@@ -136,9 +139,9 @@ impl FolderEntry {
         Ok(unlinkat(&self.folder, &self.name, AtFlags::empty())?)
     }
 
-    /// Creates a file beside this one, under a name that is free.
+    /// Creates a file in the same folder, under an unused name.
     fn draft(&self) -> io::Result<(OsString, File)> {
-        /// Only a folder full of leftovers has so many drafts.
+        /// Only a folder full of leftovers has this many drafts.
         const TRIES: u32 = 1000;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -166,7 +169,7 @@ const FOLDER: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::CLOEXEC);
 
-/// A walk along a path: the folders so far, all open, and the names that are still ahead.
+/// A walk along a path: the open folders so far, and the names still ahead.
 struct PathWalk {
     root: PathBuf,
     folders: Vec<OwnedFd>,
@@ -174,7 +177,7 @@ struct PathWalk {
     links: usize,
 }
 
-/// The kinds of names that a walk meets.
+/// The kinds of names on a walked path.
 enum WalkedName {
     Parent,
     Link(PathBuf),
@@ -182,8 +185,8 @@ enum WalkedName {
 }
 
 impl PathWalk {
-    fn below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
-        // The person works in this folder, so that links on the way to it are their own.
+    fn start_below(root: &Path, path: &Path) -> Result<Self, FolderEntryError> {
+        // The user works in this folder, so links on the way to it are their own.
         let top = open(root, FOLDER, Mode::empty()).map_err(io::Error::from)?;
         let relative = path.strip_prefix(root).unwrap_or(path);
         let mut way = Self {
@@ -196,32 +199,32 @@ impl PathWalk {
         Ok(way)
     }
 
-    fn here(&self) -> &OwnedFd {
+    fn current_folder(&self) -> &OwnedFd {
         self.folders.last().expect("the root is never left")
     }
 
-    fn look_at(&self, name: &OsStr) -> Result<WalkedName, Errno> {
+    fn classify(&self, name: &OsStr) -> Result<WalkedName, Errno> {
         if name == ".." {
             return Ok(WalkedName::Parent);
         }
-        match readlinkat(self.here(), name, Vec::new()) {
+        match readlinkat(self.current_folder(), name, Vec::new()) {
             Ok(target) => Ok(WalkedName::Link(
                 OsString::from_vec(target.into_bytes()).into(),
             )),
-            // The kernel says so of a name that is no link.
+            // The kernel's answer for a name that is not a link.
             Err(Errno::INVAL) => Ok(WalkedName::Plain),
             Err(error) => Err(error),
         }
     }
 
     fn create(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
-        mkdirat(self.here(), name, Mode::from(0o777)).map_err(io::Error::from)?;
+        mkdirat(self.current_folder(), name, Mode::from(0o777)).map_err(io::Error::from)?;
         self.enter(name)
     }
 
     fn enter(&mut self, name: &OsStr) -> Result<(), FolderEntryError> {
         let folder = openat(
-            self.here(),
+            self.current_folder(),
             name,
             FOLDER.union(OFlags::NOFOLLOW),
             Mode::empty(),
@@ -230,7 +233,7 @@ impl PathWalk {
         Ok(())
     }
 
-    fn back(&mut self) -> Result<(), FolderEntryError> {
+    fn go_up(&mut self) -> Result<(), FolderEntryError> {
         if self.folders.len() == 1 {
             return Err(FolderEntryError::Leaves { link: "..".into() });
         }
@@ -243,7 +246,7 @@ impl PathWalk {
         if self.links > LINKS_AT_MOST {
             return Err(io::Error::from(Errno::LOOP).into());
         }
-        match self.inside(target) {
+        match self.relative_target(target) {
             Some(inside) => {
                 self.prepend(inside);
                 Ok(())
@@ -254,7 +257,7 @@ impl PathWalk {
 
     /// Returns the target as a path from the current folder, unless it leaves the root. A link that
     /// leads upwards out of the root is found here, so that the error names the link and not `..`.
-    fn inside<'t>(&mut self, target: &'t Path) -> Option<&'t Path> {
+    fn relative_target<'t>(&mut self, target: &'t Path) -> Option<&'t Path> {
         let inside = if target.is_absolute() {
             self.folders.truncate(1);
             target.strip_prefix(&self.root).ok()?
@@ -278,7 +281,7 @@ impl PathWalk {
         }
     }
 
-    fn arrive(mut self, name: OsString) -> Option<FolderEntry> {
+    fn into_entry(mut self, name: OsString) -> Option<FolderEntry> {
         Some(FolderEntry {
             folder: self.folders.pop()?,
             name,
@@ -286,8 +289,8 @@ impl PathWalk {
     }
 }
 
-/// Follows the links of a path. A configuration that is kept elsewhere stays a link, even if its
-/// target does not exist yet.
+/// Follows the links of a path. A configuration file that is a link remains one, even if its target
+/// does not exist yet.
 fn destination(path: &Path) -> PathBuf {
     let mut path = path.to_owned();
     for _ in 0..LINKS_AT_MOST {
@@ -328,9 +331,9 @@ mod tests {
             symlink(target, root.join(at)).unwrap();
         }
         let read = |path: &str| {
-            let place = FolderEntry::within(&root, &root.join(path), MissingFolders::Leave);
-            place
-                .map(|place| place.and_then(|place| place.read().unwrap()))
+            let entry = FolderEntry::follow_within(&root, &root.join(path), MissingFolders::Leave);
+            entry
+                .map(|entry| entry.and_then(|entry| entry.read().unwrap()))
                 .map_err(|error| error.to_string())
         };
         for (path, expected) in [
@@ -365,14 +368,14 @@ mod tests {
         let outside = tempfile::tempdir().unwrap();
         let root = outside.path().join("project");
         fs::create_dir_all(root.join("a")).unwrap();
-        let place = FolderEntry::within(&root, Path::new("a/file"), MissingFolders::Make)
+        let entry = FolderEntry::follow_within(&root, Path::new("a/file"), MissingFolders::Make)
             .unwrap()
             .unwrap();
-        // Another process turns the folder into a link while it is open.
+        // Another process replaces the folder with a link while it is open.
         fs::rename(root.join("a"), root.join("was")).unwrap();
         symlink(outside.path(), root.join("a")).unwrap();
         symlink(outside.path().join("victim"), root.join("was/file")).unwrap();
-        place.replace("text", PRIVATE).unwrap();
+        entry.replace("text", PRIVATE).unwrap();
         assert_eq!(fs::read_to_string(root.join("was/file")).unwrap(), "text");
         assert!(!root.join("was/file").is_symlink() && !outside.path().join("victim").exists());
         assert!(!outside.path().join("file").exists());

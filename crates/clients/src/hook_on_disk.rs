@@ -1,15 +1,15 @@
-//! Puts the hook for prompts into the file of a client on disk, and takes it out again.
+//! Installs the hook for prompts in a client's file on disk, and removes it.
 
 use std::path::{Path, PathBuf};
 
 use crate::directories::ClientDirectories;
 use crate::edit::{FileEditError, Uninstalled, has_hook, install_hook, uninstall_hook};
-use crate::file_access::{EditedPlace, FileAccess};
+use crate::file_access::{FileAccess, FileWithBackup};
 use crate::on_disk::{FileError, Installed};
 use crate::prompt_hook::PromptHook;
 
 impl PromptHook {
-    /// Fails if the person's file cannot be edited, before anything else is done for it.
+    /// Fails early if the user's file cannot be edited.
     pub fn check_editable(&self, directories: &ClientDirectories) -> Result<(), FileError> {
         let (path, access) = (self.path(directories), FileAccess::anywhere());
         let text = access.read(&path)?.unwrap_or_default();
@@ -17,15 +17,15 @@ impl PromptHook {
         access.check_writable(&path)
     }
 
-    /// Adds the command to the person's file, or brings it up to date there.
+    /// Adds the command to the user's file, or updates it there.
     pub fn install(
         &self,
         directories: &ClientDirectories,
         command: &str,
     ) -> Result<Installed, FileError> {
         let path = self.path(directories);
-        let (access, place) = (FileAccess::anywhere(), place_of(&path));
-        let (text, before) = (access.read(&path)?, access.read(&place.backup)?);
+        let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
+        let (text, before) = (access.read(&path)?, access.read(&target.backup)?);
         let current = text.as_deref().unwrap_or_default();
         let clean = match in_file(&path, uninstall_hook(self, current, before.as_deref()))? {
             Uninstalled::NotThere => text.clone(),
@@ -36,36 +36,35 @@ impl PromptHook {
         let new = in_file(&path, install_hook(self, without, command))?;
         let changed = new != current;
         if changed {
-            access.replace(&place, &new, clean.as_deref())?;
+            access.replace(&target, &new, clean.as_deref())?;
         }
         let has_backup = before.is_some() || (changed && clean.is_some());
         Ok(Installed {
             changed,
-            backup: has_backup.then_some(place.backup),
+            backup: has_backup.then_some(target.backup),
         })
     }
 
-    /// Removes the command. A file that held nothing else is deleted, and so is a backup that was
-    /// restored.
+    /// Removes the command. Deletes a file that held nothing else, and a restored backup.
     pub fn uninstall(&self, directories: &ClientDirectories) -> Result<Uninstalled, FileError> {
         let path = self.path(directories);
-        let (access, place) = (FileAccess::anywhere(), place_of(&path));
+        let (access, target) = (FileAccess::anywhere(), file_with_backup(&path));
         let Some(text) = access.read(&path)? else {
             return Ok(Uninstalled::NotThere);
         };
-        let before = access.read(&place.backup)?;
+        let before = access.read(&target.backup)?;
         let uninstalled = in_file(&path, uninstall_hook(self, &text, before.as_deref()))?;
-        access.put(&place, &uninstalled)?;
+        access.apply_uninstall(&target, &uninstalled)?;
         Ok(uninstalled)
     }
 
-    /// The path of the copy of the file as it was before the hook.
+    /// The path of the backup from before the hook was installed.
     pub fn backup(&self, directories: &ClientDirectories) -> PathBuf {
         hook_backup_of(&self.path(directories))
     }
 
-    /// True if the person's file has the command, also among others; false also for a file that
-    /// cannot be read.
+    /// True if the user's file has the command, possibly among others; false if the file cannot be
+    /// read.
     pub fn is_in_place(&self, directories: &ClientDirectories) -> bool {
         let text = FileAccess::anywhere().read(&self.path(directories));
         let text = text.ok().flatten().unwrap_or_default();
@@ -76,9 +75,9 @@ impl PromptHook {
     }
 }
 
-/// The backup has a name of its own: Gemini CLI keeps servers and hooks in one file.
-fn place_of(path: &Path) -> EditedPlace<'_> {
-    EditedPlace {
+/// The backup has its own name: Gemini CLI keeps servers and hooks in one file.
+fn file_with_backup(path: &Path) -> FileWithBackup<'_> {
+    FileWithBackup {
         path,
         backup: hook_backup_of(path),
     }

@@ -1,16 +1,17 @@
-//! Reads and edits the configuration files of MCP clients, and loses no letter of them.
+//! Reads and edits the configuration files of MCP clients, preserving every byte it does not own.
 //!
 //! # Layout
-//! - `client`, `directories`: the clients, and where each keeps its files
+//! - `client`, `directories`: the clients, and the locations of their files
 //! - `tree`: JSON, TOML and YAML as one tree in which every value has its position
-//! - `read`: servers from that tree, in our words; `config`: the result of reading
-//! - `dialect`, `secret`, `sensitive_text`: the texts in a file, with variables and secrets kept apart
-//! - `redaction`: values without the secrets in them
-//! - `merge`: one server that stands in several files becomes one entry
+//! - `read`: servers from that tree, in Kitbag's terms; `config`: the result of reading
+//! - `dialect`, `secret`, `sensitive_text`: the texts in a file, with variables and secrets kept
+//!   apart
+//! - `redaction`: values without their secrets
+//! - `merge`: one entry for a server that is in several files
 //! - `edit`: adds Kitbag to a file and removes it, as functions from text to text
-//! - `prompt_hook`: the hooks of clients for prompts; `edit::hook`: Kitbag's command among them
-//! - `on_disk`, `hook_on_disk`: the edits of files on disk; `file_access`: reading and writing them;
-//!   `folder_entry`: a file that no link leads away from
+//! - `prompt_hook`: clients' hooks for prompts; `edit::hook`: Kitbag's command among them
+//! - `on_disk`, `hook_on_disk`: the edits of files on disk; `file_access`: reading and writing
+//!   them; `folder_entry`: a file that no link can redirect
 
 mod client;
 mod config;

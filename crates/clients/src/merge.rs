@@ -1,5 +1,5 @@
-//! Merges the servers of several files: one that stands in several of them becomes one entry, and
-//! two that share a name get different names.
+//! Merges the servers of several files: a server that is in several of them becomes one entry, and
+//! two servers with the same name get different names.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -15,9 +15,9 @@ use crate::sensitive_text::SensitiveText;
 pub struct MergedServer {
     pub name: ServerName,
     pub server: FoundServer,
-    /// Every place in which it was found, in the order in which it was found.
+    /// Every file in which it was found, in the order found.
     pub from: Vec<ServerOrigin>,
-    /// True if Kitbag has it already, under this name.
+    /// True if Kitbag already has it, under this name.
     pub known: bool,
 }
 
@@ -25,31 +25,31 @@ pub struct MergedServer {
 pub struct ServerOrigin {
     pub client: Client,
     pub path: PathBuf,
-    /// The name that the client has for it.
+    /// The server's name in the client.
     pub name: String,
-    /// A file that lies in a project may come from a stranger.
+    /// A file in a project may have been written by a stranger.
     pub scope: Scope,
-    /// The only folder in which the client uses it, if there is one.
+    /// The folder to which the client limits it, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<PathBuf>,
 }
 
 /// Returns one entry for each distinct server, under a name that is not in `taken`. `known` returns
-/// the server of Kitbag that does the same, if one does.
+/// Kitbag's equivalent server, if it has one.
 pub fn merge(
     mut configs: Vec<ClientConfig>,
     mut taken: BTreeSet<ServerName>,
     known: impl Fn(&ServerName, &FoundServer) -> Option<ServerName>,
 ) -> Vec<MergedServer> {
-    // The files of the person come first, so that a project cannot take the name of a server in them.
+    // The user's files come first, so that a project cannot take the name of a server in them.
     configs.sort_by_key(|config| config.scope == Scope::Project);
     let mut merged = Vec::new();
-    for (server, from) in distinct(configs) {
-        let wish = wish(&server.name);
-        let ours = known(&wish, &server);
-        let known = ours.is_some();
+    for (server, from) in distinct_servers(configs) {
+        let wish = preferred_name(&server.name);
+        let existing = known(&wish, &server);
+        let known = existing.is_some();
         let client = from.first().map(|origin| origin.client);
-        let name = ours.unwrap_or_else(|| free(&wish, client, &taken));
+        let name = existing.unwrap_or_else(|| free_name(&wish, client, &taken));
         taken.insert(name.clone());
         merged.push(MergedServer {
             name,
@@ -63,11 +63,11 @@ pub fn merge(
 
 type DistinctServer = (FoundServer, Vec<ServerOrigin>);
 
-fn distinct(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
+fn distinct_servers(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
     let mut distinct = Vec::new();
     for mut config in configs {
         for server in std::mem::take(&mut config.servers) {
-            let origin = ServerOrigin::of(&server, &config);
+            let origin = ServerOrigin::new(&server, &config);
             add(&mut distinct, server, origin);
         }
     }
@@ -75,7 +75,7 @@ fn distinct(configs: Vec<ClientConfig>) -> Vec<DistinctServer> {
 }
 
 impl ServerOrigin {
-    fn of(server: &FoundServer, config: &ClientConfig) -> Self {
+    fn new(server: &FoundServer, config: &ClientConfig) -> Self {
         Self {
             client: config.client,
             path: config.path.clone(),
@@ -93,30 +93,30 @@ fn add(distinct: &mut Vec<DistinctServer>, server: FoundServer, origin: ServerOr
     let Some((other, from)) = same else {
         return distinct.push((server, vec![origin]));
     };
-    // The server is on if any client has it on. A project does not decide that for the person.
+    // The server is enabled if any client enables it. A project does not decide that for the user.
     let has_own = from.iter().any(|origin| origin.scope != Scope::Project);
     other.disabled &= server.disabled || (has_own && origin.scope == Scope::Project);
     from.push(origin);
 }
 
-/// The last part of a name such as `io.github.acme/weather` or of a whole address, as for servers
-/// of the registry.
-fn wish(name: &str) -> ServerName {
+/// The last part of a name such as `io.github.acme/weather`, or of an address, as for servers from
+/// the registry.
+fn preferred_name(name: &str) -> ServerName {
     let last = name.rsplit('/').find(|part| !part.is_empty());
     ServerName::from_any_text(last.unwrap_or(name))
 }
 
-/// True if two launches do the same: their words, variables and secrets are equal. The order of
-/// variables, the case of headers and a slash at the end of an address make no difference.
+/// True if two launches are equivalent: their words, variables and secrets are equal. The order of
+/// variables, the case of headers and a trailing slash make no difference.
 fn is_same(one: &ClientLaunch, other: &ClientLaunch) -> bool {
     match (one, other) {
         (ClientLaunch::Stdio { .. }, ClientLaunch::Http { .. })
         | (ClientLaunch::Http { .. }, ClientLaunch::Stdio { .. }) => false,
-        _ => essence(one) == essence(other),
+        _ => comparison_key(one) == comparison_key(other),
     }
 }
 
-fn essence(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
+fn comparison_key(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
     match launch {
         ClientLaunch::Stdio {
             command,
@@ -125,11 +125,11 @@ fn essence(launch: &ClientLaunch) -> (Vec<String>, BTreeSet<(String, String)>) {
             cwd,
         } => {
             let words = [command].into_iter().chain(args);
-            let words = words.map(SensitiveText::revealed).chain(cwd.clone());
+            let words = words.map(SensitiveText::reveal_secrets).chain(cwd.clone());
             (words.collect(), pairs(env, str::to_owned))
         }
         ClientLaunch::Http { url, headers, .. } => {
-            let url = url.revealed().trim_end_matches('/').to_owned();
+            let url = url.reveal_secrets().trim_end_matches('/').to_owned();
             (vec![url], pairs(headers, str::to_lowercase))
         }
     }
@@ -141,13 +141,17 @@ fn pairs(
 ) -> BTreeSet<(String, String)> {
     let pairs = pairs.iter();
     pairs
-        .map(|(key, value)| (name(key), value.revealed()))
+        .map(|(key, value)| (name(key), value.reveal_secrets()))
         .collect()
 }
 
-/// Returns the wish itself, or the wish with the client or a number behind it. Names that differ
-/// only in case would be mistaken for each other.
-fn free(wish: &ServerName, client: Option<Client>, taken: &BTreeSet<ServerName>) -> ServerName {
+/// Returns the wish itself, or the wish with the client or a number appended. Names that differ
+/// only in case would be confused.
+fn free_name(
+    wish: &ServerName,
+    client: Option<Client>,
+    taken: &BTreeSet<ServerName>,
+) -> ServerName {
     let with_client = client.and_then(|client| with_suffix(wish, client.name()));
     let numbered = (2_u32..).filter_map(|number| with_suffix(wish, &number.to_string()));
     let first = [Some(wish.clone()), with_client].into_iter().flatten();
@@ -168,7 +172,7 @@ fn is_taken(name: &ServerName, taken: &BTreeSet<ServerName>) -> bool {
     taken.any(|other| other.as_str().eq_ignore_ascii_case(name.as_str()))
 }
 
-/// Cuts a name to at most `most` characters, without dashes at either end.
+/// Truncates a name to at most `most` characters, without dashes at either end.
 fn cut(name: &str, most: usize) -> &str {
     let edge = ['_', '-'];
     let name = name.trim_matches(edge);
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn two_servers_that_share_a_name_are_told_apart_by_their_client() {
+    fn two_servers_with_the_same_name_are_distinguished_by_their_client() {
         let found = vec![
             found(Client::Cursor, vec![stdio("git", "a", &[], true)]),
             found(Client::Zed, vec![stdio("Git", "b", &[], false)]),
@@ -302,11 +306,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_makes_room_for_what_tells_it_apart() {
+    fn a_long_name_is_truncated_before_its_distinguishing_suffix() {
         let long = "x".repeat(32);
         let taken = [long.parse().unwrap()].into();
         assert_eq!(
-            free(
+            free_name(
                 &ServerName::from_any_text(&long),
                 Some(Client::ClaudeDesktop),
                 &taken

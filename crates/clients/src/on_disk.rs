@@ -1,4 +1,4 @@
-//! Edits files on disk: whole or not at all, and with a copy of the file as it was before.
+//! Edits files on disk atomically, keeping a backup of the original.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::client::{Client, ClientFile, Scope};
 use crate::directories::ClientDirectories;
 use crate::edit::{self, FileEditError, KitbagEntry, Uninstalled, install, uninstall};
-use crate::file_access::{EditedPlace, FileAccess};
+use crate::file_access::{FileAccess, FileWithBackup};
 use crate::folder_entry::{FolderEntry, MissingFolders};
 
 #[derive(Debug, thiserror::Error)]
@@ -28,13 +28,13 @@ pub enum FileError {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     pub changed: bool,
-    /// The copy of the file as it was before, if there was a file.
+    /// The backup of the original, if there was a file.
     pub backup: Option<PathBuf>,
 }
 
 impl Client {
-    /// Returns the file that Kitbag is added to: the first that exists, or else the first whose
-    /// folder exists, or else the usual one. Some clients have no file of that scope.
+    /// Returns the file to add Kitbag to: the first that exists, or else the first whose folder
+    /// exists, or else the usual one. Some clients have no file of that scope.
     pub fn file_to_edit(self, directories: &ClientDirectories, scope: Scope) -> Option<ClientFile> {
         let mut files = self.files(directories);
         files.retain(|file| file.scope == scope && file.is_for_servers());
@@ -45,7 +45,7 @@ impl Client {
 }
 
 impl ClientFile {
-    /// True except for the files of VS Code in which servers stand only by older habit.
+    /// False for VS Code's files that list servers only for legacy reasons.
     fn is_for_servers(&self) -> bool {
         self.client != Client::VsCode || self.path.ends_with("mcp.json")
     }
@@ -55,29 +55,31 @@ impl ClientFile {
     }
 }
 
-/// Fails if the file cannot be edited, before anything else is done for it.
+/// Fails early if the file cannot be edited.
 pub fn check_editable(file: &ClientFile, directories: &ClientDirectories) -> Result<(), FileError> {
-    let access = FileAccess::of(file, directories);
+    let access = FileAccess::for_file(file, directories);
     access.read(&file.path)?;
     access.read(&backup_of(&file.path))?;
     access.check_writable(&file.path)
 }
 
-/// Adds Kitbag to a file, or brings its entry there up to date. Servers that an earlier
-/// installation switched off stay switched off.
+/// Adds Kitbag to a file, or updates its entry. Servers that an earlier installation switched off
+/// stay off.
 pub fn install_into(
     file: &ClientFile,
     directories: &ClientDirectories,
     entry: &KitbagEntry,
     behind: &[String],
 ) -> Result<Installed, FileError> {
-    let access = FileAccess::of(file, directories);
-    let place = place_of(file);
-    let (text, before) = (access.read(place.path)?, access.read(&place.backup)?);
+    let access = FileAccess::for_file(file, directories);
+    let target = file_with_backup(file);
+    let (text, before) = (access.read(target.path)?, access.read(&target.backup)?);
     let current = text.as_deref().unwrap_or_default();
     let clean = without_kitbag(file, text.clone(), before.as_deref())?;
     let earlier = match &before {
-        Some(before) if clean != text => in_file(file, edit::behind(file, current, before))?,
+        Some(before) if clean != text => {
+            in_file(file, edit::switched_off_servers(file, current, before))?
+        }
         _ => Vec::new(),
     };
     let behind = [behind, &earlier].concat();
@@ -85,17 +87,17 @@ pub fn install_into(
     let new = in_file(file, new)?;
     let changed = new != current;
     if changed {
-        access.replace(&place, &new, clean.as_deref())?;
+        access.replace(&target, &new, clean.as_deref())?;
     }
     let has_backup = before.is_some() || (changed && clean.is_some());
     Ok(Installed {
         changed,
-        backup: has_backup.then_some(place.backup),
+        backup: has_backup.then_some(target.backup),
     })
 }
 
-/// Returns the text as it was before an earlier installation, so that the backup never holds
-/// Kitbag itself.
+/// Returns the text from before an earlier installation, so that the backup never contains Kitbag
+/// itself.
 fn without_kitbag(
     file: &ClientFile,
     text: Option<String>,
@@ -109,39 +111,38 @@ fn without_kitbag(
     })
 }
 
-/// Removes Kitbag from a file. A file that held nothing else is deleted, and so is a backup that
-/// was restored.
+/// Removes Kitbag from a file. Deletes a file that held nothing else, and a restored backup.
 pub fn uninstall_from(
     file: &ClientFile,
     directories: &ClientDirectories,
 ) -> Result<Uninstalled, FileError> {
-    let access = FileAccess::of(file, directories);
+    let access = FileAccess::for_file(file, directories);
     let Some(text) = access.read(&file.path)? else {
         return Ok(Uninstalled::NotThere);
     };
     let before = access.read(&backup_of(&file.path))?;
     let uninstalled = in_file(file, uninstall(file, &text, before.as_deref()))?;
-    access.put(&place_of(file), &uninstalled)?;
+    access.apply_uninstall(&file_with_backup(file), &uninstalled)?;
     Ok(uninstalled)
 }
 
-/// Writes the whole file or nothing: readers see the old file or the new one. Only the owner can
-/// read a new file, since people write secrets into it; an old one keeps its permissions.
+/// Writes the file atomically: readers see the old file or the new one. A new file is readable only
+/// by its owner, since users write secrets into it; an existing one keeps its permissions.
 pub fn write(path: &Path, text: &str) -> io::Result<()> {
     let entry =
-        FolderEntry::anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
+        FolderEntry::follow_anywhere(path, MissingFolders::Make)?.ok_or(io::ErrorKind::NotFound)?;
     entry.replace(text, entry.permissions()?)
 }
 
-/// The path of the copy of a file as it was before an installation.
+/// The path of the backup from before an installation.
 pub fn backup_of(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".before-kitbag");
     path.with_file_name(name)
 }
 
-fn place_of(file: &ClientFile) -> EditedPlace<'_> {
-    EditedPlace {
+fn file_with_backup(file: &ClientFile) -> FileWithBackup<'_> {
+    FileWithBackup {
         path: &file.path,
         backup: backup_of(&file.path),
     }
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_marked_as_read_only_is_left_alone() {
+    fn a_read_only_file_is_not_changed() {
         let home = tempfile::tempdir().unwrap();
         let file = file(home.path(), Client::Cursor);
         write(&file.path, "{}").unwrap();

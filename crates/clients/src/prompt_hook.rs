@@ -1,5 +1,5 @@
-//! The clients that run a command when a person submits a prompt: the words they send, and the
-//! answers they take. docs/clients.md names the sources of the table.
+//! The clients that run a command when a user submits a prompt: their input to the command, and the
+//! answers they accept. docs/clients.md names the sources of the table.
 
 use std::path::PathBuf;
 
@@ -8,34 +8,34 @@ use serde_json::{Value, json};
 use crate::client::{Client, codex_home};
 use crate::directories::ClientDirectories;
 
-/// The hook of a client for submitted prompts.
+/// A client's hook for submitted prompts.
 #[derive(Debug)]
 pub struct PromptHook {
     pub client: Client,
-    /// The event, under which hooks stand in the client's file.
+    /// The event, which is the key of the hooks in the client's file.
     pub(crate) event: &'static str,
-    /// The field of the input that has the words of the person.
+    /// The field of the input that holds the prompt.
     prompt: &'static str,
-    /// The client hands a text of the hook on to the model.
+    /// True if the client passes a text from the hook on to the model.
     takes_context: bool,
-    /// The answer that lets the prompt pass as it is.
+    /// The answer that lets the prompt pass unchanged.
     neutral: &'static str,
     entry: HookEntry,
-    /// The sentence for a person who must still agree to the hook in the client.
+    /// Advice for a user who must still trust the hook in the client.
     pub trust: Option<&'static str>,
 }
 
 /// The form of a hook in the client's file.
 #[derive(Debug, Clone, Copy)]
 enum HookEntry {
-    /// A group of commands with a type; the time after which the client gives up, in its unit.
+    /// A group of commands with a type, and the client's timeout in its own unit.
     Group { timeout: u32 },
-    /// The command alone, in a file that has a version.
+    /// A single command, in a file that has a version.
     Command,
 }
 
-/// The unit differs: Gemini CLI counts milliseconds. The hook ends long before; five seconds are for
-/// a machine that stands still.
+/// The unit differs: Gemini CLI counts milliseconds. The hook ends long before; five seconds allow
+/// for a stalled machine.
 const HOOKS: [PromptHook; 4] = [
     PromptHook {
         client: Client::ClaudeCode,
@@ -76,7 +76,7 @@ const HOOKS: [PromptHook; 4] = [
 ];
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{client} has no hook for prompts that Kitbag knows; those that have one are {}", hooked_clients().join(", "))]
+#[error("{client} has no known prompt hook; clients with one: {}", hooked_clients().join(", "))]
 pub struct NoPromptHook {
     pub client: Client,
 }
@@ -96,13 +96,13 @@ pub fn hooked_clients() -> Vec<&'static str> {
 }
 
 impl PromptHook {
-    /// The words of the person, from what the client writes to the hook.
+    /// The prompt, from the client's input to the hook.
     pub fn words(&self, input: &Value) -> Option<String> {
         let words = input.get(self.prompt)?.as_str()?.trim();
         (!words.is_empty()).then(|| words.to_owned())
     }
 
-    /// The answer with a text for the model, as far as the client takes one.
+    /// The answer with a text for the model, if the client accepts one.
     pub fn answer(&self, context: Option<&str>) -> String {
         match context.filter(|_| self.takes_context) {
             Some(context) => json!({ "hookSpecificOutput": {
@@ -113,7 +113,7 @@ impl PromptHook {
         }
     }
 
-    /// The person's file in which the client looks for hooks.
+    /// The user's file in which the client looks for hooks.
     pub fn path(&self, directories: &ClientDirectories) -> PathBuf {
         let home = &directories.home;
         match self.client {
@@ -133,7 +133,7 @@ impl PromptHook {
         }
     }
 
-    /// The version that the client wants to see in the file.
+    /// The version that the client expects in the file.
     pub(crate) const fn version(&self) -> Option<u32> {
         match self.entry {
             HookEntry::Group { .. } => None,
@@ -153,14 +153,14 @@ mod tests {
     use super::*;
 
     fn context(event: &str) -> String {
-        let said = json!({ "hookEventName": event, "additionalContext": "tools" });
-        json!({ "hookSpecificOutput": said }).to_string()
+        let output = json!({ "hookEventName": event, "additionalContext": "tools" });
+        json!({ "hookSpecificOutput": output }).to_string()
     }
 
     #[test]
     fn each_client_is_understood_and_answered_in_its_own_form() {
         let submitted = context("UserPromptSubmit");
-        for (client, told, silent) in [
+        for (client, answer, silent) in [
             (Client::ClaudeCode, submitted.as_str(), ""),
             (Client::Codex, submitted.as_str(), ""),
             (Client::Gemini, &context("BeforeAgent"), "{}"),
@@ -171,7 +171,7 @@ mod tests {
             ),
         ] {
             let hook = client.prompt_hook().unwrap();
-            assert_eq!(hook.answer(Some("tools")), told, "{client}");
+            assert_eq!(hook.answer(Some("tools")), answer, "{client}");
             assert_eq!(hook.answer(None), silent, "{client}");
             let input = json!({ "cwd": "/shop", "prompt": " list tickets\n" });
             assert_eq!(hook.words(&input).as_deref(), Some("list tickets"));

@@ -1,18 +1,18 @@
-//! Values of calls without the secrets in them, for records that people read.
+//! The values of calls without their secrets, for records that people read.
 
 use serde_json::{Map, Value};
 
 use crate::secret::{is_scheme, names_a_secret, secrets_in_argument};
 
-/// Stands where a secret was.
+/// Replaces a secret.
 pub const MASK: &str = "•••";
 
-/// The value without everything in it whose name or looks say that it is a secret.
+/// Masks everything in a value whose name or appearance suggests a secret.
 pub fn without_secrets(value: Value) -> Value {
     named_without_secrets("", value)
 }
 
-/// The value under a name, without what its name or its looks say is a secret.
+/// Masks a named value if its name or appearance suggests a secret.
 fn named_without_secrets(name: &str, value: Value) -> Value {
     match value {
         Value::Null | Value::Bool(_) => value,
@@ -27,7 +27,7 @@ fn named_without_secrets(name: &str, value: Value) -> Value {
     }
 }
 
-/// A pair such as `{"name": "Authorization", "value": "…"}` has the name of its value beside it.
+/// A pair such as `{"name": "Authorization", "value": "…"}` has the name of its value next to it.
 fn members_without_secrets(members: Map<String, Value>) -> Map<String, Value> {
     let named = ["name", "key", "header"].map(|member| members.get(member).and_then(Value::as_str));
     let is_named_secret = named.into_iter().flatten().any(names_a_secret);
@@ -48,7 +48,7 @@ fn names_secrets(name: &str) -> bool {
     names_a_secret(name) || name.strip_suffix(['s', 'S']).is_some_and(names_a_secret)
 }
 
-/// A text without the words that look like a secret, or that the word before announces.
+/// Masks the words of a text that look like a secret, or that follow a word that announces one.
 pub fn text_without_secrets(text: &str) -> String {
     if text.contains("PRIVATE KEY-----") {
         return MASK.to_owned();
@@ -58,7 +58,7 @@ pub fn text_without_secrets(text: &str) -> String {
         let word = piece.trim_end();
         match is_announced && !is_scheme(word) && !word.is_empty() {
             true => clean.push_str(MASK),
-            false => clean.push_str(&secrets_in_argument(None, word).masked()),
+            false => clean.push_str(&secrets_in_argument(None, word).mask_secrets()),
         }
         clean.push_str(&piece[word.len()..]);
         // `Authorization: Bearer …` announces it twice.
@@ -68,7 +68,7 @@ pub fn text_without_secrets(text: &str) -> String {
     clean
 }
 
-/// True for `password:` and `--token`, behind which the secret follows.
+/// True for `password:` and `--token`, which are followed by a secret.
 fn announces_secret(word: &str) -> bool {
     let name = word.trim_end_matches([':', '=']);
     (name.len() < word.len() || word.starts_with("--")) && names_a_secret(name)

@@ -1,20 +1,20 @@
-//! Recognises secrets that a person typed into a file.
+//! Recognises secrets that a user typed into a file.
 //!
-//! A wrong guess costs little: a text that is taken for a secret is encrypted instead of written
-//! into a file.
+//! A wrong guess costs little: a text mistaken for a secret is encrypted instead of written into a
+//! file.
 
 use crate::sensitive_text::{SensitiveText, TextPart};
 
-/// Keeps apart what looks like a secret in an argument of our configuration, which is a template.
-/// `before` is the word in front of it.
+/// Separates likely secrets in an argument of Kitbag's configuration, which is a template. `before`
+/// is the preceding word.
 pub fn secrets_in_argument(before: Option<&str>, word: &str) -> SensitiveText {
     let parts = split_argument(before, word).into_iter();
-    SensitiveText::of(parts.map(in_our_spelling))
+    SensitiveText::from_parts(parts.map(in_our_spelling))
 }
 
-/// Keeps apart what looks like a secret in an address of our configuration, which is a template.
+/// Separates likely secrets in an address of Kitbag's configuration, which is a template.
 pub fn secrets_in_address(text: &str) -> SensitiveText {
-    SensitiveText::of(address(text).into_iter().map(in_our_spelling))
+    SensitiveText::from_parts(address(text).into_iter().map(in_our_spelling))
 }
 
 fn in_our_spelling(part: TextPart) -> TextPart {
@@ -24,7 +24,7 @@ fn in_our_spelling(part: TextPart) -> TextPart {
     }
 }
 
-/// True if a text that stands under this name holds a secret itself, and not a variable for it.
+/// True if the text under this name is itself a secret, and not a variable for one.
 pub fn holds_secret(name: &str, text: &str) -> bool {
     !text.contains("${")
         && split(name, text)
@@ -32,7 +32,7 @@ pub fn holds_secret(name: &str, text: &str) -> bool {
             .any(|part| matches!(part, TextPart::Secret(_)))
 }
 
-/// Splits a text that stands under a name, such as that of a variable or a header.
+/// Splits a text under a name, such as the name of a variable or a header.
 pub(crate) fn split(name: &str, text: &str) -> Vec<TextPart> {
     if let Some((scheme, rest)) = text.split_once(' ')
         && is_scheme(scheme)
@@ -49,9 +49,9 @@ pub(crate) fn split(name: &str, text: &str) -> Vec<TextPart> {
     keys_in(text)
 }
 
-/// Splits an argument; `before` is the word in front of it.
+/// Splits an argument; `before` is the preceding word.
 pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<TextPart> {
-    // `--api-key=…`, `-e TOKEN=…` and `--header "Authorization: …"` carry their name along.
+    // `--api-key=…`, `-e TOKEN=…` and `--header "Authorization: …"` include their name.
     if let Some((name, before_value, value)) = named_value(word) {
         return [vec![literal(before_value)], split(name, value)].concat();
     }
@@ -61,8 +61,7 @@ pub(crate) fn split_argument(before: Option<&str>, word: &str) -> Vec<TextPart> 
     }
 }
 
-/// Splits `NAME=value` or `NAME: value` into the name, all that stands before the value, and the
-/// value.
+/// Splits `NAME=value` or `NAME: value` into the name, everything before the value, and the value.
 fn named_value(word: &str) -> Option<(&str, &str, &str)> {
     let at = word.find(['=', ':'])?;
     let name = &word[..at];
@@ -77,8 +76,8 @@ fn may_be_in_flag(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
-/// Splits an address: secrets are a password before the host, keys in the query, and keys that are
-/// a step of the path.
+/// Splits an address. Secrets are a password before the host, keys in the query, and keys that are
+/// a path segment.
 pub(crate) fn address(text: &str) -> Vec<TextPart> {
     let Some((scheme, rest)) = text.split_once("://") else {
         return vec![literal(text)];
@@ -134,7 +133,7 @@ fn split_query(query: &str) -> Vec<TextPart> {
     parts
 }
 
-/// Splits a text in which only what looks like a key is a secret.
+/// Splits a text in which only likely keys are secrets.
 pub(crate) fn keys_in(text: &str) -> Vec<TextPart> {
     let mut parts = Vec::new();
     for word in text.split_inclusive(|c| !may_be_in_key(c)) {
@@ -161,7 +160,7 @@ fn literal(text: impl Into<String>) -> TextPart {
     TextPart::Literal(text.into())
 }
 
-/// True for a word behind which a secret follows, as in `Bearer …`.
+/// True for a word that is followed by a secret, as in `Bearer …`.
 pub fn is_scheme(word: &str) -> bool {
     ["bearer", "basic", "token", "apikey"]
         .iter()
@@ -187,7 +186,7 @@ const SECRETS: [&str; 16] = [
     "authorization",
     "auth",
 ];
-/// The words of these that may also end a longer word, as in `PGPASSWORD`.
+/// Words of this list that may also end a longer word, as in `PGPASSWORD`.
 const RUN_TOGETHER: [&str; 6] = [
     "apikey",
     "token",
@@ -196,7 +195,7 @@ const RUN_TOGETHER: [&str; 6] = [
     "passwd",
     "passphrase",
 ];
-/// A name that ends with one of these is about a secret and does not hold it.
+/// A name with one of these suffixes is about a secret and does not hold it.
 const ABOUT_ONE: [&str; 17] = [
     "path", "file", "dir", "url", "uri", "host", "port", "id", "name", "limit", "type", "ttl",
     "max", "timeout", "enabled", "mode", "method",
@@ -230,7 +229,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Beginnings of the keys of well-known services.
+/// Prefixes of the keys of well-known services.
 const BEGINNINGS: [&str; 26] = [
     "sk-",
     "sk_",
@@ -265,7 +264,7 @@ fn is_key(text: &str) -> bool {
     if !text.chars().all(may_be_in_key) {
         return false;
     }
-    // Shorter texts with such a beginning are words, such as `sk-learn`.
+    // Shorter texts with such a prefix are words, such as `sk-learn`.
     let begins = text.len() >= 16 && BEGINNINGS.iter().any(|begin| text.starts_with(begin));
     let mut runs = text.split(|c: char| !c.is_ascii_alphanumeric());
     begins || runs.any(is_random)
@@ -275,14 +274,14 @@ fn may_be_in_key(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '=' | '+' | '~')
 }
 
-/// True for long runs of letters mixed with digits, as no person would choose them. The lengths
-/// are below those of the keys that are in use, and above those of words and versions.
+/// True for long runs of letters mixed with digits that no person would choose. The lengths are
+/// below those of keys in use, and above those of words and versions.
 fn is_random(run: &str) -> bool {
     let digits = run.bytes().filter(u8::is_ascii_digit).count();
     run.len() >= 24 && digits >= 3 && run.len() - digits >= 3
 }
 
-/// True for `<your key>`, `YOUR_TOKEN` or `xxx`, which come from a manual.
+/// True for `<your key>`, `YOUR_TOKEN` or `xxx`, copied from a manual.
 fn is_placeholder(text: &str) -> bool {
     let small = text.to_lowercase();
     let begins = [
@@ -293,7 +292,7 @@ fn is_placeholder(text: &str) -> bool {
         || small.chars().all(|c| matches!(c, 'x' | '*' | '.' | '-'))
 }
 
-/// True for `true`, `none` or `300`: a switch or a size, not a secret.
+/// True for `true`, `none` or `300`: a boolean or a size, not a secret.
 fn is_setting(text: &str) -> bool {
     matches!(
         text.to_lowercase().as_str(),
@@ -305,8 +304,8 @@ fn is_setting(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn masked(parts: Vec<TextPart>) -> String {
-        SensitiveText::of(parts).masked()
+    fn mask_secrets(parts: Vec<TextPart>) -> String {
+        SensitiveText::from_parts(parts).mask_secrets()
     }
 
     #[test]
@@ -337,7 +336,7 @@ mod tests {
                 "5f0c3c1e-8a4f-4a39-9d3b-2f6a1c7f9d10",
             ),
         ] {
-            assert_eq!(masked(split(name, text)), expected, "{name}");
+            assert_eq!(mask_secrets(split(name, text)), expected, "{name}");
         }
     }
 
@@ -368,7 +367,7 @@ mod tests {
             (None, "postgresql://ann:pw@h/db", "postgresql://ann:…@h/db"),
             (None, "C:\\tools\\server.exe", "C:\\tools\\server.exe"),
         ] {
-            assert_eq!(masked(split_argument(before, word)), expected);
+            assert_eq!(mask_secrets(split_argument(before, word)), expected);
         }
     }
 
@@ -385,8 +384,11 @@ mod tests {
                 "https://h.example?tavilyApiKey=…&b&c=",
             ),
         ] {
-            assert_eq!(masked(address(text)), expected);
-            assert_eq!(SensitiveText::of(address(text)).revealed(), text);
+            assert_eq!(mask_secrets(address(text)), expected);
+            assert_eq!(
+                SensitiveText::from_parts(address(text)).reveal_secrets(),
+                text
+            );
         }
     }
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use serde::ser::SerializeStruct as _;
 use serde::{Serialize, Serializer};
 
-/// Only what the file itself writes as a variable is one. Literal text never becomes a variable by
-/// the way in which it is spelt as a template.
+/// Only a variable in the file's own syntax is one. Literal text never becomes a variable because
+/// it looks like a template.
 #[derive(Clone, PartialEq, Eq, Default)]
 pub struct SensitiveText {
     parts: Vec<TextPart>,
@@ -16,30 +16,30 @@ pub struct SensitiveText {
 pub(crate) enum TextPart {
     /// Plain text.
     Literal(String),
-    /// Text in our spelling: `${NAME}` in it is filled in at launch.
+    /// Text in Kitbag's syntax: `${NAME}` in it is filled in at launch.
     Template(String),
-    /// A secret that a person typed into the file. It belongs into the encrypted store.
+    /// A secret that a user typed into the file. It belongs in the encrypted store.
     Secret(String),
-    /// The name that the file has for a secret which only the client or the person has.
+    /// The file's name for a secret that only the client or the user has.
     Wanted(String),
 }
 
 /// A secret for which a template needs a stand-in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HiddenText<'a> {
-    /// The secret itself, as it was typed into the file.
+    /// The secret itself, as typed into the file.
     Typed(&'a str),
-    /// The name that the file has for a secret. It is no name of a secret of Kitbag.
+    /// The file's name for a secret. It is not the name of one of Kitbag's secrets.
     Wanted(&'a str),
 }
 
 impl SensitiveText {
     /// Plain text.
     pub fn literal(text: impl Into<String>) -> Self {
-        Self::of([TextPart::Literal(text.into())])
+        Self::from_parts([TextPart::Literal(text.into())])
     }
 
-    pub(crate) fn of(parts: impl IntoIterator<Item = TextPart>) -> Self {
+    pub(crate) fn from_parts(parts: impl IntoIterator<Item = TextPart>) -> Self {
         let mut text = Self::default();
         for part in parts {
             text.push(part);
@@ -65,29 +65,28 @@ impl SensitiveText {
             .any(|part| matches!(part, TextPart::Secret(_)))
     }
 
-    /// Returns the text as a template: `${NAME}` and `${NAME:-default}` in it are filled in at launch.
-    /// Each secret is replaced by what `stand_in` returns for it.
+    /// Returns the text as a template: `${NAME}` and `${NAME:-default}` in it are filled in at
+    /// launch. Each secret is replaced by the return value of `stand_in`.
     pub fn template(&self, mut stand_in: impl FnMut(HiddenText<'_>) -> String) -> String {
         let parts = self.parts.iter();
         parts.map(|part| part.template(&mut stand_in)).collect()
     }
 
-    /// Returns the text as the file has it, with its secrets, in the spelling of a template. It is
-    /// not for showing.
-    pub fn revealed(&self) -> String {
+    /// Returns the text as in the file, including its secrets, in template syntax. Not for display.
+    pub fn reveal_secrets(&self) -> String {
         self.template(|hidden| match hidden {
             HiddenText::Typed(secret) => escape(secret),
             HiddenText::Wanted(name) => format!("${{secret:{name}}}"),
         })
     }
 
-    /// Returns the text for showing, without its secrets.
-    pub fn masked(&self) -> String {
-        self.parts.iter().map(TextPart::masked).collect()
+    /// Returns the text for display, without its secrets.
+    pub fn mask_secrets(&self) -> String {
+        self.parts.iter().map(TextPart::mask_secrets).collect()
     }
 }
 
-/// Spells plain text so that no template takes it for a variable: `${:-$}` is a variable that is
+/// Escapes plain text so that no template reads it as a variable: `${:-$}` is a variable that is
 /// never set and has `$` as its default. In an address `{` may also be written as `%7B`.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
@@ -115,7 +114,7 @@ impl TextPart {
         }
     }
 
-    fn masked(&self) -> String {
+    fn mask_secrets(&self) -> String {
         match self {
             Self::Literal(text) | Self::Template(text) => text.clone(),
             Self::Secret(_) => "…".to_owned(),
@@ -134,9 +133,9 @@ impl TextPart {
 }
 
 impl fmt::Debug for SensitiveText {
-    /// Masks the secrets. The gateway keeps hashes of this text, so that it must stay the same.
+    /// Masks the secrets. The gateway stores hashes of this text, so it must stay stable.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Value({:?})", self.masked())
+        write!(f, "Value({:?})", self.mask_secrets())
     }
 }
 
@@ -155,10 +154,10 @@ impl Serialize for SensitiveText {
     /// Masks the secrets.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if !self.has_secret() {
-            return serializer.serialize_str(&self.masked());
+            return serializer.serialize_str(&self.mask_secrets());
         }
         let mut value = serializer.serialize_struct("SensitiveText", 2)?;
-        value.serialize_field("text", &self.masked())?;
+        value.serialize_field("text", &self.mask_secrets())?;
         value.serialize_field("secret", &true)?;
         value.end()
     }
@@ -171,18 +170,18 @@ mod tests {
     #[test]
     fn literal_parts_that_are_joined_never_become_a_variable() {
         let joined = |parts: &[&str]| {
-            SensitiveText::of(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
+            SensitiveText::from_parts(parts.iter().map(|it| TextPart::Literal((*it).to_owned())))
         };
         assert_eq!(
-            joined(&["$", "", "{secret:x}"]).revealed(),
+            joined(&["$", "", "{secret:x}"]).reveal_secrets(),
             "${:-$}{secret:x}"
         );
         assert_eq!(
-            joined(&["$1 $", "%7Bsecret:x%7D"]).revealed(),
+            joined(&["$1 $", "%7Bsecret:x%7D"]).reveal_secrets(),
             "$1 ${:-$}%7Bsecret:x%7D"
         );
-        assert_eq!(joined(&["$", "%7bx"]).masked(), "$%7bx");
-        let typed = SensitiveText::of([TextPart::Secret("${secret:x}".to_owned())]);
-        assert_eq!(typed.revealed(), "${:-$}{secret:x}");
+        assert_eq!(joined(&["$", "%7bx"]).mask_secrets(), "$%7bx");
+        let typed = SensitiveText::from_parts([TextPart::Secret("${secret:x}".to_owned())]);
+        assert_eq!(typed.reveal_secrets(), "${:-$}{secret:x}");
     }
 }

@@ -1,8 +1,9 @@
-//! Files as the clients write them: what is read from each, and that Kitbag goes in and out of
-//! each without a trace.
+//! Files as the clients write them: tests of reading each, and of adding and removing Kitbag
+//! without a trace.
 //!
-//! Every folder of `fixtures` is a case: a `home`, a `project`, and in `expected.json` what is
-//! found there. With `UPDATE_FIXTURES=1` the latter is written anew, to be read before it is kept.
+//! Every folder of `fixtures` is a case: a `home`, a `project`, and in `expected.json` the expected
+//! result. `UPDATE_FIXTURES=1` rewrites the expected results, to be reviewed before they are
+//! committed.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -103,7 +104,7 @@ fn every_entry_of_another_server_keeps_its_letters() {
                 continue;
             };
             let mut rest = installed.as_str();
-            // Something was put in between, once, or twice where a comma was missing.
+            // A text was inserted once, or twice where a comma was missing.
             for (index, letter) in text.char_indices().rev() {
                 let end = rest.rfind(letter).unwrap_or_else(|| {
                     panic!(
@@ -119,7 +120,7 @@ fn every_entry_of_another_server_keeps_its_letters() {
 }
 
 #[test]
-fn a_file_that_was_changed_meanwhile_loses_only_what_is_ours() {
+fn a_file_changed_since_the_installation_loses_only_kitbags_entries() {
     for_each_file(|file, text, servers| {
         for (entry, behind) in wishes(servers) {
             let Some(installed) = installed(file, text, &entry, &behind) else {
@@ -261,8 +262,8 @@ fn installed(
     }
 }
 
-/// Each file that a client would read, with its text and the names of the servers that count for
-/// the place Kitbag goes to.
+/// Calls `check` with each file that a client would read, its text, and the names of the servers in
+/// the scope that Kitbag goes into.
 fn for_each_file(check: impl Fn(&ClientFile, &str, &[String])) {
     for case in cases() {
         for file in Client::ALL
@@ -323,8 +324,8 @@ fn cases() -> Vec<PathBuf> {
 }
 
 proptest! {
-    /// Whatever a slip of the hand makes of a file: it is read without a panic, and if Kitbag can
-    /// be put in at all, it can be taken out without a trace.
+    /// Whatever a typing error makes of a file: it is read without a panic, and if Kitbag can be
+    /// added at all, it can be removed without a trace.
     #[test]
     fn a_damaged_file_is_reported_or_kept(which in any::<Index>(), at in any::<Index>(), slip in ".{0,2}") {
         let mut texts = Vec::new();

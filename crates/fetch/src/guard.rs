@@ -14,7 +14,7 @@ use url::{Host, Url};
 /// Allows requests to an address, or returns the reason why not.
 pub type AddressGuard = Arc<dyn Fn(IpAddr) -> Result<(), String> + Send + Sync>;
 
-/// A DNS resolver that drops the addresses which the guard refuses.
+/// A DNS resolver that drops the addresses which the guard rejects.
 pub struct GuardedResolver(pub AddressGuard);
 
 /// The guard's reason. The HTTP client wraps it in its own error, and [`find_refusal`] unwraps it.
@@ -58,7 +58,7 @@ impl Resolve for GuardedResolver {
     }
 }
 
-/// Drops refused addresses; fails if none is left.
+/// Drops rejected addresses; fails if none is left.
 fn filter_allowed(
     host: &str,
     addresses: impl Iterator<Item = SocketAddr>,

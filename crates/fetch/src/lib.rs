@@ -2,7 +2,7 @@
 //! in it.
 //!
 //! # Layout
-//! - this file: the HTTP client under our name
+//! - this file: the HTTP client with Kitbag's user agent
 //! - [`guard`]: the addresses that a request may go to
 //! - [`redirect`]: the target of a redirect
 //! - `headers`: configured headers, and `Retry-After`
@@ -34,22 +34,22 @@ pub use secrets::{MASK, Secrets};
 /// A service that takes longer to accept a connection counts as down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Returns a client with our user agent and a connect timeout.
+/// Returns a client with Kitbag's user agent and a connect timeout.
 pub fn client() -> ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT_TIMEOUT)
         .user_agent(concat!("kitbag/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Returns a [`client()`] that follows no redirect, because a redirected request would carry our
-/// headers to an address that the operator did not configure.
+/// Returns a [`client()`] that follows no redirect, because a redirected request would carry
+/// configured headers to an address that the operator did not configure.
 pub fn client_without_redirects() -> ClientBuilder {
     client().redirect(Policy::none())
 }
 
-/// Returns a client for addresses that others choose: it connects only where the guard allows. It uses no
-/// proxy, because a proxy would resolve names out of the guard's sight, and follows no redirects, because
-/// each must be checked.
+/// Returns a client for addresses that others choose: it only connects where the guard allows. It
+/// uses no proxy, because a proxy would resolve names without the guard, and follows no redirects,
+/// because each must be checked.
 pub fn guarded_client(guard: AddressGuard) -> ClientBuilder {
     client_without_redirects()
         .no_proxy()

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_found_wherever_it_stands_in_something_encoded() {
+    fn a_secret_is_found_at_any_position_in_encoded_text() {
         for before in ["", "a", "ann:", "x-y"] {
             for after in ["", "!", "!!", "\n"] {
                 let whole = format!("{before}{SECRET}{after}");

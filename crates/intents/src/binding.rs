@@ -1,4 +1,4 @@
-//! The servers that the names in a template stand for, for one caller.
+//! The servers behind the names in a template, for one caller.
 //!
 //! A template says `sentry.list_issues`; the caller's server may be called `sentry-eu`.
 
@@ -8,7 +8,7 @@ use kitbag_domain::{Remedy, ServerName};
 
 use crate::template::ToolUse;
 
-/// A server that the caller reaches, with the tools of it that the caller may use.
+/// A server that the caller reaches, with its tools that the caller may use.
 #[derive(Debug, Clone)]
 pub struct ServerOffer<'a> {
     pub server: &'a ServerName,
@@ -30,7 +30,7 @@ pub enum BindError {
 }
 
 /// Finds a server for each alias: the one of that name, or else the only one that offers all tools
-/// which are used under the alias.
+/// used under the alias.
 pub fn bind(
     uses: &[ToolUse],
     offers: &[ServerOffer<'_>],
@@ -111,7 +111,7 @@ mod tests {
                     tools: tools.split(' ').collect(),
                 })
                 .collect();
-            let told = match bind(&uses, &offers) {
+            let outcome = match bind(&uses, &offers) {
                 Ok(bound) => {
                     let pairs = bound
                         .iter()
@@ -120,7 +120,7 @@ mod tests {
                 }
                 Err(error) => error.to_string(),
             };
-            assert_eq!(told, expected);
+            assert_eq!(outcome, expected);
         }
     }
 }

@@ -1,9 +1,9 @@
-//! The templates that come with the binary.
+//! The templates built into the binary.
 
 use crate::set::TemplateOrigin;
 use crate::template::TemplateFile;
 
-/// Returns the files of `crates/intents/templates`, as they were when the binary was built.
+/// Returns the files of `crates/intents/templates`, as at build time.
 pub fn files() -> Vec<TemplateFile> {
     let files = TEXTS.iter().map(|(name, text)| TemplateFile {
         path: format!("built-in/{name}").into(),
@@ -44,7 +44,7 @@ mod tests {
     use crate::set::{TemplateMatch, TemplateSet};
 
     #[test]
-    fn every_file_of_the_folder_is_built_in_and_says_nothing_that_another_says() {
+    fn every_file_of_the_folder_is_built_in_and_shares_no_intent_with_another() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
         let entries = std::fs::read_dir(folder).unwrap();
         let there: BTreeSet<_> = entries.map(|it| it.unwrap().file_name()).collect();
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn people_find_them_by_what_they_would_say() {
+    fn natural_requests_find_them() {
         let (set, _) = TemplateSet::read(&files());
         for (words, expected) in [
             ("list errors", "list_errors"),
@@ -84,14 +84,14 @@ mod tests {
             ("delete errors", "nothing"),
             ("read files in /etc", "nothing"),
         ] {
-            let told = match set.find(words, &Map::new(), |_| true) {
+            let outcome = match set.find(words, &Map::new(), |_| true) {
                 None => "nothing".to_owned(),
                 Some(TemplateMatch::Ready { template, .. }) => template.name().to_string(),
                 Some(TemplateMatch::Incomplete { template, missing }) => {
                     format!("{} needs {}", template.name(), missing[0].name)
                 }
             };
-            assert_eq!(told, expected, "{words}");
+            assert_eq!(outcome, expected, "{words}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Results that are used again for a while: of one tenant, one request and one set of parameters.
+//! Results that are cached for a while: per tenant, request and set of parameters.
 //!
-//! Only results of reading are kept. Whatever a server may have changed makes all results that came
-//! from it stale, for every tenant: tenants share servers, and a gateway cannot see which of a
-//! server's data a write has changed. A result that was read while a server changed is not kept.
+//! Only results of reads are cached. A possible change on a server makes all results from it stale,
+//! for every tenant: tenants share servers, and a gateway cannot see which of a server's data a
+//! write has changed. A result that was read while a server changed is not cached.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::canonical;
 use crate::template::IntentTemplate;
 use crate::words::SpokenRequest;
 
-/// The time for which a result is used again unless its template says otherwise.
+/// How long a result is cached unless its template sets another time.
 pub const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
-/// Identifies a result. The parameters are in it only as a digest.
+/// Identifies a result. It contains only a digest of the parameters.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CacheKey {
     tenant: Tenant,
@@ -27,13 +27,13 @@ pub struct CacheKey {
 /// The request that a result belongs to.
 #[derive(Debug, Clone, Copy)]
 pub enum CacheSubject<'a> {
-    /// Words, which may be spelt in any way that is folded to the same.
+    /// Words, in any spelling that folds to the same text.
     Words(&'a str),
     Template(&'a IntentTemplate),
     Tool(&'a ExposedName),
 }
 
-/// A moment in the life of a cache, taken before a result is read.
+/// A point in the history of a cache, taken before a result is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CacheMark(u64);
 
@@ -43,7 +43,7 @@ pub struct CacheLimits {
     pub bytes: usize,
 }
 
-/// A result that is to be kept.
+/// A result to cache.
 #[derive(Debug, Clone)]
 pub struct NewResult<'a, V> {
     pub value: V,
@@ -60,7 +60,7 @@ pub struct ResultCache<V> {
     limits: CacheLimits,
     results: HashMap<CacheKey, CachedResult<V>>,
     bytes: usize,
-    /// Rises with each use and each change.
+    /// Increases with each use and each change.
     tick: u64,
     /// The tick of the last change of each server.
     changed: HashMap<ServerName, u64>,
@@ -99,7 +99,7 @@ impl CacheKey {
 impl CacheSubject<'_> {
     fn text(&self) -> String {
         match self {
-            Self::Words(words) => format!("words\0{}", SpokenRequest::read(words).folded()),
+            Self::Words(words) => format!("words\0{}", SpokenRequest::read(words).folded_text()),
             Self::Template(template) => format!("template\0{}", template.fingerprint()),
             Self::Tool(tool) => format!("tool\0{tool}"),
         }
@@ -121,7 +121,7 @@ impl<V> ResultCache<V> {
         CacheMark(self.tick)
     }
 
-    /// Returns the result, unless it is too old. A clock that went back makes results too old, too.
+    /// Returns the result, unless it has expired. A clock that went back makes results expire, too.
     pub fn get(&mut self, key: &CacheKey, now: Timestamp) -> Option<&V> {
         self.tick += 1;
         let kept = self.results.get_mut(key)?;
@@ -133,9 +133,10 @@ impl<V> ResultCache<V> {
         self.results.get(key).map(|kept| &kept.value)
     }
 
-    /// Keeps a result, unless a server of it was changed since it was read, or it is too large.
+    /// Caches a result, unless one of its servers has changed since it was read, or it is too
+    /// large.
     pub fn put(&mut self, key: CacheKey, new: NewResult<'_, V>, now: Timestamp) {
-        /// A result that takes a larger part drives out too many others.
+        /// A result that takes a larger part would evict too many others.
         const SMALLEST_PART: usize = 8;
         let stale = new
             .servers
@@ -160,15 +161,15 @@ impl<V> ResultCache<V> {
         self.make_room();
     }
 
-    /// Forgets everything that came from a server, because something was written through it or the
-    /// definition of one of its tools changed.
+    /// Drops everything from a server, after a write to it or a change in the definition of one of
+    /// its tools.
     pub fn server_changed(&mut self, server: &ServerName) {
         self.tick += 1;
         self.changed.insert(server.clone(), self.tick);
         self.retain(|kept| !kept.servers.contains(server));
     }
 
-    /// Forgets everything, for example because the templates changed.
+    /// Drops everything, for example after the templates changed.
     pub fn clear(&mut self) {
         self.retain(|_| false);
     }
@@ -196,7 +197,7 @@ impl<V> ResultCache<V> {
         }
     }
 
-    /// The tenant that holds most gives way, with the result that was not used for longest.
+    /// The tenant with the most results is evicted first, its least recently used result first.
     fn next_to_go(&self) -> Option<CacheKey> {
         let mut held: HashMap<&Tenant, (usize, usize)> = HashMap::new();
         for (key, kept) in &self.results {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_kept_for_its_tenant_and_its_time() {
+    fn a_result_is_cached_for_its_tenant_and_its_lifetime() {
         let mut cache = Checked::new(9, 900);
         cache.put("acme", "list errors", 1, cache.0.mark());
         assert_eq!(cache.get("acme", "show the errors", 999), Some(1));
@@ -276,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_tell_results_apart_in_whatever_order_they_stand() {
+    fn parameters_distinguish_results_in_any_order() {
         assert_eq!(
             keyed(&json!({ "a": 1, "b": 2 })),
             keyed(&json!({ "b": 2, "a": 1 }))
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tenant_that_holds_most_gives_way_with_what_it_used_least() {
+    fn the_tenant_with_the_most_results_is_evicted_least_recently_used_first() {
         for (entries, bytes) in [(10, 9000), (99, 100)] {
             let mut cache = Checked::new(entries, bytes);
             for number in 0..9 {

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-/// Returns the value as text, with the members of objects in the order of their names.
+/// Returns the value as text, with the members of objects sorted by name.
 pub fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text
 }
 
-/// Returns 32 hexadecimal digits: 128 bits tell apart all values that one gateway ever meets.
+/// Returns 32 hexadecimal digits: 128 bits distinguish all values that one gateway ever meets.
 pub fn digest(value: &Value) -> String {
     digest_of_text(&text(value))
 }

@@ -1,9 +1,9 @@
-//! The intents `custom_query` and `new_capability`: no template and no kept result answers them, a
-//! tool is looked for at once.
+//! The intents `custom_query` and `new_capability`: they skip templates and cached results and go
+//! straight to a tool search.
 
 use serde_json::{Map, Value};
 
-/// The thing that is looked for, and the arguments for the tool that is found.
+/// The search query, and the arguments for the tool that is found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Discovery {
     pub words: String,
@@ -11,13 +11,13 @@ pub struct Discovery {
 }
 
 const NAMES: &[&str] = &["custom_query", "new_capability"];
-/// The parameters that say what is looked for, where the words do not.
+/// The parameters that hold the query if the words do not.
 const SOUGHT: &[&str] = &["query", "capability", "description", "intent"];
 
 impl Discovery {
-    /// Reads a request such as `custom_query: orders of last week`, or `new_capability` with the
+    /// Parses a request such as `custom_query: orders of last week`, or `new_capability` with the
     /// parameter `capability`. Absent for every other request.
-    pub fn of(words: &str, given: &Map<String, Value>) -> Option<Self> {
+    pub fn parse(words: &str, given: &Map<String, Value>) -> Option<Self> {
         let words = words.trim();
         let rest = NAMES.iter().find_map(|name| {
             let spoken = name.replace('_', " ");
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_for_discovery_says_what_is_looked_for_in_words_or_in_a_parameter() {
+    fn a_request_for_discovery_has_its_query_in_words_or_in_a_parameter() {
         for (words, given, expected) in [
             (
                 "custom_query: orders of May",
@@ -72,7 +72,7 @@ mod tests {
             ("custom_queryish orders", json!({}), None),
             ("list errors", json!({}), None),
         ] {
-            let found = Discovery::of(words, given.as_object().unwrap());
+            let found = Discovery::parse(words, given.as_object().unwrap());
             let found = found.map(|it| (it.words, Value::Object(it.arguments)));
             let expected = expected.map(|(words, given)| (words.to_owned(), given));
             assert_eq!(found, expected, "{words}");

@@ -1,19 +1,21 @@
-//! Finds which program or tool carries out a request in words, and learns from programs that
-//! worked.
+//! Finds the program or tool that carries out a request in words, and learns from successful
+//! programs.
 //!
-//! Pure: files, times, vectors and results are handed in, and nothing is run here.
+//! Pure: files, times, vectors and results are passed in, and nothing runs here.
 //!
 //! # Layout
 //! - [`template`]: a program that carries out an intent, read from a TOML file and checked
-//! - [`pattern`]: an intent with places for parameters; `words`: a request, folded for comparison
-//! - [`set`]: all templates, and the one that fits a request; [`built_in`]: those of the binary
-//! - [`binding`]: the servers that a template's names stand for
-//! - [`arguments`]: the arguments of a tool, read from the words by its schema
+//! - [`pattern`]: an intent with placeholders for parameters; `words`: a request, folded for
+//!   comparison
+//! - [`set`]: all templates, and the best match for a request; [`built_in`]: the templates of the
+//!   binary
+//! - [`binding`]: the servers behind a template's names
+//! - [`arguments`]: a tool's arguments, read from the words by its schema
 //! - [`automatic`]: intents that simple reading tools answer without any template
-//! - [`cache`]: results that are used again; [`canonical`]: one spelling for equal JSON
-//! - [`route`]: the steps that a request takes, and the step after one that failed
-//! - [`discovery`]: requests that ask to look for a tool
-//! - [`learning`]: templates that come from programs which worked
+//! - [`cache`]: cached results; [`canonical`]: one spelling for equal JSON
+//! - [`route`]: the steps of a request, and the step after a failed one
+//! - [`discovery`]: requests to find a tool
+//! - [`learning`]: templates learned from successful programs
 
 pub mod arguments;
 pub mod automatic;

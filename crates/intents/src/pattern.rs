@@ -1,8 +1,9 @@
-//! An intent as its author writes it: words, with places in braces that parameters are read from.
+//! An intent as its author writes it: words, with placeholders in braces from which parameters are
+//! read.
 //!
-//! `{project}` stands for one word or a text in quotes, `{query...}` for one word or more. Right
-//! behind a noun, a word counts as a value only if it looks like a name or an id: in `get weather
-//! today`, the last word is no city.
+//! `{project}` matches one word or a text in quotes, `{query...}` one word or more. Directly after
+//! a noun, a word only counts as a value if it looks like a name or an id: in `get weather today`,
+//! the last word is not a city.
 
 use std::fmt;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::words::{SpokenRequest, SpokenWord, is_preposition, is_word};
 
-/// Parsed and folded; it shows itself as it was written.
+/// Parsed and folded; displays as written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IntentPattern {
     written: String,
@@ -26,39 +27,39 @@ enum PatternElement {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatternBlank {
     pub(crate) name: String,
-    /// True if it stands for several words.
+    /// True if it matches several words.
     many: bool,
-    /// True if a preposition stands before it, so that any word behind that is a value.
+    /// True if a preposition precedes it, so that any word after that is a value.
     announced: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PatternMistake {
-    #[error("has no word besides its parameters")]
+    #[error("has no words other than its parameters")]
     NoWord,
     #[error("is longer than {} characters", IntentPattern::MAX)]
     TooLong,
-    #[error("has a brace that is not closed, or a name in braces that is none")]
+    #[error("has an unclosed brace, or an invalid name in braces")]
     Brace,
-    #[error("has two parameters side by side, so that it is open where one ends")]
+    #[error("has two adjacent parameters, so it is unclear where one ends")]
     SideBySide,
     #[error("has more than one parameter of several words")]
     SeveralLong,
-    #[error("has one parameter twice")]
+    #[error("has a duplicate parameter")]
     Twice,
 }
 
-/// The way in which a pattern fits a request.
+/// How a pattern matches a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PatternFit {
     /// The number of words that the pattern and the request share.
     pub(crate) literals: usize,
-    /// The texts that stand in the places of parameters, each with its name.
+    /// The texts captured for parameters, each with its name.
     pub(crate) captured: Vec<(String, String)>,
 }
 
 impl IntentPattern {
-    /// In characters; a person says a request in far fewer.
+    /// In characters; requests are far shorter.
     pub const MAX: usize = 200;
 
     pub fn parse(text: &str) -> Result<Self, PatternMistake> {
@@ -79,7 +80,7 @@ impl IntentPattern {
         &self.written
     }
 
-    /// Returns the pattern as a sentence, for comparing its meaning: without braces.
+    /// Returns the pattern as a sentence without braces, for comparing its meaning.
     pub fn sentence(&self) -> String {
         self.written.replace("...}", "}").replace(['{', '}'], "")
     }
@@ -88,21 +89,21 @@ impl IntentPattern {
         self.elements.iter().filter_map(PatternElement::blank)
     }
 
-    /// Returns the pattern folded, with every parameter as `{}`: patterns that fit the same
-    /// requests have the same.
+    /// Returns the pattern folded, with every parameter as `{}`: patterns that match the same
+    /// requests have the same key.
     pub(crate) fn key(&self) -> String {
         let words: Vec<&str> = self.elements.iter().map(PatternElement::key).collect();
         words.join(" ")
     }
 
     /// Returns the folded words before the first parameter.
-    pub(crate) fn leading(&self) -> String {
+    pub(crate) fn words_before_parameter(&self) -> String {
         let words = self.elements.iter().take_while(|it| it.blank().is_none());
         let words: Vec<&str> = words.map(PatternElement::key).collect();
         words.join(" ")
     }
 
-    /// Returns true if all words besides the parameters are plain: no numbers, paths or ids.
+    /// Returns true if all words other than the parameters are plain: no numbers, paths or ids.
     pub(crate) fn is_plain(&self) -> bool {
         let mut words = self.elements.iter().filter(|it| it.blank().is_none());
         words.all(|word| is_word(word.key()))
@@ -202,7 +203,8 @@ fn check(elements: &[PatternElement]) -> Result<(), PatternMistake> {
     Ok(())
 }
 
-/// Fits all elements to all words, or nothing. A place of several words takes as few as it can.
+/// Matches all elements to all words, or nothing. A placeholder for several words takes as few as
+/// it can.
 fn fit(
     elements: &[PatternElement],
     words: &[SpokenWord],
@@ -232,8 +234,8 @@ fn fit(
     }
 }
 
-/// Reads a text that stood in a request as the value of a parameter with this schema. Returns
-/// nothing if it cannot be one.
+/// Reads a text from a request as the value of a parameter with this schema. Returns nothing if it
+/// cannot be one.
 pub(crate) fn value(text: &str, schema: &Value) -> Option<Value> {
     if let Some(choices) = schema["enum"].as_array() {
         return choices.iter().find(|it| is_choice(it, text)).cloned();

@@ -1,10 +1,11 @@
-//! The steps that a request in words takes, and the step after one that brought nothing.
+//! The steps of a request in words, and the step after one without a result.
 //!
-//! A program that may have changed something is never followed by anything that could do it again.
+//! A program that may have changed something is never followed by a step that could repeat the
+//! change.
 
 use serde::{Deserialize, Serialize};
 
-/// The settings that decide over the steps.
+/// The settings that decide the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteFlags {
     pub execution_mode: ExecutionMode,
@@ -20,21 +21,21 @@ pub enum ExecutionMode {
     /// Programs first, then plain calls.
     #[default]
     Hybrid,
-    /// Plain calls alone.
+    /// Plain calls only.
     McpOnly,
-    /// Programs alone.
+    /// Programs only.
     CodeExecution,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteStep {
-    /// A result that was kept.
+    /// A cached result.
     Cache,
     /// A program.
     Template,
     /// A call of the one tool that was found.
     Direct,
-    /// The tools that may do, for the caller to choose.
+    /// The tools that may fit, for the caller to choose from.
     Candidates,
 }
 
@@ -42,15 +43,15 @@ pub enum RouteStep {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepEnd {
     Done,
-    /// There was nothing to try: no kept result, no template, no tool.
+    /// There was nothing to try: no cached result, no template, no tool.
     Nothing,
     Failed {
-        /// True unless it is certain that nothing was changed.
+        /// False only if it is certain that nothing was changed.
         may_have_written: bool,
     },
 }
 
-/// The turn that a request takes after a step.
+/// The next turn of a request after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouteTurn {
     pub next: RouteNext,
@@ -82,23 +83,23 @@ pub enum RouteEvent {
     CodeExecutionFailed,
 }
 
-/// The first step of every request. Kept results are of no mode: they cost nothing.
+/// The first step of every request. Cached results are allowed in every mode: they cost nothing.
 pub const FIRST: RouteStep = RouteStep::Cache;
 
-/// Decides where a request begins that asks for discovery by its name.
+/// Decides the first step of a request that explicitly asks for discovery.
 pub fn discovery_first(flags: &RouteFlags) -> RouteTurn {
     unknown_intent(discovery(flags))
 }
 
-/// Decides what follows a step that ended so.
+/// Decides the next step after this one ended.
 pub fn after(flags: &RouteFlags, step: RouteStep, end: StepEnd) -> RouteTurn {
     match (step, end) {
         (RouteStep::Template, end) => after_template(flags, end),
-        (_, StepEnd::Done) => silent(RouteNext::Answer),
-        (_, StepEnd::Failed { .. }) => silent(RouteNext::Fail),
-        (RouteStep::Cache, StepEnd::Nothing) => silent(after_cache(flags)),
-        (RouteStep::Direct, StepEnd::Nothing) => silent(candidates(flags)),
-        (RouteStep::Candidates, StepEnd::Nothing) => silent(RouteNext::Unknown),
+        (_, StepEnd::Done) => without_event(RouteNext::Answer),
+        (_, StepEnd::Failed { .. }) => without_event(RouteNext::Fail),
+        (RouteStep::Cache, StepEnd::Nothing) => without_event(after_cache(flags)),
+        (RouteStep::Direct, StepEnd::Nothing) => without_event(candidates(flags)),
+        (RouteStep::Candidates, StepEnd::Nothing) => without_event(RouteNext::Unknown),
     }
 }
 
@@ -142,7 +143,7 @@ fn unknown_intent(next: RouteNext) -> RouteTurn {
     }
 }
 
-/// A found tool is called where the mode allows it, and shown otherwise.
+/// A found tool is called if the mode allows it, and listed otherwise.
 fn discovery(flags: &RouteFlags) -> RouteNext {
     if flags.enable_capability_discovery && flags.calls_tools() {
         RouteNext::Try(RouteStep::Direct)
@@ -159,7 +160,7 @@ fn candidates(flags: &RouteFlags) -> RouteNext {
     }
 }
 
-fn silent(next: RouteNext) -> RouteTurn {
+fn without_event(next: RouteNext) -> RouteTurn {
     RouteTurn {
         next,
         counter: None,
@@ -253,22 +254,22 @@ mod tests {
         }
     }
 
-    /// Follows a request through steps that end so, and tells the way.
+    /// Follows a request through steps with these ends, and describes the route.
     fn way(flags: RouteFlags, ends: &[StepEnd]) -> String {
-        let (mut step, mut told) = (FIRST, vec![FIRST.as_str().to_owned()]);
+        let (mut step, mut steps) = (FIRST, vec![FIRST.as_str().to_owned()]);
         for end in ends {
             let turn = after(&flags, step, *end);
-            told.extend(turn.event.map(|it| format!("!{}", it.as_str())));
-            told.extend(turn.counter.map(|it| format!("+{}", it.as_str())));
+            steps.extend(turn.event.map(|it| format!("!{}", it.as_str())));
+            steps.extend(turn.counter.map(|it| format!("+{}", it.as_str())));
             match turn.next {
                 RouteNext::Try(next) => {
                     step = next;
-                    told.push(next.as_str().to_owned());
+                    steps.push(next.as_str().to_owned());
                 }
-                end => told.push(format!("{end:?}")),
+                end => steps.push(format!("{end:?}")),
             }
         }
-        told.join(" ")
+        steps.join(" ")
     }
 
     #[test]

@@ -1,7 +1,7 @@
-//! All templates of a caller, and the one that fits a request.
+//! All templates of a caller, and the best match for a request.
 //!
-//! Precision counts for more than finding something: a request that two templates fit alike fits
-//! none, and a request with something in particular is never taken for a similar one without it.
+//! Precision matters more than recall: a request that two templates match equally matches none, and
+//! a request with something specific in it never matches a similar one without it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -15,12 +15,12 @@ use crate::pattern::{self, IntentPattern};
 use crate::template::{IntentTemplate, TemplateFile, TemplateFileError, TemplateName};
 use crate::words::SpokenRequest;
 
-/// An immutable snapshot; a changed template makes another one.
+/// An immutable snapshot; changing a template creates another one.
 #[derive(Debug, Clone, Default)]
 pub struct TemplateSet {
     entries: Vec<TemplateEntry>,
     /// Every intent, with the number of its entry.
-    heard: Vec<(usize, IntentPattern)>,
+    patterns: Vec<(usize, IntentPattern)>,
 }
 
 #[derive(Debug, Clone)]
@@ -29,10 +29,10 @@ pub struct TemplateEntry {
     pub origin: TemplateOrigin,
 }
 
-/// The author of a template. Where two fit a request alike, the later in this order wins.
+/// The author of a template. If two match a request equally, the later in this order wins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TemplateOrigin {
-    /// Experience.
+    /// Learned from experience.
     Learned,
     /// Kitbag itself.
     BuiltIn,
@@ -40,12 +40,12 @@ pub enum TemplateOrigin {
     Own,
 }
 
-/// Something that the author of a template should know. The other templates work.
+/// A problem that the author of a template should know about. The other templates work.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateComplaint {
     #[error(transparent)]
     Refused(#[from] TemplateFileError),
-    #[error("{}: there is a template `{name}` already; this one is left out", path.display())]
+    #[error("{}: template `{name}` already exists; skipping this one", path.display())]
     SameName { path: PathBuf, name: TemplateName },
     #[error("`{intent}` is an intent of both `{first}` and `{second}`")]
     SameIntent {
@@ -55,10 +55,10 @@ pub enum TemplateComplaint {
     },
 }
 
-/// A template that fits a request.
+/// A template that matches a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TemplateMatch {
-    /// All parameters that it needs are there, and the defaults are filled in.
+    /// All required parameters are present, and defaults are filled in.
     Ready {
         template: Arc<IntentTemplate>,
         params: Map<String, Value>,
@@ -76,18 +76,18 @@ pub struct MissingParameter {
     pub schema: Value,
 }
 
-/// The similarity that an intent must have with a request of other words, as a cosine.
+/// The similarity that an intent must have with a request in other words, as a cosine.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimilarityBar {
     pub least: f32,
-    /// The distance to the next best template.
+    /// The lead over the next best template.
     pub lead: f32,
 }
 
 impl Default for SimilarityBar {
-    /// Chosen on 83 sentences with the built-in model and the built-in templates: requests to read
-    /// that no template should answer reach 0.73, and two thirds of the right ones 0.75. A miss costs
-    /// one search, a wrong template a wrong answer.
+    /// Chosen on 83 sentences with the built-in model and the built-in templates: read requests
+    /// that no template should answer reach 0.73, and two thirds of the right ones 0.75. A miss
+    /// costs one search, a wrong template a wrong answer.
     fn default() -> Self {
         Self {
             least: 0.75,
@@ -97,7 +97,7 @@ impl Default for SimilarityBar {
 }
 
 impl TemplateSet {
-    /// Reads all files. A template of the operator replaces a built-in one of the same name.
+    /// Parses all files. An operator's template replaces a built-in one of the same name.
     pub fn read(files: &[TemplateFile]) -> (Self, Vec<TemplateComplaint>) {
         let mut named = BTreeMap::new();
         let mut complaints = Vec::new();
@@ -107,12 +107,12 @@ impl TemplateSet {
                 Err(error) => complaints.push(error.into()),
             }
         }
-        let set = Self::of(named.into_values().collect());
+        let set = Self::new(named.into_values().collect());
         complaints.extend(set.same_intents());
         (set, complaints)
     }
 
-    /// Returns this set with learned templates besides. Names that are taken are left out.
+    /// Returns this set plus learned templates, except those whose names are taken.
     pub fn with_learned(&self, learned: impl IntoIterator<Item = IntentTemplate>) -> Self {
         let mut entries = self.entries.clone();
         for template in learned {
@@ -123,15 +123,15 @@ impl TemplateSet {
                 });
             }
         }
-        Self::of(entries)
+        Self::new(entries)
     }
 
-    fn of(entries: Vec<TemplateEntry>) -> Self {
+    fn new(entries: Vec<TemplateEntry>) -> Self {
         let numbered = entries.iter().enumerate();
-        let heard = numbered
+        let patterns = numbered
             .flat_map(|(number, entry)| patterns(entry).map(move |it| (number, it)))
             .collect();
-        Self { entries, heard }
+        Self { entries, patterns }
     }
 
     pub fn entries(&self) -> &[TemplateEntry] {
@@ -143,7 +143,7 @@ impl TemplateSet {
         entries.find(|entry| entry.template.name() == name)
     }
 
-    /// Returns the template whose program calls this tool: one that calls nothing else, if there is one.
+    /// Returns the template whose program calls this tool, preferably one that calls nothing else.
     pub fn program_for(&self, server: &str, tool: &str) -> Option<&TemplateName> {
         let templates = || self.entries.iter().map(|entry| &entry.template);
         let calls = |template: &IntentTemplate| {
@@ -155,16 +155,17 @@ impl TemplateSet {
         found.map(|template| template.name())
     }
 
-    /// Returns every intent as a sentence, in the order in which [`best`](Self::best) takes scores.
+    /// Returns every intent as a sentence, in the order of the scores that [`best`](Self::best)
+    /// takes.
     pub fn intents(&self) -> impl ExactSizeIterator<Item = (&TemplateName, String)> {
-        self.heard.iter().map(|(number, pattern)| {
+        self.patterns.iter().map(|(number, pattern)| {
             let template = &self.entries[*number].template;
             (template.name(), pattern.sentence())
         })
     }
 
-    /// Finds the template whose intent the words are. Parameters that were given win over those
-    /// that stand in the words. `usable` says whether the caller may and can use a template.
+    /// Finds the template whose intent matches the words. Given parameters take precedence over
+    /// values in the words. `usable` reports whether the caller may and can use a template.
     pub fn find(
         &self,
         words: &str,
@@ -175,18 +176,18 @@ impl TemplateSet {
             return None;
         }
         let request = SpokenRequest::read(words);
-        let heard = self.heard.iter();
-        let fits = heard.filter_map(|(number, pattern)| {
+        let patterns = self.patterns.iter();
+        let fits = patterns.filter_map(|(number, pattern)| {
             let entry = &self.entries[*number];
             usable(&entry.template)
-                .then(|| RankedMatch::of(*number, entry, pattern, &request, given))
+                .then(|| RankedMatch::new(*number, entry, pattern, &request, given))
                 .flatten()
         });
         single_best(fits.collect())
     }
 
     /// Finds the template whose intents are most similar to the words, if one is similar enough and
-    /// clearly more so than all others. `scores` belong to [`intents`](Self::intents).
+    /// clearly more so than all others. `scores` correspond to [`intents`](Self::intents).
     pub fn best(
         &self,
         scores: &[f32],
@@ -206,12 +207,12 @@ impl TemplateSet {
         let next = ranked.get(1).map_or(0.0, |(_, next)| *next);
         let entry = &self.entries[number];
         let clear = score >= bar.least && score - next >= bar.lead;
-        (clear && accepts(&entry.template, given)).then(|| matched(entry, given.clone()))
+        (clear && accepts(&entry.template, given)).then(|| to_match(entry, given.clone()))
     }
 
     fn best_of_each(&self, scores: &[f32]) -> HashMap<usize, f32> {
         let mut best = HashMap::new();
-        for ((number, _), score) in self.heard.iter().zip(scores) {
+        for ((number, _), score) in self.patterns.iter().zip(scores) {
             let known = best.entry(*number).or_insert(f32::MIN);
             *known = score.max(*known);
         }
@@ -222,7 +223,7 @@ impl TemplateSet {
     fn same_intents(&self) -> Vec<TemplateComplaint> {
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut complaints = Vec::new();
-        for (number, pattern) in &self.heard {
+        for (number, pattern) in &self.patterns {
             let other = *first.entry(pattern.key()).or_insert(*number);
             if other != *number {
                 complaints.push(TemplateComplaint::SameIntent {
@@ -264,7 +265,7 @@ fn add(
     None
 }
 
-/// A match, with what tells it from others.
+/// A match, with its rank.
 struct RankedMatch {
     entry: usize,
     rank: (usize, bool, TemplateOrigin),
@@ -272,7 +273,7 @@ struct RankedMatch {
 }
 
 impl RankedMatch {
-    fn of(
+    fn new(
         number: usize,
         entry: &TemplateEntry,
         pattern: &IntentPattern,
@@ -289,7 +290,7 @@ impl RankedMatch {
             let value = pattern::value(&text, &schema)?;
             params.entry(name).or_insert(value);
         }
-        let found = matched(entry, params);
+        let found = to_match(entry, params);
         let ready = matches!(found, TemplateMatch::Ready { .. });
         Some(Self {
             entry: number,
@@ -309,16 +310,16 @@ fn single_best(mut fits: Vec<RankedMatch>) -> Option<TemplateMatch> {
     (!doubtful).then_some(best.found)
 }
 
-/// A parameter that the template does not know is a wish that it would not fulfil.
+/// An unknown parameter is a wish that the template would not fulfil.
 fn accepts(template: &IntentTemplate, given: &Map<String, Value>) -> bool {
     given
         .keys()
         .all(|name| template.parameters().contains(name))
 }
 
-fn matched(entry: &TemplateEntry, params: Map<String, Value>) -> TemplateMatch {
+fn to_match(entry: &TemplateEntry, params: Map<String, Value>) -> TemplateMatch {
     let template = entry.template.clone();
-    let required = template.parameters().required();
+    let required = template.parameters().required_names();
     let missing: Vec<_> = required
         .filter(|name| !params.contains_key(*name))
         .map(|name| MissingParameter {
@@ -340,7 +341,7 @@ impl Remedy for TemplateComplaint {
             Self::Refused(error) => error.remedy(),
             Self::SameName { .. } => Some("give one of them another name".to_owned()),
             Self::SameIntent { .. } => Some(
-                "change it in one of them; of two templates alike in rank, neither answers"
+                "change it in one of them; of two templates with the same rank, neither answers"
                     .to_owned(),
             ),
         }

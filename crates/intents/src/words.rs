@@ -1,16 +1,17 @@
-//! A request in words, folded so that requests that mean the same are spelt the same.
+//! A request in words, folded so that requests with the same meaning have the same text.
 //!
-//! Folding is careful: articles and polite beginnings go, plurals become singular, and a few verbs
-//! become one. `show errors` and `list the errors` are one request; `get error 5` is another.
+//! Folding is careful: articles and polite beginnings are dropped, plurals become singular, and a
+//! few verbs become one. `show errors` and `list the errors` are one request; `get error 5` is
+//! another.
 
 /// A word of a request that counts. Articles do not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SpokenWord {
-    /// The word as it was written, for use as a value.
+    /// The word as written, for use as a value.
     pub(crate) raw: String,
-    /// The word as it is compared. A quoted text is only a value and has none.
+    /// The word in its form for comparison. A quoted text is only a value and has none.
     pub(crate) folded: Option<String>,
-    /// The number of the word among all that were written.
+    /// The index of the word among all written words.
     at: usize,
 }
 
@@ -22,12 +23,12 @@ pub(crate) struct SpokenRequest {
 }
 
 impl SpokenRequest {
-    /// In bytes. A longer text is no request in a few words, and is compared with nothing.
+    /// In bytes. A longer text is not a request in a few words, and is not compared.
     pub(crate) const LONGEST: usize = 1_000;
 
     pub(crate) fn read(text: &str) -> Self {
-        let written = written(text);
-        let mut words: Vec<SpokenWord> = written.iter().enumerate().map(spoken).collect();
+        let written = split_words(text);
+        let mut words: Vec<SpokenWord> = written.iter().enumerate().map(to_spoken_word).collect();
         drop_beginning(&mut words);
         words.retain(|word| !word.is_any_of(ARTICLES));
         fold_verb(&mut words);
@@ -36,7 +37,7 @@ impl SpokenRequest {
         Self { words, written }
     }
 
-    /// Returns the words of this range as they were written, with the articles between them.
+    /// Returns the words of this range as written, with the articles between them.
     pub(crate) fn text(&self, words: &[SpokenWord]) -> String {
         match words {
             [] => String::new(),
@@ -45,8 +46,8 @@ impl SpokenRequest {
         }
     }
 
-    /// Returns the folded words; a quoted text stands for itself.
-    pub(crate) fn folded(&self) -> String {
+    /// Returns the folded words; a quoted text stays as it is.
+    pub(crate) fn folded_text(&self) -> String {
         let words = self.words.iter();
         let words: Vec<&str> = words
             .map(|word| word.folded.as_deref().unwrap_or(&word.raw))
@@ -54,8 +55,8 @@ impl SpokenRequest {
         words.join(" ")
     }
 
-    /// Returns true if the request names something in particular: a number, a path, a quoted text,
-    /// or whatever stands behind a preposition. Similar words alone do not carry such a thing over.
+    /// Returns true if the request names something specific: a number, a path, a quoted text, or
+    /// the words after a preposition. Similar words cannot carry such a value over.
     pub(crate) fn has_particulars(&self) -> bool {
         self.words.iter().any(SpokenWord::is_particular)
     }
@@ -86,7 +87,7 @@ impl SpokenWord {
         self.folded.is_none() || !is_word(&self.raw) || self.is_any_of(PREPOSITIONS)
     }
 
-    /// A name or an id has a capital letter, a digit or a mark in it; a text in quotes needs none.
+    /// A name or an id contains a capital letter, a digit or a mark; a text in quotes needs none.
     pub(crate) fn looks_like_a_value(&self) -> bool {
         self.folded.is_none() || self.raw.chars().any(|c| !c.is_lowercase())
     }
@@ -106,7 +107,7 @@ const PREPOSITIONS: &[&str] = &[
     "until", "before", "after", "matching", "named", "called", "under", "to", "into", "as",
 ];
 const LIST: &[&str] = &["list", "enumerate"];
-/// These ask for one thing or for several; the noun behind them decides.
+/// These ask for one thing or for several; the noun after them decides.
 const SHOW: &[&str] = &[
     "show", "display", "view", "get", "fetch", "retrieve", "give", "see",
 ];
@@ -117,12 +118,12 @@ pub(crate) fn is_preposition(word: &str) -> bool {
     PREPOSITIONS.contains(&word)
 }
 
-/// Returns true for a plain word, which is no number, path or id.
+/// Returns true for a plain word, which is not a number, path or id.
 pub(crate) fn is_word(text: &str) -> bool {
     text.chars().all(|c| c.is_alphabetic() || c == '\'')
 }
 
-/// The folded words that a request for information begins with.
+/// The folded words at the start of a request for information.
 const ASKING: &[&str] = &[
     "list", "get", "search", "count", "read", "tell", "check", "what", "what's", "which", "who",
     "when", "where", "how", "is", "are", "was", "were", "do", "did", "has", "have", "any",
@@ -134,7 +135,7 @@ struct WrittenWord {
     quoted: bool,
 }
 
-fn spoken((at, written): (usize, &WrittenWord)) -> SpokenWord {
+fn to_spoken_word((at, written): (usize, &WrittenWord)) -> SpokenWord {
     SpokenWord {
         raw: written.text.clone(),
         folded: (!written.quoted).then(|| written.text.to_lowercase()),
@@ -142,15 +143,15 @@ fn spoken((at, written): (usize, &WrittenWord)) -> SpokenWord {
     }
 }
 
-/// Splits a text at blanks. A text in quotes is one word. A name such as `list_errors` that stands
-/// alone is read as the words in it.
-fn written(text: &str) -> Vec<WrittenWord> {
+/// Splits a text at blanks. A text in quotes is one word. A name such as `list_errors`, by itself,
+/// is split into its words.
+fn split_words(text: &str) -> Vec<WrittenWord> {
     let text = text.trim();
     if is_identifier(text) {
-        return text.split('_').filter_map(plain).collect();
+        return text.split('_').filter_map(plain_word).collect();
     }
     let (mut words, mut rest) = (Vec::new(), text);
-    while let Some((word, after)) = next(rest) {
+    while let Some((word, after)) = next_word(rest) {
         words.extend(word);
         rest = after;
     }
@@ -162,19 +163,19 @@ fn is_identifier(text: &str) -> bool {
     text.contains('_') && characters.all(|c| c.is_alphanumeric() || c == '_')
 }
 
-/// Returns the first word, if it has any letters, and the text behind it.
-fn next(text: &str) -> Option<(Option<WrittenWord>, &str)> {
+/// Returns the first word, if it has any letters, and the text after it.
+fn next_word(text: &str) -> Option<(Option<WrittenWord>, &str)> {
     let text = text.trim_start();
     let first = text.chars().next()?;
-    if let Some((inside, after)) = quoted(text, first) {
+    if let Some((inside, after)) = split_quoted(text, first) {
         let text = inside.to_owned();
         return Some((Some(WrittenWord { text, quoted: true }), after));
     }
     let end = text.find(char::is_whitespace).unwrap_or(text.len());
-    Some((plain(&text[..end]), &text[end..]))
+    Some((plain_word(&text[..end]), &text[end..]))
 }
 
-fn quoted(text: &str, first: char) -> Option<(&str, &str)> {
+fn split_quoted(text: &str, first: char) -> Option<(&str, &str)> {
     let close = match first {
         '"' | '\'' | '`' => first,
         '“' => '”',
@@ -184,7 +185,7 @@ fn quoted(text: &str, first: char) -> Option<(&str, &str)> {
     (!inside.trim().is_empty()).then_some((inside, after))
 }
 
-fn plain(word: &str) -> Option<WrittenWord> {
+fn plain_word(word: &str) -> Option<WrittenWord> {
     let text = word.trim_end_matches(['?', '!', '.', ',', ';', ':']);
     let text = text.trim_start_matches(['¿', '¡', ',', ';']);
     (!text.is_empty()).then(|| WrittenWord {
@@ -195,13 +196,13 @@ fn plain(word: &str) -> Option<WrittenWord> {
 
 /// Drops `could you please` and the like, unless nothing else was said.
 fn drop_beginning(words: &mut Vec<SpokenWord>) {
-    let said = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
-    if let Some(said) = said {
-        words.drain(..said);
+    let content_start = words.iter().position(|word| !word.is_any_of(BEGINNINGS));
+    if let Some(content_start) = content_start {
+        words.drain(..content_start);
     }
 }
 
-/// Folds the verb that a request begins with.
+/// Folds the verb at the start of a request.
 fn fold_verb(words: &mut Vec<SpokenWord>) {
     fold_two_words(words);
     let several = asks_for_several(words);
@@ -232,7 +233,7 @@ fn fold_two_words(words: &mut Vec<SpokenWord>) {
     words.remove(1);
 }
 
-/// Returns true if a plural stands between the verb and the first preposition.
+/// Returns true if there is a plural between the verb and the first preposition.
 fn asks_for_several(words: &[SpokenWord]) -> bool {
     let nouns = words.iter().skip(1);
     let mut nouns = nouns.take_while(|word| !word.is_any_of(PREPOSITIONS));
@@ -249,11 +250,11 @@ fn fold_nouns(words: &mut [SpokenWord]) {
     }
 }
 
-/// Words that end like a plural and are none.
+/// Words that end like a plural but are not.
 const NO_PLURALS: &[&str] = &["news", "series", "always", "https", "across", "dns", "aws"];
 
 pub(crate) fn singular(word: &str) -> String {
-    // `is`, `his`, `bus` and ids of a few letters are no plurals.
+    // `is`, `his`, `bus` and ids of a few letters are not plurals.
     if word.len() < 4 || NO_PLURALS.contains(&word) || !word.is_ascii() {
         return word.to_owned();
     }
@@ -296,7 +297,7 @@ mod tests {
             ("I want to", "i want to"),
             ("", ""),
         ] {
-            assert_eq!(SpokenRequest::read(text).folded(), expected, "{text}");
+            assert_eq!(SpokenRequest::read(text).folded_text(), expected, "{text}");
         }
     }
 

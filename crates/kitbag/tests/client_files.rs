@@ -357,7 +357,7 @@ fn a_file_that_cannot_be_edited_is_left_alone() {
     let told = home.fails(&["install", "--client", "cursor"]);
     assert!(
         told.contains("cannot be edited")
-            && told.contains("line 1 is misspelt")
+            && told.contains("syntax error in line 1")
             && told.contains("try:"),
         "{told}"
     );

@@ -98,7 +98,7 @@ fn what_a_project_brings_along_is_shown_in_full_and_taken_over_only_after_a_yes(
             "LD_PRELOAD=/tmp/x.so",
             "sh -c: a shell runs the next word as a program",
             "LD_PRELOAD: decides what a program loads or runs",
-            "${AWS_SECRET}: asks for what you keep in this variable",
+            "${AWS_SECRET}: asks for your value of this variable",
             " --yes",
         ] {
             assert!(

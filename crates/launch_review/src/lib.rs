@@ -1,18 +1,17 @@
-//! The commands and addresses that an unknown author wrote, laid out for the person who decides
-//! about them.
+//! The commands and addresses of an unknown author, laid out for the user who decides about them.
 //!
-//! Files of a project, files of clients and entries of the registry all come through here before
-//! anything in them runs for the first time. [`Review`] shows all of a server: every word of the
-//! command line quoted as a shell would need it, variables, headers, the origin of the server, and
-//! a reason beside every form that can do more than start a server.
+//! Projects' files, clients' files and registry entries all pass through here before anything in
+//! them runs for the first time. [`Review`] shows everything about a server: every word of the
+//! command line quoted as a shell would need it, variables, headers, the server's origin, and a
+//! reason next to every form that can do more than start a server.
 //!
 //! # Layout
-//! - `masked`: a server with the typed secrets masked
-//! - `words`: texts as a person can read them, quoted, with nothing invisible left
+//! - `mask`: a server with its typed secrets masked
+//! - `words`: texts made readable: quoted, with nothing invisible left
 //! - [`danger`]: the forms that can do more than start a server, and the reasons
 
 pub mod danger;
-mod masked;
+mod mask;
 pub mod words;
 
 use std::fmt;
@@ -23,28 +22,28 @@ use kitbag_domain::Template;
 use kitbag_upstream::{ServerKind, ServerSpec};
 
 use danger::{Danger, dangers};
-use masked::masked;
-use words::{quoted, variables, visible};
+use mask::mask_reach;
+use words::{quote_template, variables, visible};
 
 /// The origin of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewSource {
-    /// A file that lies in a project and came along with it.
+    /// A file in a project, which came with it.
     ProjectFile {
         path: PathBuf,
         project: PathBuf,
     },
-    /// A file that a client keeps for the person.
+    /// A file that a client keeps for the user.
     ClientFile {
         path: PathBuf,
     },
     Registry {
         entry: String,
-        place: String,
+        url: String,
     },
 }
 
-/// One server, ready to be shown.
+/// One server, ready for display.
 #[derive(Debug, Clone)]
 pub struct Review {
     name: String,
@@ -55,9 +54,9 @@ pub struct Review {
 }
 
 impl Review {
-    /// Judges and masks a server. `reach` holds templates, with typed secrets as they are: a word
-    /// that is masked must not escape being judged.
-    pub fn of(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
+    /// Judges and masks a server. `reach` holds templates, with typed secrets unmasked: a word must
+    /// not escape judgement because it is masked.
+    pub fn new(name: &str, origin: ReviewSource, reach: &Reach) -> Self {
         let mut dangers = dangers(reach, origin.project());
         if origin.is_project() {
             dangers.extend(taken_variables(reach));
@@ -65,14 +64,14 @@ impl Review {
         Self {
             name: name.to_owned(),
             origin,
-            shown: masked(reach),
+            shown: mask_reach(reach),
             dangers,
         }
     }
 
     /// Returns nothing for a server that runs inside this process.
-    pub fn of_spec(spec: &ServerSpec, origin: ReviewSource) -> Option<Self> {
-        Some(Self::of(spec.name.as_str(), origin, &reach_of(spec)?))
+    pub fn from_spec(spec: &ServerSpec, origin: ReviewSource) -> Option<Self> {
+        Some(Self::new(spec.name.as_str(), origin, &reach_of(spec)?))
     }
 
     /// Returns the command line or the address, on one line.
@@ -111,12 +110,12 @@ impl fmt::Display for ReviewSource {
                 )
             }
             Self::ClientFile { path } => write!(f, "{}", visible(&path.display().to_string())),
-            Self::Registry { entry, place } => {
+            Self::Registry { entry, url } => {
                 write!(
                     f,
                     "the registry entry {} at {}",
                     visible(entry),
-                    visible(place)
+                    visible(url)
                 )
             }
         }
@@ -130,7 +129,7 @@ impl fmt::Display for Review {
             Reach::Launch { env, cwd, .. } => {
                 entry(f, "Runs:", &line(&self.shown))?;
                 if let Some(cwd) = cwd {
-                    entry(f, "In:", &quoted(cwd))?;
+                    entry(f, "In:", &quote_template(cwd))?;
                 }
                 entries(f, "Environment:", env.iter().map(|it| pair(it, "=")))?;
             }
@@ -144,14 +143,14 @@ impl fmt::Display for Review {
 }
 
 fn pair((name, value): &(String, String), between: &str) -> String {
-    format!("{}{between}{}", visible(name), quoted(value))
+    format!("{}{between}{}", visible(name), quote_template(value))
 }
 
 fn entry(f: &mut fmt::Formatter<'_>, label: &str, text: &str) -> fmt::Result {
     write!(f, "\n  {label:<13}{text}")
 }
 
-/// Writes texts one below the other. The label stands only before the first.
+/// Writes texts one below the other, with the label before the first.
 fn entries(
     f: &mut fmt::Formatter<'_>,
     label: &str,
@@ -167,17 +166,16 @@ fn line(reach: &Reach) -> String {
     match reach {
         Reach::Launch { command, args, .. } => {
             let words = std::iter::once(command).chain(args);
-            let words: Vec<_> = words.map(|word| quoted(word)).collect();
+            let words: Vec<_> = words.map(|word| quote_template(word)).collect();
             words.join(" ")
         }
-        // Quotes tell a variable from letters that only look like one.
-        Reach::Remote { url, .. } if url.contains('$') => quoted(url),
+        // Quotes distinguish a variable from letters that only look like one.
+        Reach::Remote { url, .. } if url.contains('$') => quote_template(url),
         Reach::Remote { url, .. } => visible(url),
     }
 }
 
-/// Marks the variables that an unknown author names: each is filled in with the value that the
-/// person keeps there.
+/// Marks the variables that an unknown author names: each is filled in with the user's own value.
 fn taken_variables(reach: &Reach) -> Vec<Danger> {
     let mut taken = Vec::new();
     for name in templates(reach)
@@ -185,7 +183,7 @@ fn taken_variables(reach: &Reach) -> Vec<Danger> {
         .flat_map(|text| variables(text))
     {
         let form = format!("${{{name}}}");
-        let danger = Danger::new(&form, "asks for what you keep in this variable");
+        let danger = Danger::new(&form, "asks for your value of this variable");
         if !taken.contains(&danger) {
             taken.push(danger);
         }
@@ -193,7 +191,7 @@ fn taken_variables(reach: &Reach) -> Vec<Danger> {
     taken
 }
 
-/// Returns every text of a server in which a variable is filled in.
+/// Returns every text of a server in which variables are filled in.
 fn templates(reach: &Reach) -> Vec<&String> {
     let (mut texts, pairs): (Vec<&String>, _) = match reach {
         Reach::Launch {
@@ -205,9 +203,9 @@ fn templates(reach: &Reach) -> Vec<&String> {
     texts
 }
 
-/// Returns the command line or the address of a server, on one line, with typed secrets masked.
+/// Returns the command line or address of a server, on one line, with typed secrets masked.
 pub fn line_of(spec: &ServerSpec) -> Option<String> {
-    reach_of(spec).map(|reach| line(&masked(&reach)))
+    reach_of(spec).map(|reach| line(&mask_reach(&reach)))
 }
 
 fn reach_of(spec: &ServerSpec) -> Option<Reach> {
@@ -272,12 +270,12 @@ mod tests {
             &[("A", "b c"), ("T", "${AWS_SECRET}")],
         );
         assert_eq!(
-            Review::of("evil", project(), &reach).to_string(),
+            Review::new("evil", project(), &reach).to_string(),
             "`evil`, from the project file /shop/.mcp.json\n  \
              Runs:        sh -c 'touch /tmp/x; $X'\n  \
              Environment: A='b c'\n               T=\"${AWS_SECRET}\"\n  \
              Beware:      sh -c: a shell runs the next word as a program\n               \
-             ${AWS_SECRET}: asks for what you keep in this variable"
+             ${AWS_SECRET}: asks for your value of this variable"
         );
         let headers = vec![(
             "X-Key".to_owned(),
@@ -290,10 +288,10 @@ mod tests {
         };
         let origin = ReviewSource::Registry {
             entry: "com.acme/mcp".to_owned(),
-            place: "https://r".to_owned(),
+            url: "https://r".to_owned(),
         };
         assert_eq!(
-            Review::of("acme", origin, &reach).to_string(),
+            Review::new("acme", origin, &reach).to_string(),
             "`acme`, from the registry entry com.acme/mcp at https://r\n  \
              Reaches:     https://h.example/mcp\n  Headers:     X-Key: …"
         );
@@ -317,7 +315,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Review::of("a", project(), &launch(words, &[])).line(),
+                Review::new("a", project(), &launch(words, &[])).line(),
                 expected
             );
         }

@@ -1,5 +1,5 @@
-//! Texts of unknown authors as a person can read them: quoted where a shell would need it,
-//! variables told from letters, and nothing left that does not show.
+//! Texts of unknown authors made readable: quoted where a shell would need it, variables
+//! distinguished from letters, and nothing left that does not show.
 
 use std::fmt::Write as _;
 
@@ -14,12 +14,12 @@ enum TemplateStretch<'a> {
     Variable(&'a str),
 }
 
-/// Returns a template as one word of a command line: letters stand as a shell would take them for
-/// these letters, a variable as a shell would fill it in.
-pub fn quoted(template: &str) -> String {
+/// Returns a template as one word of a command line: letters quoted so that a shell takes them
+/// literally, a variable so that a shell fills it in.
+pub fn quote_template(template: &str) -> String {
     let stretches = stretches(template);
     if stretches.iter().any(TemplateStretch::is_variable) {
-        let inside: String = stretches.iter().map(TemplateStretch::escaped).collect();
+        let inside: String = stretches.iter().map(TemplateStretch::escape_text).collect();
         return format!("\"{inside}\"");
     }
     let text = visible(&letters(template));
@@ -29,19 +29,22 @@ pub fn quoted(template: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// True if a shell takes the character for itself.
+/// True if a shell takes the character literally.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || "-_./:=@%+,…".contains(c)
 }
 
-/// Returns the text that a template means, with its variables unfilled.
+/// Returns the text of a template, with its variables unfilled.
 fn letters(template: &str) -> String {
     let stretches = stretches(template);
-    stretches.iter().map(TemplateStretch::unfilled).collect()
+    stretches
+        .iter()
+        .map(TemplateStretch::to_template_text)
+        .collect()
 }
 
-/// Returns the text that a template means if no variable that has a default is set: a default may
-/// hold a text that would be marked if it were written plainly.
+/// Returns the text of a template if no variable with a default is set: a default may hold a text
+/// that would be marked if written plainly.
 pub fn unset(template: &str) -> String {
     let stretches = stretches(template);
     stretches.iter().map(TemplateStretch::unset).collect()
@@ -52,15 +55,15 @@ impl TemplateStretch<'_> {
         matches!(self, Self::Variable(_))
     }
 
-    /// Returns the stretch as it stands between double quotes.
-    fn escaped(&self) -> String {
+    /// Returns the stretch for use between double quotes.
+    fn escape_text(&self) -> String {
         match self {
-            Self::Letters(text) => escaped(&visible(text)),
+            Self::Letters(text) => escape_text(&visible(text)),
             Self::Variable(inside) => format!("${{{}}}", visible(inside)),
         }
     }
 
-    fn unfilled(&self) -> String {
+    fn to_template_text(&self) -> String {
         match self {
             Self::Letters(text) => (*text).to_owned(),
             Self::Variable(inside) => format!("${{{inside}}}"),
@@ -71,9 +74,9 @@ impl TemplateStretch<'_> {
         match self {
             Self::Variable(inside) => match inside.split_once(":-") {
                 Some((_, default)) => default.to_owned(),
-                None => self.unfilled(),
+                None => self.to_template_text(),
             },
-            Self::Letters(_) => self.unfilled(),
+            Self::Letters(_) => self.to_template_text(),
         }
     }
 }
@@ -86,7 +89,7 @@ pub fn variables(template: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the text with every character written out that does not show, or shows something else.
+/// Returns the text with every invisible or misleading character escaped.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -103,12 +106,12 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// True if a character steers, hides or turns around the characters beside it.
+/// True if a character controls, hides or reverses its neighbours.
 pub fn is_hidden(c: char) -> bool {
     use GeneralCategory::{
         Control, Format, LineSeparator, ParagraphSeparator, PrivateUse, SpaceSeparator, Unassigned,
     };
-    /// Letters by their category that no font draws: fillers, selectors and the empty Braille cell.
+    /// Letters by category that no font draws: fillers, selectors and the empty Braille cell.
     const BLANK: [std::ops::RangeInclusive<char>; 8] = [
         '\u{34f}'..='\u{34f}',
         '\u{115f}'..='\u{1160}',
@@ -134,7 +137,7 @@ pub fn is_hidden(c: char) -> bool {
     hidden.contains(&c.general_category()) || BLANK.iter().any(|range| range.contains(&c))
 }
 
-fn escaped(text: &str) -> String {
+fn escape_text(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '"' | '$' | '`' | '\\') {
@@ -145,7 +148,7 @@ fn escaped(text: &str) -> String {
     escaped
 }
 
-/// Reads a template as at launch. `${:-$}` spells a dollar sign that begins no variable.
+/// Parses a template as at launch. `${:-$}` is a dollar sign that begins no variable.
 fn stretches(template: &str) -> Vec<TemplateStretch<'_>> {
     let mut stretches = Vec::new();
     let mut rest = template;
@@ -162,7 +165,7 @@ fn stretches(template: &str) -> Vec<TemplateStretch<'_>> {
     stretches
 }
 
-/// Parts a text at its first `${…}`: the text before, the inside, the text behind.
+/// Splits a text at its first `${…}`: the text before, the inside, the text after.
 fn first_variable(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("${")?;
     let (inside, after) = rest.split_once('}')?;
@@ -190,12 +193,12 @@ mod tests {
             ("\u{e0041}\u{200b}\u{1b}", "'\\u{e0041}\\u{200b}\\u{1b}'"),
             ("größe", "größe"),
         ] {
-            assert_eq!(quoted(template), expected, "{template:?}");
+            assert_eq!(quote_template(template), expected, "{template:?}");
         }
     }
 
     #[test]
-    fn the_variables_of_a_template_are_those_that_would_be_looked_up() {
+    fn the_variables_of_a_template_are_listed() {
         assert_eq!(
             variables("${A} ${B:-x} ${:-$}{C} $D ${secret:e}"),
             ["A", "B", "secret:e"]

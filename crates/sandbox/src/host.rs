@@ -1,4 +1,4 @@
-//! The one way out of a program: requests to the host, which the gateway answers.
+//! A program's only way out: requests to the host, which the gateway answers.
 
 use std::future::Future;
 
@@ -43,7 +43,7 @@ fn name_size(tool: &ToolPath) -> usize {
 #[derive(Debug, Clone, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct HostError {
-    /// A word that programs can compare, such as `tool_error`, `denied` or `invalid`.
+    /// A code that programs can compare, such as `tool_error`, `denied` or `invalid`.
     pub kind: String,
     pub message: String,
     /// The result of the tool, if the tool ran and reported an error.
@@ -53,11 +53,11 @@ pub struct HostError {
 /// The answer to a request, as JSON.
 pub type HostAnswer = Result<Box<RawValue>, HostError>;
 
-/// The world of a program.
+/// The host of a program.
 pub trait Host: Send + Sync {
-    /// Answers one request. Requests that a program makes at once are answered at once.
+    /// Answers one request. A program's simultaneous requests are answered concurrently.
     fn answer(&self, request: HostRequest) -> impl Future<Output = HostAnswer> + Send;
 
-    /// True while a person is being asked: that time is not counted against the program.
+    /// True while a user is being asked: that time is not counted against the program.
     fn waits_for_person(&self) -> bool;
 }

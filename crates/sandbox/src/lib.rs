@@ -1,13 +1,14 @@
-//! Runs untrusted code within a budget; it touches the world only through the host it is handed.
+//! Runs untrusted code within a budget. It reaches the outside only through the host that is passed
+//! in.
 //!
 //! # Layout
-//! - [`host`]: the calls that a program makes, and the trait that answers them
-//! - [`outcome`]: the end of a run
+//! - [`host`]: the requests of a program, and the trait that answers them
+//! - [`outcome`]: the result of a run
 //! - [`settings`]: budgets, and how workers are started
-//! - [`pool`]: the gateway's side: workers are started, lent to runs, and ended
-//! - [`worker`]: the other side: the process that runs programs
+//! - [`pool`]: the gateway's side: starting workers, lending them to runs, and ending them
+//! - [`worker`]: the worker's side: the process that runs programs
 //! - [`jail`]: the layers between a worker and the machine
-//! - `engine`: JavaScript, and the world that a program sees
+//! - `engine`: JavaScript, and the environment of a program
 //! - `protocol`: the messages between both sides
 
 mod engine;

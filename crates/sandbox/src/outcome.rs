@@ -1,4 +1,4 @@
-//! The end of a run: a value or the reason why there is none, and what the program printed.
+//! The result of a run: a value or the reason for its absence, and the console output.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,15 +12,15 @@ pub struct RunOutcome {
     /// The value that the program returned, as JSON.
     pub value: Result<Box<RawValue>, RunFailure>,
     pub console: Vec<ConsoleLine>,
-    /// The shape of the program, if it was wanted and the run succeeded.
+    /// The shape of the program, if requested and the run succeeded.
     pub shape: Option<ProgramShape>,
     /// The requests that the program made.
     pub calls: usize,
 }
 
 impl RunOutcome {
-    /// The outcome of a program that was not begun.
-    pub(crate) fn failed(failure: RunFailure) -> Self {
+    /// The outcome of a program that was not started.
+    pub(crate) fn from_failure(failure: RunFailure) -> Self {
         Self {
             value: Err(failure),
             console: Vec::new(),
@@ -60,7 +60,7 @@ impl fmt::Display for ConsoleLevel {
 }
 
 impl ConsoleLine {
-    /// The bytes that a line takes of what a program may print; an empty one takes some, too.
+    /// The bytes that a line takes of the console limit; an empty one takes some, too.
     pub(crate) fn size(&self) -> usize {
         self.text.len() + size_of::<Self>()
     }
@@ -72,10 +72,10 @@ pub enum RunFailure {
     #[error("{0}")]
     Syntax(SyntaxMistake),
     /// An exception that the program did not catch.
-    #[error("{}", thrown(.message, *.line, *.column))]
+    #[error("{}", thrown_message(.message, *.line, *.column))]
     Thrown {
         message: String,
-        /// In the program as its author wrote it, counted from 1.
+        /// In the program as its author wrote it, one-based.
         line: Option<usize>,
         column: Option<usize>,
         hint: Option<String>,
@@ -97,18 +97,18 @@ pub enum RunFailure {
     TooMuchOutput { most: usize },
     #[error("the program made more than {most} calls and did not stop when they were refused")]
     TooManyCalls { most: usize },
-    /// The worker died. The gateway and other runs are not concerned.
+    /// The worker died. The gateway and other runs are not affected.
     #[error("the worker of this program ended: {how}")]
     WorkerDied { how: String },
-    /// No worker could be started behind its jail, so nothing was run.
-    #[error("no program can be run here: {reason}")]
+    /// No worker could be started in its jail, so nothing was run.
+    #[error("programs cannot run here: {reason}")]
     Unavailable { reason: String },
     #[error("all {workers} workers are busy; try again later")]
     Busy { workers: usize },
 }
 
 impl RunFailure {
-    /// True if the program failed within its bounds, so that the worker can be used again.
+    /// True if the program failed within its limits, so that the worker can be reused.
     pub(crate) fn leaves_worker_sound(&self) -> bool {
         matches!(
             self,
@@ -121,7 +121,7 @@ impl RunFailure {
     }
 }
 
-fn thrown(message: &str, line: Option<usize>, column: Option<usize>) -> String {
+fn thrown_message(message: &str, line: Option<usize>, column: Option<usize>) -> String {
     match (line, column) {
         (Some(line), Some(column)) => format!("line {line}, column {column}: {message}"),
         (Some(line), None) => format!("line {line}: {message}"),
@@ -140,7 +140,7 @@ fn seconds(time: &Duration) -> String {
     }
 }
 
-/// A size as a person would write it: `128 MiB`, `1 MB`.
+/// A size in human units: `128 MiB`, `1 MB`.
 fn size(bytes: usize) -> String {
     let units = [
         (1 << 20, "MiB"),
@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_are_told_in_numbers_for_people() {
+    fn limits_are_reported_in_human_units() {
         for (bytes, expected) in [
             (128 << 20, "128 MiB"),
             (1_000_000, "1 MB"),

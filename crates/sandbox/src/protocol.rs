@@ -1,4 +1,4 @@
-//! The messages between the gateway and a worker: JSON in frames that begin with their length.
+//! The messages between the gateway and a worker: JSON in length-prefixed frames.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::host::{HostAnswer, HostRequest};
 use crate::jail::LayerReport;
 use crate::outcome::{ConsoleLine, RunFailure};
 
-/// In bytes. A longer frame is refused by the side that reads it, before it is held.
+/// In bytes. A longer frame is rejected by the reading side before it is buffered.
 pub(crate) const MOST_FRAME: usize = 16 << 20;
 
 /// The bytes of text that fit into a frame however much JSON must escape: a control character
-/// becomes six letters, and the message around the text needs a little.
+/// becomes six characters, and the message around the text needs a little.
 pub(crate) const MOST_TEXT: usize = MOST_FRAME / 8;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToWorker {
-    /// Comes first: the worker closes its jail around these limits.
+    /// Comes first: the worker closes its jail with these limits.
     Start(JailLimits),
     Run(RunJob),
     Check {
@@ -33,7 +33,7 @@ pub(crate) enum ToWorker {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromWorker {
-    /// The jail is closed as far as this machine allows it.
+    /// The jail is closed as far as this machine allows.
     Ready {
         layers: Vec<LayerReport>,
     },
@@ -48,7 +48,7 @@ pub(crate) enum FromWorker {
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct JailLimits {
-    /// The bytes that the heap of a program may take.
+    /// The heap limit of a program, in bytes.
     pub memory: usize,
     /// The processor time of the worker, all runs together.
     pub cpu: Duration,

@@ -1,4 +1,4 @@
-//! The program to run, the budget it has, and how workers are started.
+//! The program to run, its budget, and how workers are started.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,37 +12,37 @@ pub struct Program {
     pub source: String,
     /// A JSON object.
     pub params: Option<Box<RawValue>>,
-    /// True if the outcome is to contain the shape of the program.
+    /// True if the outcome should contain the shape of the program.
     pub wants_shape: bool,
 }
 
 /// The limits of one run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
-    /// From the start of the run, without the time in which a person is asked.
+    /// From the start of the run, without the time in which a user is asked.
     pub wall: Duration,
     pub cpu: Duration,
-    /// The bytes that the heap of the program may take.
+    /// The heap limit of the program, in bytes.
     pub memory: usize,
-    /// The bytes of the value that the program returns, and of its console, each.
+    /// The limit on the returned value and on the console output, each in bytes.
     pub output: usize,
     /// The requests to the host in one run.
     pub calls: usize,
-    /// The requests to the host that are answered at the same time; others wait.
+    /// The requests to the host that are answered concurrently; others wait.
     pub calls_at_once: usize,
 }
 
 /// The behaviour on a machine whose kernel lacks a layer of the jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Isolation {
-    /// No program is run.
+    /// Programs are not run.
     #[default]
     Required,
-    /// Programs are run behind the layers that there are.
+    /// Programs run with the available layers.
     BestEffort,
 }
 
-/// The command line that becomes a worker.
+/// The command line of a worker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerCommand {
     pub program: PathBuf,
@@ -53,20 +53,20 @@ pub struct WorkerCommand {
 pub struct SandboxSettings {
     pub worker: WorkerCommand,
     pub budget: Budget,
-    /// Workers that are kept started while there is nothing to run.
+    /// Workers that are kept ready while there is nothing to run.
     pub warm: usize,
-    /// Workers that there may be at the same time; further runs wait for one.
+    /// The most workers at the same time; further runs wait for one.
     pub most: usize,
     pub isolation: Isolation,
 }
 
 impl WorkerCommand {
-    /// The argument by which a program that is started once more knows that it is a worker.
+    /// The argument that marks a program started again as a worker.
     pub const ARGUMENT: &str = "__sandbox-worker";
 
-    /// The program that runs now, started once more.
+    /// The current program, started again.
     pub fn this_program() -> Self {
-        // The link leads to the program also when its file was replaced meanwhile.
+        // The link leads to the program even if its file has been replaced.
         let link = PathBuf::from("/proc/self/exe");
         let program = match link.exists() {
             true => link,

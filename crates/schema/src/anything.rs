@@ -1,5 +1,5 @@
-//! Checks that an answer comes, whatever a server calls a schema and a model calls arguments, and
-//! that an example in it is one that would have been accepted.
+//! Checks that every schema from a server and every argument from a model gets an answer, and that
+//! an example in it would have been accepted.
 
 use kitbag_wire::{RawObject, raw};
 use proptest::prelude::*;
@@ -13,9 +13,9 @@ proptest! {
         let checker = Checker::default();
         let definition = RawObject::new().with("name", "t").with("inputSchema", &schema).to_raw();
         if let Err(misfit) = checker.check_arguments(&definition, &raw(&arguments)) {
-            let told = misfit.to_string();
-            prop_assert!(told.starts_with("- "), "{}", told);
-            if let Some((_, example)) = told.rsplit_once("Example: ") {
+            let message = misfit.to_string();
+            prop_assert!(message.starts_with("- "), "{}", message);
+            if let Some((_, example)) = message.rsplit_once("Example: ") {
                 let example: Value = serde_json::from_str(example).expect("an example is JSON");
                 let checked = checker.check_arguments(&definition, &raw(&example));
                 prop_assert!(checked.is_ok(), "{} for {}", example, schema);

@@ -1,4 +1,4 @@
-//! Compiles the text of a schema into something that checks, within limits.
+//! Compiles the text of a schema into a validator, within limits.
 
 use std::fmt;
 
@@ -7,23 +7,23 @@ use serde_json::{Value, json};
 
 use super::graph::Graph;
 
-/// A call would wait too long until a larger schema is compiled.
+/// Compiling a larger schema would delay a call too long.
 const MAX_BYTES: usize = 1024 * 1024;
-/// The memory that one compiled pattern may take.
+/// The memory limit of one compiled pattern.
 const MAX_PATTERN_BYTES: usize = 1024 * 1024;
-/// A pattern that steps back more often on one text would keep the call waiting.
+/// A pattern that backtracks more often on one text would delay the call.
 const MAX_BACKTRACKS: usize = 100_000;
 
 pub(super) struct Compiled {
     pub(super) validator: Validator,
-    /// The schema, with everything left out that could not be checked.
+    /// The schema, without the parts that cannot be checked.
     pub(super) schema: Value,
-    /// A value nested deeper than this could keep the validator busy for too long.
+    /// A value nested deeper than this could occupy the validator for too long.
     pub(super) deepest: usize,
 }
 
 impl Compiled {
-    /// True if the schema accepts a value, or cannot check one nested so deep.
+    /// True if the schema accepts a value, or the value is nested too deeply to be checked.
     pub(super) fn accepts(&self, value: &Value) -> bool {
         depth(value) > self.deepest || self.validator.is_valid(value)
     }
@@ -47,13 +47,13 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
     }
     let mut schema: Value = serde_json::from_str(text)?;
     forget_unknown_dialect(&mut schema);
-    let graph = Graph::of(&schema).map_err(Unusable::Graph)?;
-    for pointer in graph.dangling() {
+    let graph = Graph::new(&schema).map_err(Unusable::Graph)?;
+    for pointer in graph.dangling_references() {
         if let Some(part) = schema.pointer_mut(pointer) {
             *part = json!({});
         }
     }
-    let deepest = graph.deepest().map_err(Unusable::Graph)?;
+    let deepest = graph.max_depth().map_err(Unusable::Graph)?;
     Ok(Compiled {
         validator: build(&schema)?,
         schema,
@@ -61,14 +61,14 @@ pub(super) fn compile(text: &str) -> Result<Compiled, Unusable> {
     })
 }
 
-/// Builds the validator. Many a schema does not name its dialect and is written in an older one, so
-/// older ones are tried as well.
+/// Builds the validator. Many schemas do not name their dialect and use an older one, so older ones
+/// are tried as well.
 pub(super) fn build(schema: &Value) -> Result<Validator, Unusable> {
     let patterns = PatternOptions::fancy_regex()
         .backtrack_limit(MAX_BACKTRACKS)
         .size_limit(MAX_PATTERN_BYTES)
         .dfa_size_limit(MAX_PATTERN_BYTES);
-    // Formats are checked in different ways by different people, so they are the server's business.
+    // Formats are interpreted differently by different validators, so they are left to the server.
     let options = jsonschema::options()
         .offline()
         .should_validate_formats(false)
@@ -85,7 +85,7 @@ pub(super) fn build(schema: &Value) -> Result<Validator, Unusable> {
     built.next().ok_or(first)
 }
 
-/// Removes the name of a dialect that only the network could explain.
+/// Removes the name of a dialect that would have to be fetched.
 fn forget_unknown_dialect(schema: &mut Value) {
     if let Some(object) = schema.as_object_mut()
         && let Some(uri) = object.get("$schema")

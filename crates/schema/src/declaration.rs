@@ -1,5 +1,6 @@
 //! The signature of a tool in TypeScript, from which a model writes a correct call:
-//! `tools.github.create_issue(args: { title: string; labels?: string[] }): Promise<any> // Opens an issue`.
+//! `tools.github.create_issue(args: { title: string; labels?: string[] }): Promise<any> // Opens an
+//! issue`.
 
 mod comment;
 mod line;
@@ -22,22 +23,22 @@ use type_writer::{Spot, TypeWriter};
 
 pub use line::{LineDetail, parameter_type, signature};
 
-/// The amount of a tool that is declared.
+/// How much of a tool is declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeclarationSize {
     /// One line: the names and types of the arguments, and the first sentence of the description.
     Short,
-    /// The same line with the sentences that say how to fill the arguments.
+    /// The same line with the sentences that explain how to fill the arguments.
     Guided,
     /// Several lines, with descriptions, defaults and limits as comments.
     Full,
 }
 
-/// Returns the declaration of a tool under the expression by which a program calls it.
+/// Returns the declaration of a tool under the expression with which a program calls it.
 ///
-/// The definition is text of the server. Each part of it that is shown is shown as a type or in a
-/// comment that it cannot leave, without invisible characters. A schema too large for the size
-/// loses comments first, then its depth, then optional members; `/*…*/` stands for those.
+/// The definition is the server's text. Each part of it is shown as a type or in a comment that it
+/// cannot escape, without invisible characters. A schema too large for the size loses comments
+/// first, then its depth, then optional members, which `/*…*/` replaces.
 #[must_use]
 pub fn declaration(call: &str, definition: &RawObject, size: DeclarationSize) -> String {
     let tool = ToolSchemas::of(definition);
@@ -52,7 +53,7 @@ pub fn declaration(call: &str, definition: &RawObject, size: DeclarationSize) ->
     format!("{before}{signature}{after}")
 }
 
-/// Returns the expression by which a program calls a tool: `tools.github.create_issue`.
+/// Returns the expression with which a program calls a tool: `tools.github.create_issue`.
 #[must_use]
 pub fn member_call(server: &str, tool: &str) -> String {
     format!("tools{}{}", literal::member(server), literal::member(tool))
@@ -66,10 +67,10 @@ const MAX_FULL: usize = 4_096;
 /// The parts of a schema that a declaration shows.
 #[derive(Debug, Clone, Copy)]
 struct Extent {
-    /// Objects within objects, beginning with the arguments themselves.
+    /// Nested objects, beginning with the arguments themselves.
     levels: usize,
     output_levels: usize,
-    /// Members of one object. All required ones are shown beside this many optional ones.
+    /// Optional members of one object, in addition to all required ones.
     optional: usize,
     /// Values of an enumeration; one with more is shown as the type of its values.
     choices: usize,
@@ -138,7 +139,7 @@ const LINES: Extent = Extent {
     has_lines: true,
 };
 
-/// Shown where a schema has more required members than any size has room for.
+/// Used if a schema has more required members than fit any size.
 const LEAST: Extent = Extent {
     levels: 0,
     output_levels: 0,
@@ -172,7 +173,7 @@ impl ToolSchemas {
     }
 
     fn arguments(&self, extent: &Extent) -> String {
-        let arguments = written(&self.input, extent, extent.levels);
+        let arguments = write_type(&self.input, extent, extent.levels);
         if needs_arguments(&self.input) {
             return format!("args: {}", arguments.text);
         }
@@ -187,11 +188,11 @@ impl ToolSchemas {
     fn result(&self, extent: &Extent) -> TypeText {
         let output = self.output.as_ref();
         output.map_or_else(TypeText::unknown_result, |output| {
-            written(output, extent, extent.output_levels)
+            write_type(output, extent, extent.output_levels)
         })
     }
 
-    /// The comment before several lines, or behind one.
+    /// The comment before several lines, or after one.
     fn comments(&self, size: DeclarationSize) -> (String, String) {
         let text = match size {
             DeclarationSize::Full => {
@@ -209,7 +210,7 @@ impl ToolSchemas {
     }
 }
 
-fn written(schema: &Value, extent: &Extent, levels: usize) -> TypeText {
+fn write_type(schema: &Value, extent: &Extent, levels: usize) -> TypeText {
     let writer = TypeWriter {
         root: schema,
         extent,
@@ -219,11 +220,11 @@ fn written(schema: &Value, extent: &Extent, levels: usize) -> TypeText {
     writer.type_of(schema, &Spot::default())
 }
 
-/// The parts of a schema that are looked at. A schema whose references double with each level would
-/// take forever.
+/// The most parts of a schema to visit. A schema whose references double with each level would take
+/// forever.
 const MAX_PARTS: usize = 5_000;
 
-/// False if a call without arguments is certainly right.
+/// False if a call without arguments is certainly valid.
 fn needs_arguments(schema: &Value) -> bool {
     let required = schema.get("required").and_then(Value::as_array);
     let has_required = required.is_some_and(|names| !names.is_empty());

@@ -1,40 +1,41 @@
-//! Makes an example of arguments that would be accepted. Every example is held against the schema
-//! before it is shown; where none is found, none is shown.
+//! Creates an example of acceptable arguments. Every example is checked against the schema before
+//! it is shown; if none is found, none is shown.
 
 use serde_json::{Map, Value, json};
 
 use super::Mask;
 use super::compile::Compiled;
 use super::mistake::each;
-use super::repair::repaired;
+use super::repair::repair_value;
 use super::skeleton::skeleton;
 
 /// A model would not read a longer example.
 const MAX_EXAMPLE: usize = 600;
-/// Text is cut to this where an example would be too long.
+/// The length to which text is truncated if an example would be too long.
 const MAX_TEXT: usize = 40;
 
-/// Returns the value that was sent with its mistakes mended, or else the least that the schema
-/// requires. Nothing is kept of the value that `mask` takes for a secret.
+/// Returns the value that was sent with its mistakes repaired, or else the minimum that the schema
+/// requires. Everything that `mask` considers a secret is masked.
 pub(super) fn example(compiled: &Compiled, given: Value, mask: Mask) -> Option<String> {
     let said_something = !is_empty(&given);
-    let mended = repaired(compiled, given).map(mask);
+    let mended = repair_value(compiled, given).map(mask);
     let kept = mended.filter(|it| !(said_something && is_empty(it)));
     kept.and_then(|value| short_text(compiled, value))
         .or_else(|| {
             let least = skeleton(&compiled.schema, &compiled.schema);
-            short_text(compiled, repaired(compiled, least)?)
+            short_text(compiled, repair_value(compiled, least)?)
         })
         .filter(|text| !(said_something && text == "{}"))
 }
 
-/// Returns a value as text, shortened if it must be; `None` if it is too long or no longer fits then.
+/// Returns a value as text, shortened if necessary; `None` if it is too long or no longer valid
+/// then.
 fn short_text(compiled: &Compiled, value: Value) -> Option<String> {
     let whole = value.to_string();
     let (value, text) = if whole.len() <= MAX_EXAMPLE {
         (value, whole)
     } else {
-        let value = shortened(&value);
+        let value = shorten_value(&value);
         let text = value.to_string();
         (value, text)
     };
@@ -49,20 +50,20 @@ fn is_accepted(compiled: &Compiled, value: &Value) -> bool {
     is_accepted
 }
 
-/// True for a value that tells a reader nothing.
+/// True for a value without information for a reader.
 fn is_empty(value: &Value) -> bool {
     value.as_object().is_some_and(Map::is_empty)
 }
 
-/// Leaves out long text, and of a list all but the first item; the caller knows what it sent.
-fn shortened(value: &Value) -> Value {
+/// Drops long text, and all but the first item of a list; the caller knows what it sent.
+fn shorten_value(value: &Value) -> Value {
     match value {
         Value::String(text) if text.len() > MAX_TEXT => json!("…"),
-        Value::Array(items) => items.iter().take(1).map(shortened).collect(),
+        Value::Array(items) => items.iter().take(1).map(shorten_value).collect(),
         Value::Object(members) => {
             let members = members
                 .iter()
-                .map(|(name, value)| (name.clone(), shortened(value)));
+                .map(|(name, value)| (name.clone(), shorten_value(value)));
             Value::Object(members.collect())
         }
         other => other.clone(),

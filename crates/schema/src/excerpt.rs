@@ -1,24 +1,28 @@
-//! Pieces of schemas and values, short enough to be read.
+//! Excerpts of schemas and values, short enough to be read.
 
 use serde_json::{Map, Value};
 
-/// The bytes of a schema that a model reads beside a mistake.
+/// The bytes of a schema that a model reads with a mistake.
 const MAX_PIECE: usize = 300;
 /// The bytes of a value, enough to recognise it.
 const MAX_VALUE: usize = 60;
-/// The levels of an outline. Deeper ones would be cut off by the limit of bytes.
+/// The levels of an outline. Deeper ones would exceed the byte limit.
 const OUTLINE_LEVELS: usize = 2;
 
-/// Returns a value and its sort: `3 (a number)`.
+/// Returns a value and its type: `3 (a number)`.
 pub(super) fn brief(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        _ => format!("{} ({})", cut(value.to_string(), MAX_VALUE), sort(value)),
+        _ => format!(
+            "{} ({})",
+            cut(value.to_string(), MAX_VALUE),
+            type_of_value(value)
+        ),
     }
 }
 
-/// Returns the sort of a value.
-pub(super) fn sort(value: &Value) -> &'static str {
+/// Returns the type of a value.
+pub(super) fn type_of_value(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
@@ -30,7 +34,7 @@ pub(super) fn sort(value: &Value) -> &'static str {
 }
 
 /// Returns the name of a type with its article.
-pub(super) fn sort_of(name: &str) -> String {
+pub(super) fn type_with_article(name: &str) -> String {
     match name {
         "null" => name.to_owned(),
         "array" | "object" | "integer" => format!("an {name}"),
@@ -38,8 +42,9 @@ pub(super) fn sort_of(name: &str) -> String {
     }
 }
 
-/// Returns a piece of a schema as compact as need be: whole, or without prose, or only its outline.
-pub(super) fn piece(schema: &Value) -> String {
+/// Returns an excerpt of a schema as compact as necessary: whole, without prose, or only its
+/// outline.
+pub(super) fn schema_excerpt(schema: &Value) -> String {
     let whole = schema.to_string();
     if whole.len() <= MAX_PIECE {
         return whole;
@@ -72,7 +77,7 @@ fn without_prose(schema: &Value) -> Value {
         Value::Object(map) => {
             let mut kept = map.clone();
             kept.retain(|key, value| !PROSE.contains(&key.as_str()) || value.is_object());
-            mapped(&kept, without_prose)
+            map_members(&kept, without_prose)
         }
         Value::Array(items) => items.iter().map(without_prose).collect(),
         other => other.clone(),
@@ -80,7 +85,7 @@ fn without_prose(schema: &Value) -> Value {
 }
 
 /// Applies a function to each member of an object.
-fn mapped(members: &Map<String, Value>, apply: impl Fn(&Value) -> Value) -> Value {
+fn map_members(members: &Map<String, Value>, apply: impl Fn(&Value) -> Value) -> Value {
     let members = members.iter();
     let members = members.map(|(name, value)| (name.clone(), apply(value)));
     members.collect::<Map<_, _>>().into()
@@ -93,13 +98,13 @@ fn outline(schema: &Value, levels: usize) -> Value {
     };
     let mut kept = Map::new();
     for (key, value) in map {
-        kept.extend(outlined(key, value, levels).map(|value| (key.clone(), value)));
+        kept.extend(outline_keyword(key, value, levels).map(|value| (key.clone(), value)));
     }
     kept.into()
 }
 
-/// Returns the value of a keyword in an outline; `None` if an outline does without the keyword.
-fn outlined(key: &str, value: &Value, levels: usize) -> Option<Value> {
+/// Returns the value of a keyword in an outline; `None` if an outline omits the keyword.
+fn outline_keyword(key: &str, value: &Value, levels: usize) -> Option<Value> {
     const KEPT: [&str; 6] = ["type", "required", "enum", "const", "format", "$ref"];
     if KEPT.contains(&key) {
         return Some(value.clone());
@@ -107,7 +112,7 @@ fn outlined(key: &str, value: &Value, levels: usize) -> Option<Value> {
     let below = levels.checked_sub(1)?;
     match (key, value) {
         ("properties", Value::Object(properties)) => {
-            Some(mapped(properties, |it| outline(it, below)))
+            Some(map_members(properties, |it| outline(it, below)))
         }
         ("items", items) => Some(outline(items, below)),
         ("anyOf" | "oneOf" | "allOf", Value::Array(forms)) => {

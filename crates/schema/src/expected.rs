@@ -1,16 +1,16 @@
-//! Says in words which value a schema expects.
+//! Describes in words which value a schema expects.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::excerpt::sort_of;
+use super::excerpt::type_with_article;
 
-/// Returns the value that a mistake breaks, in words: `at least 3`.
-pub(super) fn expected(kind: &Kind) -> String {
+/// Returns the expectation that a mistake violates, in words: `at least 3`.
+pub(super) fn describe_expected(kind: &Kind) -> String {
     match kind {
         Kind::Type { kind } => types(kind),
         Kind::Enum { options } => match options.as_array() {
-            Some(options) => format!("one of {}", listed(options)),
+            Some(options) => format!("one of {}", list_options(options)),
             None => "one of the values listed".to_owned(),
         },
         Kind::Constant { expected_value } => expected_value.to_string(),
@@ -21,9 +21,11 @@ pub(super) fn expected(kind: &Kind) -> String {
 
 fn types(kind: &TypeKind) -> String {
     match kind {
-        TypeKind::Single(one) => sort_of(&one.to_string()),
+        TypeKind::Single(one) => type_with_article(&one.to_string()),
         TypeKind::Multiple(several) => {
-            let sorts = several.iter().map(|one| sort_of(&one.to_string()));
+            let sorts = several
+                .iter()
+                .map(|one| type_with_article(&one.to_string()));
             sorts.collect::<Vec<_>>().join(" or ")
         }
     }
@@ -63,16 +65,21 @@ fn rule_expected(kind: &Kind) -> &'static str {
 /// Returns the types that a schema names, in words.
 pub(super) fn type_names(types: &Value) -> Option<String> {
     match types {
-        Value::String(one) => Some(sort_of(one)),
+        Value::String(one) => Some(type_with_article(one)),
         Value::Array(several) => {
             let names = several.iter().filter_map(Value::as_str);
-            Some(names.map(sort_of).collect::<Vec<_>>().join(" or "))
+            Some(
+                names
+                    .map(type_with_article)
+                    .collect::<Vec<_>>()
+                    .join(" or "),
+            )
         }
         _ => None,
     }
 }
 
-fn listed(options: &[Value]) -> String {
+fn list_options(options: &[Value]) -> String {
     /// A model would not read a longer list.
     const MOST: usize = 20;
     let shown: Vec<_> = options.iter().take(MOST).map(Value::to_string).collect();

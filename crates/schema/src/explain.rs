@@ -1,4 +1,4 @@
-//! Writes the text that a model reads when a value does not fit. No other file writes such text.
+//! Writes the text that a model reads when a value does not match. No other file writes such text.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use super::violation::{Violation, ViolationKind};
 /// A model would not read more names.
 const MAX_KNOWN: usize = 30;
 
-/// The mistakes in a value, and an example that would have been right. The text is written for a
+/// The mistakes in a value, and an example that would have been valid. The text is written for a
 /// model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
     pub(crate) violations: Vec<Violation>,
-    /// A value that would have been accepted; it keeps what was right in the value that was sent.
+    /// A value that would have been accepted; it keeps the valid parts of the value that was sent.
     pub example: Option<String>,
 }
 
@@ -54,8 +54,8 @@ impl fmt::Display for ViolationKind {
                 f.write_str("there is no such parameter")?;
                 match (near.as_slice(), known.as_slice()) {
                     ([], []) => Ok(()),
-                    ([], known) => write!(f, "; there are {}", quoted(known)),
-                    (near, _) => write!(f, "; did you mean {}?", quoted(near)),
+                    ([], known) => write!(f, "; there are {}", quote_names(known)),
+                    (near, _) => write!(f, "; did you mean {}?", quote_names(near)),
                 }
             }
             Self::Unfit { expected, got } => write!(f, "expected {expected}, got {got}"),
@@ -63,7 +63,7 @@ impl fmt::Display for ViolationKind {
     }
 }
 
-fn quoted(names: &[String]) -> String {
+fn quote_names(names: &[String]) -> String {
     let shown = names.iter().take(MAX_KNOWN);
     let shown: Vec<_> = shown.map(|name| format!("`{name}`")).collect();
     shown.join(", ")

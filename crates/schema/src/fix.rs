@@ -19,15 +19,14 @@ pub(super) fn apply(value: &mut Value, fixes: Vec<Fix>) {
             Fix::LeaveOut { path } => left_out.push(path),
         }
     }
-    // The last goes first, so that the places of earlier items of a list stay right.
+    // The last is removed first, so that the indexes of earlier items stay valid.
     left_out.dedup();
     for path in left_out.iter().rev() {
         remove(value, path);
     }
 }
 
-/// Both the name that is missing and the one that does not exist ask for the same move, so the
-/// second finds it done.
+/// Both the missing name and the unknown one ask for the same move, so the second finds it done.
 fn move_member(value: &mut Value, from: &str, to: &str) {
     if value.pointer(to).is_none()
         && let Some(moved) = remove(value, from)
@@ -52,7 +51,7 @@ fn put(value: &mut Value, path: &str, new: Value) {
 fn remove(value: &mut Value, path: &str) -> Option<Value> {
     let (parent, name) = path.rsplit_once('/')?;
     match value.pointer_mut(parent)? {
-        // The order of the others stays.
+        // Keeps the order of the others.
         Value::Object(members) => Map::shift_remove(members, &unescape(name)),
         Value::Array(items) => {
             let at: usize = name.parse().ok().filter(|at| *at < items.len())?;

@@ -1,8 +1,8 @@
-//! The references between the parts of a schema, and the number of steps that checking could take.
+//! The references between the parts of a schema, and the number of steps that a check could take.
 //!
-//! A part applies others to the same value (`allOf`, `$ref`) or to what is inside it
+//! A part applies others to the same value (`allOf`, `$ref`) or to the values inside it
 //! (`properties`, `items`). A few lines of `allOf` with references can mean more steps than a
-//! machine does in a year, so the steps are counted before anything is checked.
+//! machine does in a year, so the steps are counted before any check.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::pointer::{escape, target};
 const MAX_PARTS: usize = 50_000;
 /// Steps for one value; a few of them take a microsecond.
 const MAX_STEPS: u64 = 1_000_000;
-/// JSON nested deeper than this is not read in the first place.
+/// JSON nested deeper than this is not parsed in the first place.
 const MAX_DEPTH: usize = 128;
 
 #[derive(Default)]
@@ -73,7 +73,7 @@ const KEYWORDS: &[(&str, AppliesTo, Form)] = &[
 ];
 
 impl Graph {
-    pub(super) fn of(schema: &Value) -> Result<Self, &'static str> {
+    pub(super) fn new(schema: &Value) -> Result<Self, &'static str> {
         let mut graph = Self::default();
         let mut waiting = Vec::new();
         graph.enter(String::new(), &mut waiting);
@@ -89,14 +89,13 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Returns the parts that refer to a schema elsewhere, or to one that does not exist. Nothing can
-    /// be said about them.
-    pub(super) fn dangling(&self) -> &[String] {
+    /// Returns the parts with a reference to an external or missing schema. They cannot be checked.
+    pub(super) fn dangling_references(&self) -> &[String] {
         &self.dangling
     }
 
-    /// Returns the depth to which a value may be nested so that checking it stays within the steps.
-    pub(super) fn deepest(&self) -> Result<usize, &'static str> {
+    /// Returns the depth to which a value may be nested for its check to stay within the steps.
+    pub(super) fn max_depth(&self) -> Result<usize, &'static str> {
         let order = self.order().ok_or("it refers to itself without an end")?;
         let mut steps = vec![0u64; self.parts.len()];
         for depth in 0..MAX_DEPTH {
@@ -115,15 +114,15 @@ impl Graph {
         Ok(MAX_DEPTH)
     }
 
-    /// Returns all parts, each after those that it applies to the same value; `None` if the parts
-    /// form a circle.
+    /// Returns all parts, each after the parts that it applies to the same value; `None` if the
+    /// parts form a cycle.
     fn order(&self) -> Option<Vec<usize>> {
         let mut visit = GraphVisit {
             order: Vec::with_capacity(self.parts.len()),
             states: vec![VisitState::Not; self.parts.len()],
         };
         for start in 0..self.parts.len() {
-            visit.from(&self.parts, start)?;
+            visit.visit(&self.parts, start)?;
         }
         Some(visit.order)
     }
@@ -133,7 +132,7 @@ impl Graph {
             return;
         };
         let at = self.by_pointer[pointer];
-        let target = referred(schema, object);
+        let target = reference_target(schema, object);
         if let Some(target) = &target {
             let target = self.enter(target.clone(), waiting);
             self.parts[at].same.push(target);
@@ -172,17 +171,17 @@ impl SchemaPart {
     }
 
     /// Returns the steps for a value, from the steps of the parts for the same value and for values
-    /// that are nested one level less.
+    /// nested one level less.
     fn steps(&self, same: &[u64], inside: &[u64]) -> u64 {
         let here = self.same.iter().map(|part| same[*part]);
         let here = here.fold(1, u64::saturating_add);
-        // A member of a value is checked by its own part only, so the costliest counts.
+        // A member of a value is only checked by its own part, so the costliest counts.
         let below = self.inside.iter().map(|part| inside[*part]).max();
         here.saturating_add(below.unwrap_or(0))
     }
 }
 
-/// A walk from part to part that finds out in which order they can be counted.
+/// A walk from part to part that determines the order in which they can be counted.
 struct GraphVisit {
     order: Vec<usize>,
     states: Vec<VisitState>,
@@ -196,8 +195,9 @@ enum VisitState {
 }
 
 impl GraphVisit {
-    /// Visits a part after those that it applies to the same value; `None` if they form a circle.
-    fn from(&mut self, parts: &[SchemaPart], start: usize) -> Option<()> {
+    /// Visits a part after the parts that it applies to the same value; `None` if they form a
+    /// cycle.
+    fn visit(&mut self, parts: &[SchemaPart], start: usize) -> Option<()> {
         let mut path = vec![(start, 0)];
         while let Some((at, next)) = path.pop() {
             if self.states[at] == VisitState::Done {
@@ -218,12 +218,12 @@ impl GraphVisit {
 }
 
 /// Returns the pointer to the part that a part refers to.
-fn referred(schema: &Value, part: &Map<String, Value>) -> Option<String> {
+fn reference_target(schema: &Value, part: &Map<String, Value>) -> Option<String> {
     target(schema, part.get("$ref")?.as_str()?)
 }
 
-/// True if a part refers to another one that cannot be found. The place that the two other kinds of
-/// references mean depends on the way by which the validator came to the part.
+/// True if a part has a reference that cannot be resolved. The target of the two other kinds of
+/// references depends on the validator's path to the part.
 fn is_dangling(part: &Map<String, Value>, target: Option<&str>) -> bool {
     let of_the_way = ["$dynamicRef", "$recursiveRef"];
     of_the_way.iter().any(|key| refers(part, key)) || (refers(part, "$ref") && target.is_none())
@@ -259,7 +259,7 @@ mod tests {
     #[track_caller]
     fn check(schema: &Value, expected: Result<usize, &str>) {
         assert_eq!(
-            Graph::of(schema).and_then(|graph| graph.deepest()),
+            Graph::new(schema).and_then(|graph| graph.max_depth()),
             expected
         );
     }
@@ -293,9 +293,9 @@ mod tests {
     fn a_schema_that_multiplies_is_checked_only_as_far_as_time_allows() {
         check(&doubling(60), Err("checking it would take too long"));
         let twice = json!({ "properties": { "a": { "$ref": "#" } } });
-        let depth = Graph::of(&json!({ "allOf": [twice, twice] }))
+        let depth = Graph::new(&json!({ "allOf": [twice, twice] }))
             .unwrap()
-            .deepest()
+            .max_depth()
             .unwrap();
         assert!((10..20).contains(&depth), "{depth}");
     }
@@ -324,8 +324,8 @@ mod tests {
             },
             "components": { "a/b c": { "items": { "$ref": "other.json" } } },
         });
-        let graph = Graph::of(&schema).unwrap();
-        let mut found = graph.dangling().to_vec();
+        let graph = Graph::new(&schema).unwrap();
+        let mut found = graph.dangling_references().to_vec();
         found.sort();
         assert_eq!(
             found,

@@ -1,27 +1,28 @@
-//! Checks if arguments fit a tool's schema, and if results fit the schema that the tool promised.
+//! Checks whether arguments match a tool's schema, and whether results match the schema that the
+//! tool declared.
 //!
-//! Servers that the operator does not control write the schemas. A schema that cannot be
-//! understood, in whole or in part, never prevents a call: what cannot be checked here is left to
-//! the server.
+//! The schemas come from servers that the operator does not control. A schema that cannot be
+//! understood, in whole or in part, never prevents a call: the parts that cannot be checked here
+//! are left to the server.
 //!
 //! # Layout
 //! - this file: the checks, with every schema compiled once
 //! - `compile`: compiles the text of a schema, within limits; `graph`: the references between the
-//!   parts of a schema, and the steps that checking could take
-//! - `fits`: the check of schemas that must themselves be right, such as those of tool files
+//!   parts of a schema, and the steps that a check could take
+//! - `fits`: the check against schemas that must themselves be valid, such as those in tool files
 //! - `declaration`: the signature of a tool in TypeScript, or in one line; `usage`: the sentences
-//!   that say how to fill arguments
+//!   that explain how to fill arguments
 //! - `mistake`: the mistakes that the validator finds; `violation`: a mistake in words; `expected`:
-//!   the value that a schema expects, in words
-//! - `excerpt`: pieces of schemas and values, short enough to be read
+//!   the expected value in words
+//! - `excerpt`: excerpts of schemas and values, short enough to be read
 //! - `explain`: the text that a model reads
-//! - `example`: a value that would have been accepted, made with `repair` and `fix` from the one
-//!   that was sent, and with `skeleton` from the schema alone
-//! - `overriding`: a definition as the operator wants it
+//! - `example`: a value that would have been accepted, made with `repair` and `fix` from the value
+//!   that was sent, and with `skeleton` from the schema only
+//! - `overriding`: a definition with the operator's changes
 //! - `pointer`: JSON pointers
-//! - `meant`: the parameter that a wrong name stands for
-//! - `meaning`: the only possible meaning of a value of the wrong sort; `taken`: arguments that are
-//!   read so
+//! - `meant`: the parameter that a wrong name meant
+//! - `meaning`: the only possible meaning of a value of the wrong type; `reread`: arguments that
+//!   are reread so
 
 #[cfg(test)]
 mod anything;
@@ -42,8 +43,8 @@ mod mutations;
 mod overriding;
 mod pointer;
 mod repair;
+mod reread;
 mod skeleton;
-mod taken;
 #[cfg(test)]
 mod tests;
 mod usage;
@@ -62,7 +63,7 @@ pub use declaration::{
 pub use explain::Misfit;
 pub use fits::{fits, schema_fault};
 pub use overriding::DefinitionOverride;
-pub use taken::Taken;
+pub use reread::RereadArguments;
 #[cfg(test)]
 pub(crate) use violation::{Violation, ViolationKind};
 
@@ -70,8 +71,7 @@ use compile::{Compiled, Unusable, compile};
 
 use kitbag_domain::sync::lock;
 
-/// More schemas than any operator has tools in use; past that, a new schema takes the place of
-/// another.
+/// More schemas than any operator uses; beyond that, a new schema evicts another.
 const MAX_SCHEMAS: usize = 4096;
 
 #[derive(Debug)]
@@ -85,25 +85,25 @@ pub type Mask = fn(Value) -> Value;
 
 impl Default for Checker {
     fn default() -> Self {
-        Self::masking(|value| value)
+        Self::with_mask(|value| value)
     }
 }
 
-/// A place for a compiled schema. It is empty until the first caller has compiled the schema, and
+/// A slot for a compiled schema. It is empty until the first caller has compiled the schema, and
 /// holds `None` if the schema cannot be used.
 type Slot = OnceLock<Option<Compiled>>;
 
 impl Checker {
-    /// Returns a checker that shows values only as `mask` returns them.
+    /// Returns a checker that masks the values it shows with `mask`.
     #[must_use]
-    pub fn masking(mask: Mask) -> Self {
+    pub fn with_mask(mask: Mask) -> Self {
         Self {
             compiled: Mutex::default(),
             mask,
         }
     }
 
-    /// Returns a [`Misfit`] if the arguments of a call do not fit the tool's `inputSchema`.
+    /// Returns a [`Misfit`] if the arguments of a call do not match the tool's `inputSchema`.
     pub fn check_arguments(
         &self,
         definition: &RawValue,
@@ -112,20 +112,24 @@ impl Checker {
         self.check(definition, "inputSchema", arguments, example::example)
     }
 
-    /// Returns a [`Misfit`] if the `structuredContent` of a result does not fit the tool's
+    /// Returns a [`Misfit`] if the `structuredContent` of a result does not match the tool's
     /// `outputSchema`.
     pub fn check_output(&self, definition: &RawValue, structured: &RawValue) -> Result<(), Misfit> {
         self.check(definition, "outputSchema", structured, |_, _, _| None)
     }
 
-    /// Returns the arguments as they were meant, where they do not fit as they are and can only have
-    /// been meant in one way that does.
-    pub fn taken(&self, definition: &RawValue, arguments: &RawValue) -> Option<Taken> {
+    /// Returns the arguments as they were meant, if they are invalid as they are and only one
+    /// reading of them is valid.
+    pub fn reread_arguments(
+        &self,
+        definition: &RawValue,
+        arguments: &RawValue,
+    ) -> Option<RereadArguments> {
         let (slot, value) = self.readable(definition, "inputSchema", arguments)?;
-        taken::taken(slot.get()?.as_ref()?, arguments, value)
+        reread::reread_arguments(slot.get()?.as_ref()?, arguments, value)
     }
 
-    /// Holds a value against a schema. The check passes where one of the two cannot be read.
+    /// Checks a value against a schema. The check passes if one of the two cannot be parsed.
     fn check(
         &self,
         definition: &RawValue,
@@ -154,7 +158,7 @@ impl Checker {
         })
     }
 
-    /// Returns the compiled schema and the value that is held against it, where both can be read.
+    /// Returns the compiled schema and the value to check, if both can be parsed.
     fn readable(
         &self,
         definition: &RawValue,
@@ -170,7 +174,7 @@ impl Checker {
                 None
             }
         });
-        // A number too large for us may be fine for the server.
+        // A number too large for Kitbag may be fine for the server.
         let value = serde_json::from_str(value.get()).ok()?;
         Some((slot, value))
     }

@@ -1,14 +1,14 @@
-//! Finds the only possible meaning of a value of the wrong sort: `"3"` where a number belongs is 3.
+//! Finds the only possible meaning of a value of the wrong type: `"3"` for a number is 3.
 //!
-//! Models write such values every day, and a server would refuse them. Where two readings are
-//! possible there is none here: `"a, b"` for a list may mean one item or two.
+//! Models write such values every day, and a server would reject them. If two readings are
+//! possible, neither is used: `"a, b"` for a list may mean one item or two.
 
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, ValidationError};
 use kitbag_wire::{Raw, raw};
 use serde_json::{Number, Value};
 
-/// The way in which a value is read. The text of numbers stays as it was written.
+/// A reading of a value. Numbers keep their text as written.
 #[derive(Debug, Clone)]
 pub(super) enum Reading {
     /// The value is read as this one.
@@ -17,8 +17,8 @@ pub(super) enum Reading {
     AsOnlyItem,
 }
 
-/// Returns the only way in which a value can have been meant, given the mistake that was found in it.
-pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
+/// Returns the only possible meaning of a value, given the mistake found in it.
+pub(super) fn find_reading(value: &Value, kind: &Kind) -> Option<Reading> {
     let mut allowed = Allowed::default();
     allowed.learn(kind)?;
     let mut readings = allowed.readings(value);
@@ -32,7 +32,7 @@ pub(super) fn meaning(value: &Value, kind: &Kind) -> Option<Reading> {
     }
 }
 
-/// The types and options that may stand where the mistake was found.
+/// The types and options allowed at the mistake's position.
 #[derive(Default)]
 struct Allowed {
     types: Vec<JsonType>,
@@ -40,7 +40,7 @@ struct Allowed {
 }
 
 impl Allowed {
-    /// Returns `None` for a mistake that is not about the sort of a value.
+    /// Returns `None` for a mistake that is not about the type of a value.
     fn learn(&mut self, kind: &Kind) -> Option<()> {
         match kind {
             Kind::Type {
@@ -61,16 +61,16 @@ impl Allowed {
         Some(())
     }
 
-    /// Returns the value as each of the options and types that it can be read as.
+    /// Returns all readings of the value as one of the options and types.
     fn readings(&self, value: &Value) -> Vec<Raw> {
         let options = self.options.iter();
-        let spelt = options.filter_map(|option| spelt(value, option));
+        let spelt = options.filter_map(|option| respell(value, option));
         let types = self.types.iter();
-        let converted = types.filter_map(|sort| converted(value, *sort, &self.types));
+        let converted = types.filter_map(|sort| convert_value(value, *sort, &self.types));
         spelt.chain(converted).collect()
     }
 
-    /// Of a form that wants both a type and one of several values, the values say all.
+    /// If a form requires both a type and one of several values, the values are sufficient.
     fn learn_form(&mut self, branch: &[ValidationError<'static>]) {
         let listed = branch
             .iter()
@@ -82,7 +82,7 @@ impl Allowed {
 }
 
 /// Returns one of the listed values, if it is the given one in another spelling.
-fn spelt(value: &Value, option: &Value) -> Option<Raw> {
+fn respell(value: &Value, option: &Value) -> Option<Raw> {
     let (text, spelt) = match (value, option) {
         (Value::String(text), Value::Number(_) | Value::Bool(_)) => (text, option.to_string()),
         (Value::Number(number), Value::String(text)) => (text, number.to_string()),
@@ -91,10 +91,10 @@ fn spelt(value: &Value, option: &Value) -> Option<Raw> {
     (*text == spelt).then(|| raw(option))
 }
 
-fn converted(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
+fn convert_value(value: &Value, to: JsonType, allowed: &[JsonType]) -> Option<Raw> {
     match value {
         Value::String(text) => converted_text(text, to),
-        // The spelling of a fraction is not known any more: 1.10 may have been a version.
+        // The original spelling of a fraction is lost: 1.10 may have been a version.
         Value::Number(number)
             if to == JsonType::String && !number.is_f64() && allows_only_text(allowed) =>
         {
@@ -125,8 +125,8 @@ fn allows_only_text(allowed: &[JsonType]) -> bool {
         .all(|it| matches!(it, JsonType::String | JsonType::Null))
 }
 
-/// True if the text is an integer as JSON writes it. With a zero in front, or a sign JSON does not
-/// know, it is an identifier rather than a number.
+/// True if the text is an integer in JSON syntax. With a leading zero, or a sign that JSON does not
+/// allow, it is an identifier rather than a number.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let plain = !digits.is_empty() && digits.bytes().all(|it| it.is_ascii_digit());
@@ -154,13 +154,13 @@ mod tests {
 
     use super::*;
 
-    /// Checks the value as which `value` is read where one of `types` is wanted.
+    /// Checks how `value` is read if one of `types` is expected.
     #[track_caller]
     fn check(value: &Value, types: &[&str], expected: Option<&Value>) {
         let schema = json!({ "type": types });
         let validator = jsonschema::validator_for(&schema).unwrap();
         let error = validator.validate(value).unwrap_err();
-        let read = meaning(value, error.kind()).map(|reading| match reading {
+        let read = find_reading(value, error.kind()).map(|reading| match reading {
             Reading::As(raw) => serde_json::from_str(raw.get()).unwrap(),
             Reading::AsOnlyItem => json!([value]),
         });

@@ -1,4 +1,4 @@
-//! Finds the parameter that was meant by a name that the schema does not have.
+//! Finds the parameter that an unknown name meant.
 
 use serde_json::Value;
 
@@ -6,27 +6,27 @@ use super::mistake::LocatedMistake;
 use super::pointer::target;
 use kitbag_domain::near_names;
 
-/// Comparing names takes time that grows with the product of their numbers, and a caller chooses how
-/// many it sends.
+/// Comparing names takes time proportional to the product of their numbers, and a caller chooses
+/// how many it sends.
 const MAX_NAMES: usize = 64;
-/// References and forms within each other that are followed to the type of a parameter.
+/// Nested references and forms to follow to the type of a parameter.
 const MAX_LEVELS: usize = 8;
 
-/// A name that was sent, and the parameter that it stands for.
+/// A name that was sent, and the parameter that it meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MeantName<'a> {
     pub(super) sent: &'a str,
     pub(super) meant: &'a str,
 }
 
-/// Pairs the unknown names in an object with the parameters they stand for: first by the letters,
-/// then by the words in the names (`path` for `repo_path`), then by the type, where the value fits
-/// only one missing parameter and no other value fits that.
+/// Pairs the unknown names in an object with the parameters they meant: first by the letters, then
+/// by the words in the names (`path` for `repo_path`), then by the type, if the value matches only
+/// one missing parameter and no other value matches that.
 pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec<MeantName<'a>> {
     let Some(sent) = mistake.value.as_object() else {
         return Vec::new();
     };
-    let known = mistake.known();
+    let known = mistake.known_names();
     let unknown = sent
         .iter()
         .filter(|(name, _)| !known.contains(&name.as_str()));
@@ -34,7 +34,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
         .iter()
         .copied()
         .filter(|name| !sent.contains_key(*name));
-    let required: Vec<&str> = mistake.required().collect();
+    let required: Vec<&str> = mistake.required_names().collect();
     let (missing, optional): (Vec<&str>, Vec<&str>) =
         free.partition(|name| required.contains(name));
     let mut names = Pairing {
@@ -48,7 +48,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
         optional: optional.into_iter().take(MAX_NAMES).collect(),
         pairs: Vec::new(),
     };
-    names.pair_by(|names, sent, _| names.nearest(sent));
+    names.pair_by(|names, sent, _| names.nearest_name(sent));
     if mistake.knows_all_names {
         names.pair_by(Pairing::with_the_same_words);
         names.pair_by(Pairing::of_the_only_fitting_type);
@@ -56,7 +56,7 @@ pub(super) fn meant_names<'a>(mistake: &LocatedMistake<'a>, root: &Value) -> Vec
     names.pairs
 }
 
-/// The names that are not paired yet, and the pairs that were found.
+/// The unpaired names, and the pairs found so far.
 struct Pairing<'m, 'a, 'r> {
     mistake: &'m LocatedMistake<'a>,
     root: &'r Value,
@@ -78,7 +78,7 @@ impl<'a> Pairing<'_, 'a, '_> {
         }
     }
 
-    fn nearest(&self, sent: &str) -> Option<&'a str> {
+    fn nearest_name(&self, sent: &str) -> Option<&'a str> {
         let found = |names: &[&'a str]| near_names(sent, names.iter().copied()).first().copied();
         found(&self.missing).or_else(|| found(&self.optional))
     }
@@ -86,13 +86,13 @@ impl<'a> Pairing<'_, 'a, '_> {
     fn with_the_same_words(&self, sent: &str, value: &Value) -> Option<&'a str> {
         let sent = words(sent);
         let is_meant = |name: &&&'a str| share_words(&sent, &words(name)) && self.fits(name, value);
-        let found = |names: &[&'a str]| only(names.iter().filter(is_meant)).copied();
+        let found = |names: &[&'a str]| only_item(names.iter().filter(is_meant)).copied();
         found(&self.missing).or_else(|| found(&self.optional))
     }
 
     fn of_the_only_fitting_type(&self, sent: &str, value: &Value) -> Option<&'a str> {
-        let meant = only(self.missing.iter().filter(|name| self.fits(name, value)))?;
-        let (rival, _) = only(
+        let meant = only_item(self.missing.iter().filter(|name| self.fits(name, value)))?;
+        let (rival, _) = only_item(
             self.unknown
                 .iter()
                 .filter(|(_, value)| self.fits(meant, value)),
@@ -106,12 +106,12 @@ impl<'a> Pairing<'_, 'a, '_> {
     }
 }
 
-fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
+fn only_item<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     let first = items.next()?;
     items.next().is_none().then_some(first)
 }
 
-/// True if a value is of a type that a part of the schema allows. Limits are not looked at.
+/// True if a value has a type that a part of the schema allows. Limits are ignored.
 fn may_be(root: &Value, part: &Value, value: &Value, levels: usize) -> bool {
     let Some(levels) = levels.checked_sub(1) else {
         return true;
@@ -186,7 +186,7 @@ mod tests {
     use super::words;
 
     #[test]
-    fn the_words_of_a_name_are_those_a_reader_sees() {
+    fn a_name_is_split_into_the_words_a_reader_sees() {
         for name in ["repo_path", "repoPath", "Repo-Path", "_repo__path"] {
             assert_eq!(words(name), ["repo", "path"], "{name}");
         }

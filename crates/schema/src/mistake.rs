@@ -1,5 +1,5 @@
-//! Visits the mistakes that the validator finds in a value. Of several forms that a value may have,
-//! the mistakes in the form that was meant are visited.
+//! Visits the mistakes that the validator finds in a value. If a value may have several forms,
+//! visits the mistakes in the form that was meant.
 
 use std::collections::HashSet;
 
@@ -11,29 +11,29 @@ use super::compile::Compiled;
 use super::meant::meant_names;
 use super::pointer::escape;
 
-/// Of a value larger than this only the first mistake is looked for: the validator gathers all
-/// there are before it tells the first.
+/// Larger values are only searched for the first mistake: the validator collects all of them before
+/// it reports the first.
 const MAX_THOROUGH: usize = 256 * 1024;
 
-/// A mistake, with its place in the value and the part of the schema that it breaks.
+/// A mistake, with its position in the value and the part of the schema that it violates.
 pub(super) struct LocatedMistake<'a> {
     pub(super) path: String,
     pub(super) value: &'a Value,
     pub(super) part: Option<&'a Value>,
-    /// The properties of the whole schema, if the mistake is in the outermost value. A form often says
-    /// what is required and leaves it to the schema around it what that is.
+    /// The properties of the whole schema, if the mistake is in the outermost value. A form often
+    /// lists required names, and leaves their definition to the schema around it.
     around: Option<&'a Value>,
     /// True if no other part of the schema names further members of this value.
     pub(super) knows_all_names: bool,
 }
 
-/// The function that is shown each mistake, and its kind.
+/// The function that receives each mistake, and its kind.
 pub(super) type Visitor<'a> = dyn FnMut(&LocatedMistake<'_>, &Kind) + 'a;
 
 /// The mistakes in one of several forms.
 type FormErrors = Vec<ValidationError<'static>>;
 
-/// Shows every mistake in a value to `visit`.
+/// Passes every mistake in a value to `visit`.
 pub(super) fn each(compiled: &Compiled, value: &Value, bytes: usize, visit: &mut Visitor<'_>) {
     let validator = &compiled.validator;
     if compiled.accepts(value) {
@@ -41,20 +41,28 @@ pub(super) fn each(compiled: &Compiled, value: &Value, bytes: usize, visit: &mut
     }
     if bytes > MAX_THOROUGH {
         let first = validator.validate(value).err();
-        first.iter().for_each(|error| show(compiled, error, visit));
+        first
+            .iter()
+            .for_each(|error| visit_error(compiled, error, visit));
     } else {
         let errors = validator.iter_errors(value);
-        errors.for_each(|error| show(compiled, &error, visit));
+        errors.for_each(|error| visit_error(compiled, &error, visit));
     }
 }
 
-/// Shows one error, or those inside the form that was meant.
-pub(super) fn show(compiled: &Compiled, error: &ValidationError<'_>, visit: &mut Visitor<'_>) {
+/// Passes on one error, or the errors inside the form that was meant.
+pub(super) fn visit_error(
+    compiled: &Compiled,
+    error: &ValidationError<'_>,
+    visit: &mut Visitor<'_>,
+) {
     let mistake = LocatedMistake::new(compiled, error);
     match error.kind() {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-            match nearest(&mistake.path, context) {
-                Some(form) => form.iter().for_each(|error| show(compiled, error, visit)),
+            match nearest_form(&mistake.path, context) {
+                Some(form) => form
+                    .iter()
+                    .for_each(|error| visit_error(compiled, error, visit)),
                 None => visit(&mistake, error.kind()),
             }
         }
@@ -80,26 +88,27 @@ fn is_incomplete(kind: &Kind) -> bool {
 }
 
 /// Returns the form that the value was probably meant to have: the only one with the fewest
-/// mistakes, if that is of the value's own sort.
-fn nearest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
-    let best = cheapest(here, forms)?;
+/// mistakes, if it has the value's type.
+fn nearest_form<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+    let best = cheapest_form(here, forms)?;
     let least = cost(here, best);
     let as_good = forms.iter().filter(|form| cost(here, form) == least);
     (as_good.count() == 1).then_some(best)
 }
 
-/// Returns the first of the forms with the fewest mistakes, if there is one of the value's own sort.
-pub(super) fn cheapest<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
+/// Returns the first of the forms with the fewest mistakes, if one has the value's type.
+pub(super) fn cheapest_form<'a>(here: &str, forms: &'a [FormErrors]) -> Option<&'a FormErrors> {
     let best = forms.iter().min_by_key(|form| cost(here, form))?;
     (cost(here, best) < ANOTHER_SORT).then_some(best)
 }
 
-/// The weight of a value of another sort: more than a form has mistakes of any other kind.
+/// The weight of a value of another type: more than all other mistakes of a form together.
 const ANOTHER_SORT: usize = 1000;
-/// The weight of a member that tells forms apart: more than a form has members that do not fit.
+/// The weight of a member that distinguishes forms: more than all of a form's other invalid members
+/// together.
 const ANOTHER_FORM: usize = 100;
 
-/// Returns the distance of a value at this place from a form with these mistakes.
+/// Returns the distance of a value at this path from a form with these mistakes.
 fn cost(here: &str, form: &FormErrors) -> usize {
     form.iter().map(|error| weight(here, error)).sum()
 }
@@ -129,14 +138,14 @@ impl<'a> LocatedMistake<'a> {
         }
     }
 
-    /// True if the value is null where OpenAPI's `nullable`, which JSON Schema does not know,
-    /// permits it.
+    /// True if the value is null and permitted by OpenAPI's `nullable`, which JSON Schema does not
+    /// have.
     fn is_permitted_null(&self) -> bool {
         let nullable = self.part.and_then(|part| part.get("nullable"));
         self.value.is_null() && nullable == Some(&Value::Bool(true))
     }
 
-    /// Returns the part of the schema for the member of this name.
+    /// Returns the part of the schema for the member with this name.
     pub(super) fn property(&self, name: &str) -> Option<&'a Value> {
         let own = self.part.and_then(|part| part.get("properties")?.get(name));
         own.or_else(|| self.around?.get(name))
@@ -152,28 +161,28 @@ impl<'a> LocatedMistake<'a> {
     }
 
     /// Returns the names of the members that the schema describes or requires.
-    pub(super) fn known(&self) -> Vec<&'a str> {
+    pub(super) fn known_names(&self) -> Vec<&'a str> {
         let own = names(self.part.and_then(|part| part.get("properties")));
         let mut known: Vec<&str> = own.chain(names(self.around)).collect();
-        known.extend(self.required());
+        known.extend(self.required_names());
         let mut seen = HashSet::new();
         known.retain(|name| seen.insert(*name));
         known
     }
 
     /// Returns the names of the members that the schema requires.
-    pub(super) fn required(&self) -> impl Iterator<Item = &'a str> {
+    pub(super) fn required_names(&self) -> impl Iterator<Item = &'a str> {
         let required = self.part.and_then(|part| part.get("required")?.as_array());
         required.into_iter().flatten().filter_map(Value::as_str)
     }
 
-    /// Returns the place of a member.
-    pub(super) fn below(&self, name: &str) -> String {
+    /// Returns the path of a member.
+    pub(super) fn member_path(&self, name: &str) -> String {
         format!("{}/{}", self.path, escape(name))
     }
 }
 
-/// True if a part of the schema that lies there applies together with others, or instead of others.
+/// True if the part of the schema at this path applies together with others, or instead of others.
 fn is_combined(evaluation_path: &str) -> bool {
     let mut steps = evaluation_path.split('/');
     steps.any(|step| COMBINING.contains(&step))

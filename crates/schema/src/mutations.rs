@@ -1,5 +1,5 @@
-//! The schemas of real tools, arguments with the mistakes that models make, and what holds for
-//! all of them: an example is accepted, and what is taken is accepted and was not before.
+//! The schemas of real tools, and arguments with the typical mistakes of models. For all of them,
+//! an example is accepted, and reread arguments are accepted and were not before.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use proptest::prelude::*;
@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 use super::Checker;
 use super::skeleton::skeleton;
 
-/// The tools of both sets of retrieval; a file of the same shape may be named in the environment
-/// to measure others.
+/// The tools of both retrieval sets; the environment may name a file of the same format to measure
+/// others.
 fn definitions() -> Vec<Raw> {
     let own = ["p0", "small"].map(|set| {
         std::fs::read_to_string(format!(
@@ -108,8 +108,7 @@ fn mistaken(arguments: &mut Map<String, Value>, mistake: Mistake, at: usize) {
     }
 }
 
-/// The number of calls that did not fit, and the number of those that were answered with an
-/// example.
+/// The number of invalid calls, and the number of those that were answered with an example.
 #[derive(Debug, Default)]
 struct Figures {
     unfit: usize,
@@ -119,7 +118,7 @@ struct Figures {
 
 fn examine(checker: &Checker, tool: &Raw, arguments: &Value, figures: &mut Figures) {
     let given = raw(arguments);
-    let taken = checker.taken(tool, &given);
+    let taken = checker.reread_arguments(tool, &given);
     let Err(misfit) = checker.check_arguments(tool, &given) else {
         assert!(taken.is_none(), "what fits was touched: {given} of {tool}");
         return;
@@ -151,7 +150,7 @@ fn every_example_is_accepted_and_hardly_a_mistake_goes_without_one() {
     let tools = definitions();
     let checker = Checker::default();
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
-    // Schemas of others may have patterns that no example can be made for.
+    // Third-party schemas may have patterns for which no example can be made.
     let (cases, least) = if std::env::var_os("KITBAG_SCHEMAS").is_some() {
         (20_000, 95)
     } else {

@@ -1,12 +1,12 @@
-//! A tool's definition as the operator wants clients to see it: with other words, and without
-//! arguments that are fixed or not to be used.
+//! A tool's definition with the operator's changes: with other descriptions, and without fixed or
+//! hidden arguments.
 
 use kitbag_wire::{RawObject, raw};
 use serde_json::{Map, Value, json};
 
 use crate::Checker;
 
-/// The changes that the operator wants in a definition.
+/// The operator's changes in a definition.
 #[derive(Debug, Clone, Copy)]
 pub struct DefinitionOverride<'a> {
     pub description: Option<&'a str>,
@@ -48,8 +48,8 @@ impl DefinitionOverride<'_> {
         self.hidden.iter().any(|it| it == name)
     }
 
-    /// Takes the fixed arguments out of those that a client sent. Returns false if there were none, and
-    /// an error for an argument that clients may not send.
+    /// Removes the fixed arguments from the client's. Returns false if there were none, and an
+    /// error for a hidden argument.
     pub fn strip(&self, arguments: &mut RawObject) -> Result<bool, String> {
         let mut sent = self.hidden.iter().filter(|name| arguments.contains(name));
         if let Some(name) = sent.find(|name| !self.is_fixed(name)) {
@@ -62,14 +62,14 @@ impl DefinitionOverride<'_> {
         Ok(taken.count() > 0)
     }
 
-    /// Puts the fixed arguments in.
+    /// Adds the fixed arguments.
     pub fn complete(&self, arguments: &mut RawObject) {
         for (name, value) in self.fixed {
             arguments.put(name, value);
         }
     }
 
-    /// Returns what does not fit the tool as its server defines it.
+    /// Returns the problems with the tool as its server defines it.
     pub fn problems(&self, definition: &RawObject, checker: &Checker) -> Vec<String> {
         let schema: Map<String, Value> = definition.read(SCHEMA).unwrap_or_default();
         let fixed = self.fixed.iter();
@@ -83,7 +83,7 @@ impl DefinitionOverride<'_> {
         let required = schema.get(REQUIRED).and_then(Value::as_array);
         let is_required = required.is_some_and(|names| names.iter().any(|it| it == name));
         match property(schema, name) {
-            None => Some(unknown(name)),
+            None => Some(unknown_argument(name)),
             Some(_) if is_required && !self.is_fixed(name) => Some(format!(
                 "the argument `{name}` is required, so it cannot be hidden without a fixed value"
             )),
@@ -96,7 +96,7 @@ const SCHEMA: &str = "inputSchema";
 const PROPERTIES: &str = "properties";
 const REQUIRED: &str = "required";
 
-/// Says why a fixed value does not fit. Only this argument is looked at: the others come with calls.
+/// Reports why a fixed value is invalid. Only this argument is checked: the others come with calls.
 fn misfit(
     schema: &Map<String, Value>,
     name: &str,
@@ -104,7 +104,7 @@ fn misfit(
     checker: &Checker,
 ) -> Option<String> {
     let Some(property) = property(schema, name) else {
-        return Some(unknown(name));
+        return Some(unknown_argument(name));
     };
     let mut alone = schema.clone();
     alone.insert(PROPERTIES.to_owned(), json!({ name: property }));
@@ -124,7 +124,7 @@ fn property<'s>(schema: &'s Map<String, Value>, name: &str) -> Option<&'s Value>
     schema.get(PROPERTIES)?.get(name)
 }
 
-fn unknown(name: &str) -> String {
+fn unknown_argument(name: &str) -> String {
     format!("the tool declares no argument `{name}`")
 }
 
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_the_tool_is_told() {
+    fn mismatches_with_the_tool_are_reported() {
         check(
             &json!({ "path": "/srv", "depth": 2 }),
             &["debug", "path"],
@@ -178,7 +178,7 @@ mod tests {
                 "the tool declares no argument `nothing`",
             ],
         );
-        let told = "the fixed argument `depth` does not fit";
+        let expected = "the fixed argument `depth` does not fit";
         let wanted = json!({ "depth": 10 });
         let wanted = DefinitionOverride {
             description: None,
@@ -187,7 +187,7 @@ mod tests {
         };
         let problems = wanted.problems(&definition(), &Checker::default());
         assert!(
-            problems[0].starts_with(told) && problems.len() == 1,
+            problems[0].starts_with(expected) && problems.len() == 1,
             "{problems:?}"
         );
     }

@@ -1,8 +1,8 @@
-//! Mends a value until its schema accepts it, and keeps what was right.
+//! Repairs a value until its schema accepts it, keeping its valid parts.
 //!
-//! The value of a wrong name moves to the name that was meant, `"3"` becomes 3, a number outside its
-//! limits goes to the limit. The least that the schema requires takes the place of a value that
-//! cannot be mended; where that does not fit either, the value is left out.
+//! The value of a wrong name moves to the name that was meant, `"3"` becomes 3, a number outside
+//! its limits goes to the limit. A value that cannot be repaired is replaced by the minimum that
+//! the schema requires; if that is invalid too, it is dropped.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -13,26 +13,27 @@ use serde_json::{Value, json};
 
 use super::compile::Compiled;
 use super::fix::{Fix, apply};
-use super::meaning::{Reading, meaning};
+use super::meaning::{Reading, find_reading};
 use super::meant::{MeantName, meant_names};
-use super::mistake::{LocatedMistake, cheapest, each, show};
+use super::mistake::{LocatedMistake, cheapest_form, each, visit_error};
 use super::skeleton::skeleton;
 use kitbag_domain::near_names;
 
-/// Each round mends what the one before brought to light, such as what is inside a new member.
+/// Each round repairs the mistakes that the previous one revealed, such as those inside a new
+/// member.
 const MAX_ROUNDS: usize = 10;
-/// A value larger than this is not mended: what is shown of it would say little.
+/// A larger value is not repaired: the visible part of it would say little.
 const MAX_BYTES: usize = 64 * 1024;
-/// Of a value with more mistakes than this little was right.
+/// A value with more mistakes than this has little that is valid.
 const MAX_FIXES: usize = 50;
 /// A schema that takes longer to check is not worth an example.
 const MAX_TIME: Duration = Duration::from_millis(250);
-/// A list in an example is filled with no more items than this, whatever its schema requires.
+/// A list in an example is filled with at most this many items, whatever its schema requires.
 const MAX_FILLED: u64 = 10;
 
-/// Returns a value that the schema accepts and that differs from the given one only where that did
-/// not fit, if one is found.
-pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
+/// Returns a valid value that differs from the given one only in its invalid parts, if one is
+/// found.
+pub(super) fn repair_value(compiled: &Compiled, mut value: Value) -> Option<Value> {
     let started = Instant::now();
     let mut tried = HashSet::new();
     for _ in 0..MAX_ROUNDS {
@@ -40,7 +41,7 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
         if bytes > MAX_BYTES || started.elapsed() > MAX_TIME {
             return None;
         }
-        let fixes = Mender::mend(compiled, &value, bytes, &mut tried)?;
+        let fixes = FixFinder::find_fixes(compiled, &value, bytes, &mut tried)?;
         if fixes.is_empty() {
             return Some(value);
         }
@@ -50,16 +51,16 @@ pub(super) fn repaired(compiled: &Compiled, mut value: Value) -> Option<Value> {
 }
 
 /// Finds the changes that a value needs.
-struct Mender<'a> {
+struct FixFinder<'a> {
     compiled: &'a Compiled,
     fixes: Vec<Fix>,
-    /// The places where the least that the schema requires was put.
+    /// The paths that were filled with the minimum that the schema requires.
     tried: &'a mut HashSet<String>,
 }
 
-impl<'a> Mender<'a> {
+impl<'a> FixFinder<'a> {
     /// Returns a fix for each mistake in a value; `None` if there are too many.
-    fn mend(
+    fn find_fixes(
         compiled: &'a Compiled,
         value: &Value,
         bytes: usize,
@@ -84,7 +85,7 @@ impl<'a> Mender<'a> {
                 let name = property.as_str();
                 self.fixes
                     .extend(name.map(|name| self.supply(mistake, name)));
-                self.fixes.extend(self.strangers(mistake));
+                self.fixes.extend(self.fix_unknown_names(mistake));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
@@ -98,7 +99,7 @@ impl<'a> Mender<'a> {
             }
             Kind::MinProperties { .. } => self.fixes.push(self.one_more(mistake)),
             kind => {
-                let fix = match self.mended(mistake, kind) {
+                let fix = match self.repair_mistake(mistake, kind) {
                     Some(value) => put(mistake, value),
                     None => self.give_up(mistake),
                 };
@@ -116,47 +117,47 @@ impl<'a> Mender<'a> {
         if let Some(value) = reading(mistake.value, kind) {
             return self.fixes.push(put(mistake, value));
         }
-        // Of forms that are as near as each other, the first will do.
-        let Some(form) = cheapest(&mistake.path, forms) else {
+        // Of equally close forms, the first will do.
+        let Some(form) = cheapest_form(&mistake.path, forms) else {
             let fix = self.give_up(mistake);
             return self.fixes.push(fix);
         };
         for error in form {
-            show(self.compiled, error, &mut |mistake, kind| {
+            visit_error(self.compiled, error, &mut |mistake, kind| {
                 self.fix(mistake, kind);
             });
         }
     }
 
-    /// Returns the value that takes the place of the wrong one.
-    fn mended(&self, mistake: &LocatedMistake<'_>, kind: &Kind) -> Option<Value> {
+    /// Returns the replacement for the wrong value.
+    fn repair_mistake(&self, mistake: &LocatedMistake<'_>, kind: &Kind) -> Option<Value> {
         match kind {
-            Kind::MinItems { limit } => Some(self.filled(mistake, *limit)),
+            Kind::MinItems { limit } => Some(self.fill_items(mistake, *limit)),
             Kind::MaxItems { limit } => Some(first_items(mistake.value, *limit)),
-            Kind::UniqueItems => Some(distinct(mistake.value)),
+            Kind::UniqueItems => Some(distinct_items(mistake.value)),
             Kind::Minimum { limit } | Kind::Maximum { limit } => Some(limit.clone()),
             kind => reading(mistake.value, kind),
         }
     }
 
-    /// Supplies a missing member: with the value that was sent under a similar name, or with the
-    /// least that the schema requires.
+    /// Supplies a missing member: the value sent under a similar name, or the minimum that the
+    /// schema requires.
     fn supply(&self, mistake: &LocatedMistake<'_>, name: &str) -> Fix {
         match mistake.sent_for(&self.compiled.schema, name) {
             Some(sent) => Fix::Move {
-                from: mistake.below(sent),
-                to: mistake.below(name),
+                from: mistake.member_path(sent),
+                to: mistake.member_path(name),
             },
             None => Fix::Put {
-                path: mistake.below(name),
-                value: self.least(mistake.property(name)),
+                path: mistake.member_path(name),
+                value: self.minimum(mistake.property(name)),
             },
         }
     }
 
-    /// Renames or leaves out the names that the schema does not list, where something that it requires
-    /// is missing: even if the schema is open, they are probably mistakes.
-    fn strangers(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
+    /// Renames or drops the names that the schema does not list, if something that it requires is
+    /// missing: even if the schema is open, they are probably mistakes.
+    fn fix_unknown_names(&self, mistake: &LocatedMistake<'_>) -> Vec<Fix> {
         let says_of_others = ["additionalProperties", "patternProperties"]
             .iter()
             .any(|key| mistake.part.is_some_and(|part| part.get(*key).is_some()));
@@ -164,7 +165,7 @@ impl<'a> Mender<'a> {
             return Vec::new();
         }
         let meant = meant_names(mistake, &self.compiled.schema);
-        let known = mistake.known();
+        let known = mistake.known_names();
         let sent = mistake.value.as_object().into_iter().flatten();
         let strange = sent.filter(|(name, _)| !known.contains(&name.as_str()));
         strange
@@ -172,39 +173,39 @@ impl<'a> Mender<'a> {
             .collect()
     }
 
-    /// Gives an object that needs more members the first that it does not have.
+    /// Gives an object that needs more members the first one that it does not have.
     fn one_more(&self, mistake: &LocatedMistake<'_>) -> Fix {
-        let known = mistake.known().into_iter();
+        let known = mistake.known_names().into_iter();
         let mut free = known.filter(|name| mistake.value.get(name).is_none());
         let name = free.next().unwrap_or("…");
         Fix::Put {
-            path: mistake.below(name),
-            value: self.least(mistake.property(name)),
+            path: mistake.member_path(name),
+            value: self.minimum(mistake.property(name)),
         }
     }
 
-    /// Returns a list with as many items as it must have.
-    fn filled(&self, mistake: &LocatedMistake<'_>, least: u64) -> Value {
+    /// Returns a list with the required number of items.
+    fn fill_items(&self, mistake: &LocatedMistake<'_>, least: u64) -> Value {
         let mut items = mistake.value.as_array().cloned().unwrap_or_default();
         let schema = mistake.part.and_then(|part| part.get("items"));
         while (items.len() as u64) < least.min(MAX_FILLED) {
-            items.push(self.least(schema));
+            items.push(self.minimum(schema));
         }
         items.into()
     }
 
-    /// Returns the least that a part of the schema requires.
-    fn least(&self, part: Option<&Value>) -> Value {
+    /// Returns the minimum that a part of the schema requires.
+    fn minimum(&self, part: Option<&Value>) -> Value {
         part.map_or_else(|| json!("…"), |part| skeleton(&self.compiled.schema, part))
     }
 
-    /// Puts the least that the schema requires in the place of a member, to show what belongs there.
-    /// Leaves out what does not fit then either, and an item of a list.
+    /// Replaces a member by the minimum that the schema requires, to show what is expected. Drops
+    /// items of lists, and values for which that is invalid, too.
     fn give_up(&mut self, mistake: &LocatedMistake<'_>) -> Fix {
         let is_outermost = mistake.path.is_empty();
         if is_outermost || !is_item(&mistake.path) && self.tried.insert(mistake.path.clone()) {
             let part = mistake.part.filter(|_| !is_outermost);
-            return put(mistake, self.least(part.or(Some(&self.compiled.schema))));
+            return put(mistake, self.minimum(part.or(Some(&self.compiled.schema))));
         }
         Fix::LeaveOut {
             path: mistake.path.clone(),
@@ -224,33 +225,33 @@ fn put(mistake: &LocatedMistake<'_>, value: Value) -> Fix {
     }
 }
 
-/// Moves the value of a name that does not exist to the name that was meant.
+/// Moves the value of an unknown name to the name that was meant.
 fn rename(mistake: &LocatedMistake<'_>, pairs: &[MeantName<'_>], name: &str) -> Fix {
     match pairs.iter().find(|pair| pair.sent == name) {
         Some(pair) => Fix::Move {
-            from: mistake.below(name),
-            to: mistake.below(pair.meant),
+            from: mistake.member_path(name),
+            to: mistake.member_path(pair.meant),
         },
         None => Fix::LeaveOut {
-            path: mistake.below(name),
+            path: mistake.member_path(name),
         },
     }
 }
 
-/// Returns the probable meaning of a value of another sort. An example may guess where a call may
+/// Returns the probable meaning of a value of another type. An example may guess where a call may
 /// not.
 fn reading(value: &Value, kind: &Kind) -> Option<Value> {
-    if let Some(option) = alike(value, kind) {
+    if let Some(option) = most_similar(value, kind) {
         return Some(json!(option));
     }
-    match meaning(value, kind)? {
+    match find_reading(value, kind)? {
         Reading::As(raw) => serde_json::from_str(raw.get()).ok(),
         Reading::AsOnlyItem => Some(json!([value])),
     }
 }
 
 /// Returns the listed text that is most like the given one.
-fn alike<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
+fn most_similar<'a>(value: &Value, kind: &'a Kind) -> Option<&'a str> {
     let Kind::Enum { options } = kind else {
         return None;
     };
@@ -268,7 +269,7 @@ fn first_items(list: &Value, most: u64) -> Value {
     items.take(most).cloned().collect()
 }
 
-fn distinct(list: &Value) -> Value {
+fn distinct_items(list: &Value) -> Value {
     let mut kept: Vec<&Value> = Vec::new();
     for item in list.as_array().into_iter().flatten() {
         if !kept.contains(&item) {

@@ -1,4 +1,4 @@
-//! Schemas as servers write them, arguments as models do, and what the model reads then.
+//! Schemas as servers write them, arguments as models do, and the resulting text for the model.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::{Value, json};
@@ -58,7 +58,7 @@ fn what_fits_is_fine() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_place_and_the_piece_of_schema() {
+fn each_mistake_is_reported_with_its_path_and_its_schema() {
     check(
         &issue(),
         &json!({ "owner": "a", "title": "b", "labels": [3, "toolong"], "state": "new", "page": 0 }),
@@ -110,7 +110,7 @@ fn names_of_another_part_of_the_schema_are_not_taken_for_mistakes() {
 }
 
 #[test]
-fn secrets_are_masked_in_what_a_model_reads() {
+fn secrets_are_masked_in_messages_for_a_model() {
     fn mask(mut value: Value) -> Value {
         if let Some(password) = value.get_mut("password") {
             *password = json!("***");
@@ -123,15 +123,15 @@ fn secrets_are_masked_in_what_a_model_reads() {
         &["user", "password"],
     );
     let sent = raw(&json!({ "password": 71_077_345, "login": "ann" }));
-    let misfit = Checker::masking(mask)
+    let misfit = Checker::with_mask(mask)
         .check_arguments(&tool(&schema), &sent)
         .unwrap_err();
-    let told = misfit.to_string();
+    let message = misfit.to_string();
     assert!(
-        told.ends_with(r#"Example: {"password":"***","user":"ann"}"#),
-        "{told}"
+        message.ends_with(r#"Example: {"password":"***","user":"ann"}"#),
+        "{message}"
     );
-    assert!(!told.contains("71077345"), "{told}");
+    assert!(!message.contains("71077345"), "{message}");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_misspelt_name_is_recognised_on_both_sides() {
 }
 
 #[test]
-fn arguments_of_another_sort_are_told_as_such() {
+fn arguments_of_another_type_are_reported_as_such() {
     let found = text(&issue(), &json!([]));
     assert!(
         found.starts_with(
@@ -262,7 +262,7 @@ fn what_lies_elsewhere_is_not_fetched_and_the_rest_is_checked() {
 }
 
 #[test]
-fn a_schema_that_cannot_be_used_stands_in_nobodys_way() {
+fn a_schema_that_cannot_be_used_blocks_no_call() {
     for schema in [
         json!("not a schema"),
         json!(null),
@@ -327,7 +327,7 @@ fn an_explanation_stays_short_whatever_the_schema() {
 }
 
 #[test]
-fn a_result_is_held_against_what_was_promised() {
+fn a_result_is_checked_against_the_output_schema() {
     let checker = Checker::default();
     let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } }, "required": ["n"] });
     assert!(
@@ -366,7 +366,7 @@ fn a_schema_is_compiled_once_and_shared_by_tools_that_have_the_same() {
     assert_eq!(checker.compiled.lock().unwrap().len(), 1);
 }
 
-/// One of six hundred kinds that refer to each other in a circle.
+/// One of six hundred kinds that refer to each other in a cycle.
 fn kind(n: usize) -> Value {
     let value =
         json!({ "type": "string", "description": format!("the value number {n} of this kind") });

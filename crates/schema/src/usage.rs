@@ -1,5 +1,5 @@
-//! Finds the sentences of a definition that say how to fill its arguments: patterns, formats and
-//! examples such as `**/*.ext`. A model that does not read them calls the right tool wrongly.
+//! Finds the sentences of a definition that explain how to fill its arguments: patterns, formats
+//! and examples such as `**/*.ext`. Without them, a model calls the right tool wrongly.
 
 use kitbag_domain::text::{first_sentence, strip_to_one_line};
 use serde_json::Value;
@@ -39,8 +39,8 @@ const CUES: [&str; 20] = [
 /// Words that end with a point in the middle of a sentence.
 const ABBREVIATIONS: [&str; 5] = ["e.g.", "i.e.", "etc.", "vs.", "incl."];
 
-/// Returns the sentences of the description that say how to fill arguments, and then what the schema
-/// says of the required parameters to the same end.
+/// Returns the sentences of the description that explain how to fill arguments, and then the same
+/// from the schema's required parameters.
 pub(super) fn usage(description: &str, schema: &Value) -> String {
     let properties = schema.get("properties").and_then(Value::as_object);
     let names = properties.into_iter().flat_map(|it| it.keys());
@@ -71,7 +71,7 @@ pub(super) fn usage(description: &str, schema: &Value) -> String {
     usage
 }
 
-/// True if a summary has this sentence, be it cut.
+/// True if a summary contains this sentence, possibly truncated.
 fn is_part_of(summary: &str, sentence: &str) -> bool {
     let shown = summary.trim_end_matches('…');
     shown.starts_with(sentence) || !shown.is_empty() && sentence.starts_with(shown)
@@ -94,8 +94,8 @@ fn has_cue(sentence: &str) -> bool {
     CUES.iter().any(|cue| lower.contains(cue)) || has_quotation(sentence)
 }
 
-/// True if a sentence quotes something with a sign in it, as patterns, dates and paths have. An
-/// apostrophe opens no quotation.
+/// True if a sentence quotes a text with a symbol in it, as in patterns, dates and paths. An
+/// apostrophe does not open a quotation.
 fn has_quotation(sentence: &str) -> bool {
     ['`', '"', '\''].into_iter().any(|mark| {
         let mut pieces = sentence.split(mark);

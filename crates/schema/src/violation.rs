@@ -1,11 +1,11 @@
-//! Tells the mistakes in a value in the words that a model reads.
+//! Describes the mistakes in a value for a model.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use super::compile::Compiled;
-use super::excerpt::{brief, piece};
-use super::expected::{expected, type_names};
+use super::excerpt::{brief, schema_excerpt};
+use super::expected::{describe_expected, type_names};
 use super::meant::meant_names;
 use super::mistake::{LocatedMistake, each};
 use kitbag_domain::near_names;
@@ -13,7 +13,7 @@ use kitbag_domain::near_names;
 /// A model would not read more mistakes than these.
 const MAX_VIOLATIONS: usize = 5;
 
-/// One mistake: its place, its kind, and the piece of schema that it breaks.
+/// One mistake: its path, its kind, and the part of the schema that it violates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Violation {
     /// A JSON pointer into the value; empty for the value itself.
@@ -50,7 +50,7 @@ pub(super) fn find(
     let root = &compiled.schema;
     each(compiled, value, bytes, &mut |mistake, kind| {
         if found.len() < MAX_VIOLATIONS {
-            mistake.told(kind, root, shown, &mut found);
+            mistake.describe_mistake(kind, root, shown, &mut found);
         }
     });
     found.dedup();
@@ -59,25 +59,35 @@ pub(super) fn find(
 }
 
 impl LocatedMistake<'_> {
-    /// Puts the mistake into words; several names that do not exist are as many mistakes.
-    fn told(&self, kind: &Kind, root: &Value, shown: &Value, found: &mut Vec<Violation>) {
+    /// Describes the mistake; several unknown names are separate mistakes.
+    fn describe_mistake(
+        &self,
+        kind: &Kind,
+        root: &Value,
+        shown: &Value,
+        found: &mut Vec<Violation>,
+    ) {
         match kind {
             Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
-                found.push(self.unfit(format!("one of {} forms", context.len()), shown));
+                found.push(self.unexpected_value(format!("one of {} forms", context.len()), shown));
             }
             Kind::AdditionalProperties { unexpected }
             | Kind::UnevaluatedProperties { unexpected } => {
                 let names = unexpected.iter().take(MAX_VIOLATIONS);
-                found.extend(names.map(|name| self.unknown(root, name)));
+                found.extend(names.map(|name| self.unknown_member(root, name)));
             }
             Kind::Required { property } => {
-                found.extend(property.as_str().map(|name| self.missing(root, name)));
+                found.extend(
+                    property
+                        .as_str()
+                        .map(|name| self.missing_member(root, name)),
+                );
             }
-            kind => found.push(self.unfit(expected(kind), shown)),
+            kind => found.push(self.unexpected_value(describe_expected(kind), shown)),
         }
     }
 
-    fn unfit(&self, expected: String, shown: &Value) -> Violation {
+    fn unexpected_value(&self, expected: String, shown: &Value) -> Violation {
         let wrong = ViolationKind::Unfit {
             expected,
             got: shown.pointer(&self.path).map_or_else(String::new, brief),
@@ -85,11 +95,11 @@ impl LocatedMistake<'_> {
         Violation {
             path: self.path.clone(),
             wrong,
-            schema: self.part.map(piece).unwrap_or_default(),
+            schema: self.part.map(schema_excerpt).unwrap_or_default(),
         }
     }
 
-    fn missing(&self, root: &Value, name: &str) -> Violation {
+    fn missing_member(&self, root: &Value, name: &str) -> Violation {
         let part = self.property(name);
         let sent = self.sent_for(root, name).map(str::to_owned);
         let expected = part.and_then(|part| part.get("type")).and_then(type_names);
@@ -98,14 +108,14 @@ impl LocatedMistake<'_> {
             sent,
         };
         Violation {
-            path: self.below(name),
+            path: self.member_path(name),
             wrong,
-            schema: part.map(piece).unwrap_or_default(),
+            schema: part.map(schema_excerpt).unwrap_or_default(),
         }
     }
 
-    fn unknown(&self, root: &Value, name: &str) -> Violation {
-        let known = self.known();
+    fn unknown_member(&self, root: &Value, name: &str) -> Violation {
+        let known = self.known_names();
         let pairs = meant_names(self, root);
         let meant = pairs.iter().find(|pair| pair.sent == name);
         let near = match meant {
@@ -117,7 +127,7 @@ impl LocatedMistake<'_> {
             known: known.into_iter().map(str::to_owned).collect(),
         };
         Violation {
-            path: self.below(name),
+            path: self.member_path(name),
             wrong,
             schema: String::new(),
         }

@@ -1,31 +1,31 @@
-//! Changes to the text of a program that leave every line, and nearly every column, where it was.
+//! Edits of a program's text that preserve every line number, and nearly every column.
 
 use std::collections::BTreeMap;
 
 use oxc_span::Span;
 
-/// The changes, which may be noted down in any order.
+/// The edits, which may be noted in any order.
 #[derive(Debug, Default)]
 pub(crate) struct Edits {
     blanks: Vec<Span>,
-    /// Characters that take the place of others.
+    /// Characters that replace others.
     puts: BTreeMap<u32, char>,
-    /// Texts that come before the character at an offset.
+    /// Texts to insert before the character at an offset.
     inserts: BTreeMap<u32, String>,
 }
 
 impl Edits {
-    /// Puts spaces in place of a piece of text.
+    /// Replaces a piece of text by spaces.
     pub(crate) fn blank(&mut self, start: u32, end: u32) {
         self.blanks.push(Span::new(start, end.max(start)));
     }
 
-    /// Puts a character in place of the one at this offset.
+    /// Replaces the character at this offset.
     pub(crate) fn put(&mut self, offset: u32, character: char) {
         self.puts.insert(offset, character);
     }
 
-    /// Inserts text before an offset, and behind all that was inserted there earlier.
+    /// Inserts text before an offset, after everything inserted there earlier.
     pub(crate) fn insert(&mut self, offset: u32, text: &str) {
         self.inserts.entry(offset).or_default().push_str(text);
     }
@@ -35,7 +35,7 @@ impl Edits {
         let mut result = String::with_capacity(source.len() + 32);
         let mut blanks = self.blanks.iter().peekable();
         let mut blank_until = 0;
-        for (offset, character) in places(source) {
+        for (offset, character) in offsets(source) {
             while let Some(span) = blanks.next_if(|span| span.start <= offset) {
                 blank_until = blank_until.max(span.end);
             }
@@ -49,7 +49,7 @@ impl Edits {
     }
 }
 
-/// The character that stands for one that is taken out: a space, and for the end of a line itself.
+/// The replacement of a removed character: a space, but line breaks stay.
 pub(crate) fn blank(character: char) -> char {
     match character {
         '\n' | '\r' | '\u{2028}' | '\u{2029}' => character,
@@ -65,8 +65,8 @@ fn keep_or_blank(character: char, is_blank: bool) -> char {
     }
 }
 
-/// Each character with its offset, and the end of the text, which has none.
-fn places(source: &str) -> impl Iterator<Item = (u32, Option<char>)> + '_ {
+/// Each character with its offset, and `None` at the end of the text.
+fn offsets(source: &str) -> impl Iterator<Item = (u32, Option<char>)> + '_ {
     let end = std::iter::once((source.len(), None));
     source
         .char_indices()

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 const FENCE: &str = "```";
 
-/// Returns the program with spaces in place of the fence around it, so that its lines stay.
-pub(crate) fn without(source: &str) -> Cow<'_, str> {
-    let Some(opening) = opening(source) else {
+/// Returns the program with spaces in place of its fence, so that line numbers stay.
+pub(crate) fn without_fence(source: &str) -> Cow<'_, str> {
+    let Some(opening) = opening_length(source) else {
         return Cow::Borrowed(source);
     };
     let (fence, program) = source.split_at(opening);
@@ -18,8 +18,8 @@ pub(crate) fn without(source: &str) -> Cow<'_, str> {
     Cow::Owned(blank(fence) + kept + &blank(&program[kept.len()..]))
 }
 
-/// The length of everything up to the end of the opening line.
-fn opening(source: &str) -> Option<usize> {
+/// The length up to the end of the opening line.
+fn opening_length(source: &str) -> Option<usize> {
     let margin = source.len() - source.trim_start().len();
     let line = source[margin..].lines().next()?;
     line.starts_with(FENCE).then_some(margin + line.len())

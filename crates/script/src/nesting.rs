@@ -1,29 +1,29 @@
-//! A bound on how deep a program is nested, held before it is parsed.
+//! A limit on the nesting of a program, checked before it is parsed.
 //!
-//! The parser, and each reader of its tree, calls itself for each level. A program that is deeper
-//! than the stack would end the process that reads it.
+//! The parser, and each reader of its tree, recurses for each level. A program deeper than the
+//! stack would crash the process that reads it.
 
 use crate::{SyntaxMistake, position::line_and_column};
 
-/// Programs of people and models stay below 20. In a build without optimisation, a bracket takes up
-/// to 3.5 KB of stack.
+/// Programs of people and models stay below 20. In an unoptimised build, a bracket takes up to 3.5
+/// KB of stack.
 const MAX_BRACKETS: usize = 200;
 
-/// The characters of operators in a statement, with those of all statements around it. Each may
-/// hold all that follow, `!!!x` and `a + b + c`, and takes up to 0.6 KB of stack. A text that is put
-/// together from hundreds of pieces is still read.
+/// The operators of a statement, plus those of all statements around it. Each may nest all that
+/// follow, as in `!!!x` and `a + b + c`, and takes up to 0.6 KB of stack. A text concatenated from
+/// hundreds of pieces still passes.
 const MAX_LINKS: usize = 1_000;
 
-/// Words that, like an operator, hold what follows.
+/// Words that, like an operator, apply to the expression after them.
 const HOLDING: [&str; 13] = [
     "await", "delete", "do", "else", "for", "if", "new", "return", "typeof", "void", "while",
     "with", "yield",
 ];
 
-/// Words that go on with the statement of the line before.
+/// Words that continue the statement of the previous line.
 const CONTINUING: [&str; 5] = ["as", "else", "in", "instanceof", "satisfies"];
 
-/// Words that begin a statement, which behind a bracket may be held by the one before.
+/// Words that begin a statement, which after a bracket may be nested in the previous one.
 const BEGINNING: [&str; 5] = ["do", "for", "if", "while", "with"];
 
 /// Checks that a program can be parsed within the stack.
@@ -32,7 +32,7 @@ pub(crate) fn check(source: &str) -> Result<(), SyntaxMistake> {
     while let Some(piece) = scan.next_piece() {
         scan.count(piece);
         if scan.levels.len() > MAX_BRACKETS {
-            return Err(scan.mistake("the brackets of this program are nested too deep"));
+            return Err(scan.mistake("the brackets of this program are nested too deeply"));
         }
         if scan.links() > MAX_LINKS {
             return Err(scan.mistake("this statement has too many operators"));
@@ -41,7 +41,7 @@ pub(crate) fn check(source: &str) -> Result<(), SyntaxMistake> {
     Ok(())
 }
 
-/// A piece of a program, as roughly as a count of levels needs it.
+/// A piece of a program, as coarse as a count of levels allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum CodePiece<'a> {
     Word(&'a str),
@@ -53,7 +53,7 @@ enum CodePiece<'a> {
 #[derive(Debug, Default)]
 struct OpenBracket {
     links: usize,
-    /// The level is a `${…}`: behind it, the text of a template goes on.
+    /// The level is a `${…}`, after which the text of a template continues.
     is_in_template: bool,
 }
 
@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
         self.is_new_line = false;
     }
 
-    /// True where a statement certainly ended with the line before, though without a semicolon.
+    /// True if a statement certainly ended with the previous line, though without a semicolon.
     fn begins_statement(&self, piece: CodePiece<'_>) -> bool {
         let has_ended = match self.last {
             CodePiece::Word(word) => !HOLDING.contains(&word),
@@ -168,10 +168,10 @@ impl<'a> Scan<'a> {
         self.template(1)
     }
 
-    /// Passes over the text of a template, behind the sign that begins it.
+    /// Skips the text of a template, after the character that begins it.
     fn template(&mut self, begin: usize) -> CodePiece<'a> {
         let text = &self.rest[begin..];
-        let end = unescaped(text, |rest| rest.starts_with('`') || rest.starts_with("${"));
+        let end = find_unescaped(text, |rest| rest.starts_with('`') || rest.starts_with("${"));
         self.rest = &text[end..];
         if let Some(rest) = self.rest.strip_prefix("${") {
             self.rest = rest;
@@ -196,7 +196,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// A slash divides only behind a value.
+    /// A slash is only a division after a value.
     fn begins_regular_expression(&self) -> bool {
         match self.last {
             CodePiece::Word(word) => HOLDING.contains(&word),
@@ -225,17 +225,17 @@ fn is_of_word(letter: char) -> bool {
 }
 
 fn string_length(rest: &str, quote: char) -> usize {
-    let end = unescaped(&rest[1..], |rest| rest.starts_with([quote, '\n']));
+    let end = find_unescaped(&rest[1..], |rest| rest.starts_with([quote, '\n']));
     (end + 2).min(rest.len())
 }
 
 fn regular_expression_length(rest: &str) -> usize {
-    let end = unescaped(&rest[1..], |rest| rest.starts_with(['/', '\n']));
+    let end = find_unescaped(&rest[1..], |rest| rest.starts_with(['/', '\n']));
     (end + 2).min(rest.len())
 }
 
-/// Returns the offset of the first place that is not behind a backslash and at which the text ends.
-fn unescaped(text: &str, is_end: impl Fn(&str) -> bool) -> usize {
+/// Returns the offset of the first position not after a backslash at which the text ends.
+fn find_unescaped(text: &str, is_end: impl Fn(&str) -> bool) -> usize {
     let mut is_escaped = false;
     for (offset, letter) in text.char_indices() {
         if !is_escaped && is_end(&text[offset..]) {

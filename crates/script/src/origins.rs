@@ -1,4 +1,4 @@
-//! Which tool a variable of a program came from, for advice about a mistake in its use.
+//! The tool that a variable of a program came from, for advice about a mistake in its use.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use oxc_ast_visit::{Visit, walk};
 use crate::shape::tool_call;
 use crate::{ToolPath, parse};
 
-/// The tool whose answer a variable is, or is taken from.
+/// The tool whose answer is in a variable, in whole or in part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VariableOrigin {
     pub tool: ToolPath,
@@ -65,7 +65,7 @@ impl OriginSearch {
         let plain = matches!(pattern, BindingPattern::BindingIdentifier(_));
         let origin = match parts.tools.as_slice() {
             [tool] => Some((tool.clone(), plain && is_awaited_call(init))),
-            // `const first = answer.items[0]` comes from where `answer` comes from.
+            // `const first = answer.items[0]` has the origin of `answer`.
             [] => parts
                 .first_name
                 .and_then(|name| self.found.get(&name))
@@ -132,7 +132,7 @@ mod tests {
                       const sum = [await tools.a.b(), await tools.c.d()].length;\n\
                       const own = 1;";
         let found = origins(source);
-        let told = |name: &str| {
+        let describe = |name: &str| {
             let origin = found.get(name)?;
             let tool = match &origin.tool {
                 ToolPath::Exposed(name) => name.clone(),
@@ -150,7 +150,7 @@ mod tests {
             ("own", None),
         ] {
             let expected = expected.map(|(tool, whole)| (tool.to_owned(), whole));
-            assert_eq!(told(name), expected, "{name}");
+            assert_eq!(describe(name), expected, "{name}");
         }
     }
 }

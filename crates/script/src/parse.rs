@@ -1,4 +1,4 @@
-//! From the text of a program to its syntax tree.
+//! Parses the text of a program into a syntax tree.
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::Program;
@@ -7,14 +7,14 @@ use oxc_span::{LabeledSpan, SourceType, Span};
 
 use crate::{SyntaxMistake, nesting, position::line_and_column, unsupported::Unsupported};
 
-/// A program without mistakes in its syntax.
+/// A program without syntax errors.
 pub(crate) struct Parsed<'a> {
     pub(crate) source: &'a str,
     pub(crate) program: Program<'a>,
     tokens: Vec<Token>,
 }
 
-/// Parses a program as TypeScript, or as JavaScript if it is a mistake in TypeScript alone.
+/// Parses a program as TypeScript, or as JavaScript if it is only invalid as TypeScript.
 pub(crate) fn parse<'a>(
     allocator: &'a Allocator,
     source: &'a str,
@@ -27,8 +27,8 @@ pub(crate) fn parse<'a>(
     parse_as(SourceType::mjs(), allocator, source).map_err(|_| mistake)
 }
 
-/// Parses twice: the parser that keeps its tokens must not be shown a mistake, at some of which it
-/// panics in builds with assertions.
+/// Parses twice: the parser that keeps its tokens must not see a mistake, because some make it
+/// panic in builds with assertions.
 fn parse_as<'a>(
     kind: SourceType,
     allocator: &'a Allocator,
@@ -56,7 +56,7 @@ impl<'a> Parsed<'a> {
         }
     }
 
-    /// The tokens that begin at an offset or behind it.
+    /// The tokens that begin at an offset or after it.
     pub(crate) fn tokens_from(&self, offset: u32) -> &[Token] {
         let first = self.tokens.partition_point(|token| token.start() < offset);
         &self.tokens[first..]
@@ -68,7 +68,7 @@ impl<'a> Parsed<'a> {
         &tokens[..tokens.partition_point(|token| token.start() < end)]
     }
 
-    /// The first token of a kind at an offset or behind it.
+    /// The first token of a kind at an offset or after it.
     pub(crate) fn first_from(&self, offset: u32, kind: Kind) -> Option<Token> {
         let mut tokens = self.tokens_from(offset).iter();
         tokens.find(|token| token.kind() == kind).copied()
@@ -84,7 +84,7 @@ impl<'a> Parsed<'a> {
         &self.source[span.start as usize..span.end as usize]
     }
 
-    pub(crate) fn unsupported(&self, what: Unsupported, at: Span) -> SyntaxMistake {
+    pub(crate) fn unsupported_mistake(&self, what: Unsupported, at: Span) -> SyntaxMistake {
         let (line, column) = line_and_column(self.source, at.start as usize);
         SyntaxMistake {
             message: what.to_string(),

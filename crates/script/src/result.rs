@@ -1,7 +1,7 @@
-//! Finds the value that a program hands back where it has no `return` of its own.
+//! Finds the value of a program that has no `return` of its own.
 //!
-//! Models write programs as they were taught: statements that end in a value, a function around
-//! everything, or a `main` that they call or forget to call. Each means the same.
+//! Models write programs as they were trained to: statements that end in a value, a function around
+//! everything, or a `main` that they call or forget to call. All mean the same.
 
 mod start;
 
@@ -20,7 +20,7 @@ use crate::{
     unsupported::Unsupported,
 };
 
-/// Notes down the edits that make a program return its value.
+/// Notes the edits that make a program return its value.
 pub(crate) fn hand_back(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), SyntaxMistake> {
     let returns = returns(&parsed.program);
     check_exports(parsed, returns)?;
@@ -38,12 +38,12 @@ pub(crate) fn hand_back(parsed: &Parsed<'_>, edits: &mut Edits) -> Result<(), Sy
     Ok(())
 }
 
-/// Refuses a default export that can be neither the result nor a plain declaration.
+/// Rejects a default export that is neither the result nor a plain declaration.
 fn check_exports(parsed: &Parsed<'_>, returns: bool) -> Result<(), SyntaxMistake> {
     let statements = run_statements(&parsed.program);
     let others = statements.len() - usize::from(!returns && !statements.is_empty());
     match statements[..others].iter().find(|it| is_stray_export(it)) {
-        Some(stray) => Err(parsed.unsupported(Unsupported::Export, stray.span())),
+        Some(stray) => Err(parsed.unsupported_mistake(Unsupported::Export, stray.span())),
         None => Ok(()),
     }
 }
@@ -59,7 +59,7 @@ fn is_named_function(it: &ExportDefaultDeclaration<'_>) -> bool {
 /// The value at the end of a program.
 enum LastValue<'p, 'a> {
     Plain(Span),
-    /// A function can be no result, so its author means the value that it returns.
+    /// A function cannot be a result, so its author means its return value.
     Function(Span, &'p FormalParameters<'a>),
 }
 
@@ -68,7 +68,7 @@ fn last_value<'p, 'a>(program: &'p Program<'a>) -> Option<LastValue<'p, 'a>> {
         Some(Statement::ExpressionStatement(it)) => Some(value(&it.expression)),
         Some(Statement::ExportDefaultDeclaration(it)) => default_value(&it.declaration),
         Some(_) => None,
-        // A program that is nothing but a text begins like `"use strict"`.
+        // A program that is nothing but a string parses as a directive, like `"use strict"`.
         None => Some(LastValue::Plain(program.directives.last()?.expression.span)),
     }
 }
@@ -95,7 +95,7 @@ fn default_value<'p, 'a>(
     }
 }
 
-/// The statements of a program of which something is left when it runs.
+/// The statements of a program that do something when it runs.
 fn run_statements<'p, 'a>(program: &'p Program<'a>) -> Vec<&'p Statement<'a>> {
     let statements = program.body.iter();
     statements
@@ -103,7 +103,7 @@ fn run_statements<'p, 'a>(program: &'p Program<'a>) -> Vec<&'p Statement<'a>> {
         .collect()
 }
 
-/// Makes `return (…)` of a value, with the same line for everything.
+/// Wraps a value in `return (…)`, keeping all lines.
 fn wrap(edits: &mut Edits, value: Span, closing: &str) {
     edits.insert(value.start, "return (");
     edits.insert(value.end, closing);

@@ -1,4 +1,4 @@
-//! Claims about the programs that come out of `javascript`.
+//! Claims about the output of `javascript`.
 
 mod mistakes;
 mod properties;
@@ -7,8 +7,8 @@ mod shapes;
 
 use super::*;
 
-/// Checks the body that a program becomes. The program itself has a `return`, so that nothing is
-/// added to hand its value back.
+/// Checks the resulting body of a program. The program itself has a `return`, so that none is
+/// added.
 #[track_caller]
 fn check_types(source: &str, expect: &str) {
     let program = format!("{source}\nreturn");

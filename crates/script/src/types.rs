@@ -1,4 +1,4 @@
-//! Takes the types out of a program and leaves spaces, so that the rest stays where it was.
+//! Replaces the types of a program by spaces, so that the rest keeps its position.
 
 mod class;
 mod function;
@@ -18,7 +18,7 @@ pub(crate) use statement::is_only_type_statement;
 
 use crate::{SyntaxMistake, edits::Edits, parse::Parsed, unsupported::Unsupported};
 
-/// Returns the edits that make JavaScript of a program.
+/// Returns the edits that turn a program into JavaScript.
 pub(crate) fn blank(parsed: &Parsed<'_>) -> Result<Edits, SyntaxMistake> {
     let mut blanking = Blanking {
         parsed,
@@ -35,7 +35,7 @@ pub(crate) fn blank(parsed: &Parsed<'_>) -> Result<Edits, SyntaxMistake> {
 struct Blanking<'p, 'a> {
     parsed: &'p Parsed<'a>,
     edits: Edits,
-    /// The first part of the program that has no counterpart in JavaScript.
+    /// The first part of the program without a counterpart in JavaScript.
     mistake: Option<SyntaxMistake>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Visit<'a> for Blanking<'_, 'a> {
         self.edits.blank(it.span.end - 1, it.span.end);
     }
 
-    /// `<T>{}` becomes `(  {})`: without brackets, an object could become a block.
+    /// `<T>{}` becomes `(  {})`: without parentheses, an object could become a block.
     fn visit_ts_type_assertion(&mut self, it: &TSTypeAssertion<'a>) {
         let value = it.expression.span();
         self.edits.blank(it.span.start, value.start);
@@ -150,21 +150,21 @@ impl<'a> Blanking<'_, 'a> {
         self.edits.blank(span.start, span.end);
     }
 
-    /// Notes a mistake down, if it is the first.
+    /// Notes a mistake, if it is the first.
     fn refuse(&mut self, what: Unsupported, at: Span) {
-        let mistake = self.parsed.unsupported(what, at);
+        let mistake = self.parsed.unsupported_mistake(what, at);
         self.mistake.get_or_insert(mistake);
     }
 
-    /// Blanks a statement or an element of a class. The semicolon keeps its neighbours apart:
-    /// without it, `a`, a type and `(b)` would become the call `a (b)`.
+    /// Blanks a statement or an element of a class. The semicolon separates its neighbours: without
+    /// it, `a`, a type and `(b)` would become the call `a (b)`.
     fn blank_whole(&mut self, span: Span) {
         self.blank(span);
         self.edits.put(span.start, ';');
     }
 
-    /// Blanks the type behind an expression. A statement that ends in a type ends with its line;
-    /// without the type, it might go on in the next.
+    /// Blanks the type after an expression. A statement that ends in a type ends with its line;
+    /// without the type, it might continue on the next.
     fn blank_behind(&mut self, value: &Expression<'a>, whole: Span) {
         let start = value.span().end;
         self.edits.blank(start, whole.end);
@@ -175,10 +175,10 @@ impl<'a> Blanking<'_, 'a> {
 
     fn next_line_would_join(&self, end: u32) -> bool {
         let next = self.parsed.tokens_from(end).first();
-        next.is_some_and(|token| token.is_on_new_line() && joins(token.kind()))
+        next.is_some_and(|token| token.is_on_new_line() && continues_expression(token.kind()))
     }
 
-    /// Blanks the `?` or `!` behind a name.
+    /// Blanks the `?` or `!` after a name.
     fn blank_mark(&mut self, name_end: u32, mark: Kind) {
         if let Some(token) = self.parsed.first_from(name_end, mark) {
             self.blank(token.span());
@@ -192,8 +192,8 @@ fn requires_module(it: &CallExpression<'_>) -> bool {
         && matches!(it.arguments.as_slice(), [Argument::StringLiteral(_)])
 }
 
-/// True for tokens that, at the start of a line, go on with the expression before.
-fn joins(kind: Kind) -> bool {
+/// True for tokens that, at the start of a line, continue the previous expression.
+fn continues_expression(kind: Kind) -> bool {
     matches!(
         kind,
         Kind::LParen | Kind::LBrack | Kind::NoSubstitutionTemplate | Kind::TemplateHead

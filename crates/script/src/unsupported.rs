@@ -1,4 +1,4 @@
-//! The parts of JavaScript and TypeScript that a program here cannot use, and their remedies.
+//! The features of JavaScript and TypeScript that a program here cannot use, and their remedies.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unsupported {
@@ -18,7 +18,7 @@ pub(crate) enum Unsupported {
     ExportFrom,
     #[error("a program has no exports")]
     Export,
-    #[error("the function that is the whole program takes a parameter that it is not given")]
+    #[error("the program is a function with a parameter that gets no value")]
     Parameter,
 }
 
@@ -36,7 +36,7 @@ impl Unsupported {
             }
             Self::Export => "return the value instead",
             Self::Parameter => {
-                "write the statements without a function around them; tools and params are there"
+                "write the statements without a function around them; tools and params are available"
             }
         }
     }

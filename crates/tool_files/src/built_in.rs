@@ -1,4 +1,4 @@
-//! The tool files that come with the binary.
+//! The tool files built into the binary.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -6,16 +6,17 @@ use std::sync::{Arc, LazyLock};
 use crate::catalog::ReadFile;
 use crate::file::ToolFile;
 
-/// Stands in place of the folder in the paths of these files.
+/// Replaces the folder in the paths of these files.
 pub(crate) const FOLDER: &str = "built-in";
 
-/// Returns the files of `catalog/tools`, as they were when the binary was built.
+/// Returns the files of `catalog/tools`, as at build time.
 pub(crate) fn read_built_in_files() -> Vec<ReadFile> {
     static FILES: LazyLock<Vec<ReadFile>> = LazyLock::new(|| TEXTS.iter().map(read_file).collect());
     FILES.clone()
 }
 
-/// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` carry out. Clients do not see them.
+/// Returns the providers of language models, whose actions `llm_invoke` and `ai_invoke` carry out.
+/// Clients do not see them.
 pub fn model_providers() -> &'static [Arc<ToolFile>] {
     static FILES: LazyLock<Vec<Arc<ToolFile>>> = LazyLock::new(|| {
         PROVIDERS
@@ -97,8 +98,8 @@ mod tests {
             .iter()
             .filter_map(|file| read_file(file).err())
             .flatten();
-        let told: Vec<String> = mistakes.map(|it| it.to_string()).collect();
-        assert!(told.is_empty(), "{}", told.join("\n"));
+        let messages: Vec<String> = mistakes.map(|it| it.to_string()).collect();
+        assert!(messages.is_empty(), "{}", messages.join("\n"));
     }
 
     #[test]

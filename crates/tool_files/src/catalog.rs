@@ -1,7 +1,8 @@
-//! The tools of the catalog: those that come with the binary, and those of directories.
+//! The tools of the catalog: the built-in ones, and those from directories.
 //!
-//! A file with a mistake is a problem in a list, and all others stand. Of two tools with one name the
-//! first one keeps it: built-in ones come first, then the directories in their order, then files by name.
+//! A file with a mistake becomes an entry in a list of problems, and the other files load. If two
+//! tools have the same name, the first one keeps it: built-in tools come first, then the
+//! directories in their order, then files by name.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use kitbag_tool_spec::WireName;
 use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
 
-/// All tools at one moment. It never changes; a changed file makes another one.
+/// All tools at one moment, immutable; a changed file makes a new catalog.
 #[derive(Debug, Default)]
 pub struct ToolCatalog {
     tools: Vec<Arc<ToolFile>>,
@@ -20,21 +21,21 @@ pub struct ToolCatalog {
     problems: Vec<ToolFileError>,
 }
 
-/// The outcome of reading one file.
+/// The result of reading one file.
 pub(crate) type ReadFile = Result<Arc<ToolFile>, Vec<ToolFileError>>;
 
 impl ToolCatalog {
-    /// Returns the tools that come with the binary.
+    /// Returns the built-in tools.
     pub fn built_in() -> Self {
         Self::from_files(crate::built_in::read_built_in_files())
     }
 
-    /// Reads files and directories beside the built-in tools, whose names are taken.
+    /// Reads files and directories in addition to the built-in tools, which keep their names.
     pub fn beside_built_in(paths: &[PathBuf]) -> Self {
         crate::directories::beside_built_in(paths)
     }
 
-    /// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
+    /// Reads a directory of tools by itself; Kitbag may carry out some of them.
     pub fn from_directory_only(directory: &Path) -> Self {
         crate::directories::alone(directory)
     }
@@ -50,35 +51,35 @@ impl ToolCatalog {
         catalog
     }
 
-    /// Returns the tools in the order in which names were given away.
+    /// Returns the tools in the order in which they got their names.
     pub fn tools(&self) -> &[Arc<ToolFile>] {
         &self.tools
     }
 
-    /// Returns the tool that a client calls by this name or alias.
+    /// Returns the tool with this name or alias.
     pub fn find_by_name(&self, name: &str) -> Option<&Arc<ToolFile>> {
         self.tools.get(*self.by_name.get(name)?)
     }
 
-    /// Returns the mistakes of the files that are not among the tools.
+    /// Returns the mistakes of the files that did not load.
     pub fn problems(&self) -> &[ToolFileError] {
         &self.problems
     }
 
     fn add(&mut self, tool: Arc<ToolFile>) {
-        let taken = self.taken(&tool);
+        let taken = self.find_conflicts(&tool);
         if !taken.is_empty() {
             self.problems.extend(taken);
             return;
         }
-        let place = self.tools.len();
+        let index = self.tools.len();
         for name in names(&tool) {
-            self.by_name.insert(name.to_owned(), place);
+            self.by_name.insert(name.to_owned(), index);
         }
         self.tools.push(tool);
     }
 
-    fn taken(&self, tool: &ToolFile) -> Vec<ToolFileError> {
+    fn find_conflicts(&self, tool: &ToolFile) -> Vec<ToolFileError> {
         let same_id = self.tools.iter().find(|other| other.id == tool.id);
         let ids = same_id.map(|other| ("", tool.id.as_str(), other));
         let names = names(tool).filter_map(|name| {

@@ -1,4 +1,4 @@
-//! The tool as MCP clients see it. Each model pays for every word that it reads, so there are few.
+//! The tool as MCP clients see it. Models pay for every word, so there are few.
 
 use kitbag_tool_spec::{ActionWrites, ToolWrites};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::file::{ToolAction, ToolFile};
 use crate::union;
 
-/// Models need to see the form of a call once or twice; more examples are on the page of the tool.
+/// Models need to see the form of a call once or twice; more examples are on the tool's page.
 const MOST_EXAMPLES: usize = 2;
 
 /// Returns the definition for `tools/list`.
@@ -26,11 +26,16 @@ pub fn definition(tool: &ToolFile) -> Value {
 pub fn examples(tool: &ToolFile) -> Vec<Value> {
     let actions = tool.actions.iter();
     actions
-        .flat_map(|action| action.examples.iter().map(|it| sent(tool, action, it)))
+        .flat_map(|action| {
+            action
+                .examples
+                .iter()
+                .map(|it| example_call(tool, action, it))
+        })
         .collect()
 }
 
-fn sent(tool: &ToolFile, action: &ToolAction, arguments: &Map<String, Value>) -> Value {
+fn example_call(tool: &ToolFile, action: &ToolAction, arguments: &Map<String, Value>) -> Value {
     let mut sent = Map::new();
     if tool.actions.len() > 1 {
         sent.insert(ToolFile::ACTION.to_owned(), action.name.as_str().into());
@@ -42,9 +47,9 @@ fn sent(tool: &ToolFile, action: &ToolAction, arguments: &Map<String, Value>) ->
 fn input_schema(tool: &ToolFile) -> Value {
     let mut schema = match tool.actions.as_slice() {
         [only] => only.arguments_schema(),
-        several => union::of(several),
+        several => union::union_schema(several),
     };
-    // The vendors of models refuse these at the top. Calls are still held against them.
+    // Model vendors reject these at the top level. Calls are still checked against them.
     for word in ["oneOf", "anyOf", "allOf", "not", "if", "then", "else"] {
         schema.shift_remove(word);
     }
@@ -56,7 +61,7 @@ fn input_schema(tool: &ToolFile) -> Value {
     Value::Object(schema)
 }
 
-/// A tool that may do anything promises nothing.
+/// A tool with `any` effects promises nothing.
 fn annotations(tool: &ToolFile) -> Option<Value> {
     let mut annotations = match tool.writes {
         ToolWrites::Any => return None,

@@ -1,6 +1,6 @@
-//! Reads the directories of tool files, and again when something in them has changed.
+//! Reads the directories of tool files, and reloads them when they change.
 //!
-//! Looking costs one call of `stat` for each file. Only files whose time or size differs are read.
+//! A check for changes costs one `stat` for each file. Only files with a new time or size are read.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,11 +14,11 @@ use crate::catalog::{ReadFile, ToolCatalog};
 use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
 
-/// The directories, and the catalog that they make with the built-in tools.
+/// The directories, and the catalog of their tools and the built-in ones.
 #[derive(Debug)]
 pub struct CatalogDirectories {
     directories: Vec<PathBuf>,
-    /// In the order in which names are given away.
+    /// In the order in which names are assigned.
     files: Vec<KnownFile>,
     unreadable: Vec<ToolFileError>,
     current: Arc<ToolCatalog>,
@@ -31,21 +31,21 @@ struct KnownFile {
     read: ReadFile,
 }
 
-/// A file that changes has another time or another size.
+/// Changing a file changes its time or its size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FileStamp {
     modified: Option<SystemTime>,
     bytes: u64,
 }
 
-/// The files that were found in the directories, and the directories that could not be read.
+/// The files found in the directories, and the directories that could not be read.
 struct FoundFiles {
     files: Vec<(PathBuf, FileStamp)>,
     unreadable: Vec<ToolFileError>,
 }
 
 impl CatalogDirectories {
-    /// Reads all files. A directory that is not there yet may come later.
+    /// Reads all files. A missing directory may appear later.
     pub fn read(directories: Vec<PathBuf>) -> Self {
         let mut read = Self {
             directories,
@@ -53,7 +53,7 @@ impl CatalogDirectories {
             unreadable: Vec::new(),
             current: Arc::default(),
         };
-        let found = read.look();
+        let found = read.find_files();
         read.take(found);
         read
     }
@@ -62,9 +62,9 @@ impl CatalogDirectories {
         &self.current
     }
 
-    /// Returns the new catalog if a file came, changed or went.
+    /// Returns the new catalog if a file was added, changed or removed.
     pub fn refresh(&mut self) -> Option<&Arc<ToolCatalog>> {
-        let found = self.look();
+        let found = self.find_files();
         if self.is_known(&found) {
             return None;
         }
@@ -72,7 +72,7 @@ impl CatalogDirectories {
         Some(&self.current)
     }
 
-    fn look(&self) -> FoundFiles {
+    fn find_files(&self) -> FoundFiles {
         let mut found = FoundFiles {
             files: Vec::new(),
             unreadable: Vec::new(),
@@ -80,7 +80,7 @@ impl CatalogDirectories {
         for directory in &self.directories {
             match tool_files(directory) {
                 Ok(files) => found.files.extend(files),
-                // It may come later, such as the one in the data directory.
+                // It may appear later, such as the one in the data directory.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => found.unreadable.push(unreadable(directory, &error)),
             }
@@ -116,13 +116,14 @@ impl CatalogDirectories {
     }
 }
 
-/// Returns the tool files of a directory by name. Names that begin with a dot are those of editors.
+/// Returns the tool files of a directory, sorted by name. Names that begin with a dot belong to
+/// editors.
 fn tool_files(directory: &Path) -> io::Result<Vec<(PathBuf, FileStamp)>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if is_tool_file(&path)
-            // A file may go between the two looks.
+            // A file may disappear between the two calls.
             && let Ok(facts) = fs::metadata(&path)
             && facts.is_file()
         {
@@ -142,13 +143,14 @@ fn is_tool_file(path: &Path) -> bool {
     name.ends_with(".toml") && !name.starts_with('.')
 }
 
-/// Reads files and directories once, as the directories of a gateway are read: beside the built-in tools.
+/// Reads files and directories once, as a gateway reads its directories: in addition to the
+/// built-in tools.
 pub(crate) fn beside_built_in(paths: &[PathBuf]) -> ToolCatalog {
     let own = paths.iter().flat_map(|path| read_place(path, read));
     ToolCatalog::from_files(built_in::read_built_in_files().into_iter().chain(own))
 }
 
-/// Reads a directory of tools that need no others, some of which Kitbag may carry out itself.
+/// Reads a directory of tools by itself; Kitbag may carry out some of them.
 pub(crate) fn alone(directory: &Path) -> ToolCatalog {
     ToolCatalog::from_files(read_place(directory, read_text))
 }
@@ -163,7 +165,8 @@ fn read_place(path: &Path, read: fn(&Path) -> ReadFile) -> Vec<ReadFile> {
     }
 }
 
-/// Reads a file of a directory, which must have an API: only built-in tools are carried out by Kitbag.
+/// Reads a file of a directory, which must have an API: Kitbag itself only carries out built-in
+/// tools.
 fn read(path: &Path) -> ReadFile {
     let tool = read_text(path)?;
     if tool.api.is_none() {
@@ -226,10 +229,10 @@ mod tests {
         fs::create_dir(&absent).unwrap();
         let first = tools.refresh().unwrap().clone();
         assert_eq!(own(&first), ["desk"]);
-        let told = first.problems()[0].to_string();
+        let message = first.problems()[0].to_string();
         assert!(
-            told.ends_with("bad.toml, line 1, in `name`: expected a text, found an integer"),
-            "{told}"
+            message.ends_with("bad.toml, line 1, in `name`: expected a text, found an integer"),
+            "{message}"
         );
         assert!(tools.refresh().is_none());
 
@@ -253,7 +256,7 @@ mod tests {
         write(folder.path(), "c", "google_ads");
         let tools = CatalogDirectories::read(vec![folder.path().to_owned()]);
         assert_eq!(own(tools.current()), ["desk"]);
-        let told: Vec<String> = tools
+        let messages: Vec<String> = tools
             .current()
             .problems()
             .iter()
@@ -266,11 +269,11 @@ mod tests {
             "b.toml, line 1, in `name`: the name `desk` is taken by `a` (a.toml)",
             "c.toml, line 1, in `name`: the name `google_ads` is taken by `google-ads` (built-in/google-ads.toml)",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 
     #[test]
-    fn looking_at_a_thousand_files_reads_none_of_them_again() {
+    fn checking_a_thousand_unchanged_files_reads_none_of_them() {
         let folder = tempfile::tempdir().unwrap();
         for number in 0..1000 {
             let id = format!("tool-{number}");
@@ -279,7 +282,8 @@ mod tests {
         let mut tools = CatalogDirectories::read(vec![folder.path().to_owned()]);
         assert_eq!(own(tools.current()).len(), 1000);
         assert!(tools.refresh().is_none());
-        // A file that would be a mistake if it were read, with the time and size of the one before.
+        // A file that would be a mistake if it were read, with the time and size of the previous
+        // one.
         let path = folder.path().join("tool-7.toml");
         let (modified, bytes) = (
             fs::metadata(&path).unwrap().modified().unwrap(),

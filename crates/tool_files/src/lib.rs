@@ -1,12 +1,13 @@
-//! Reads tool files and the manifest, and checks one against the other.
+//! Parses tool files and the manifest, and checks one against the other.
 //!
 //! # Layout
 //! - [`file`](mod@file): a tool file, and the mistakes in one
-//! - [`catalog`]: the tools of the catalog; `built_in`: those in the binary; [`directories`]: those of directories
+//! - [`catalog`]: the tools of the catalog; `built_in`: the tools of the binary; [`directories`]:
+//!   the tools of directories
 //! - [`manifest`]: the list of the tools that may exist; `markdown`: its tables
 //! - [`checks`]: the checks before a catalog is deployed
 //! - [`dated`]: models, prices, routes and profiles, by the day
-//! - [`openapi`]: tool files made from OpenAPI documents
+//! - [`openapi`]: tool files generated from OpenAPI documents
 //! - [`definition`](mod@definition): the tool as MCP clients see it; `union`: one schema for several actions
 
 mod built_in;

@@ -1,5 +1,5 @@
-//! The manifest: which tools may exist, and which were removed. It is a Markdown file, so that people
-//! read and review it like any other text.
+//! The manifest: which tools may exist, and which were removed. It is a Markdown file, so that
+//! people read and review it like any other text.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ pub struct Manifest {
     pub path: PathBuf,
     pub rows: Vec<ManifestRow>,
     pub removed: Vec<RemovedTool>,
-    /// The lines that say nothing that could be held against a file.
+    /// The lines that cannot be compared with files.
     pub mistakes: Vec<(usize, ManifestMistake)>,
 }
 
@@ -43,9 +43,9 @@ pub enum ManifestMistake {
     NoTable,
     #[error("the row has {found} cells, and the table has {expected} columns")]
     Cells { found: usize, expected: usize },
-    #[error("`{found}` is no kind of tool")]
+    #[error("unknown kind of tool `{found}`")]
     Kind { found: String },
-    #[error("`{found}` is no class of write operations")]
+    #[error("unknown class of write operations `{found}`")]
     Writes { found: String },
     #[error("`{found}` is not a date")]
     Date { found: String },
@@ -55,7 +55,7 @@ const COLUMNS: [&str; 5] = ["Tool", "Kind", "Purpose", "Write ops", "Owner"];
 const REMOVED_COLUMNS: [&str; 3] = ["Tool", "Removed", "Reason"];
 
 impl Manifest {
-    /// The name of the file, in the catalog and in directories of tools.
+    /// The name of the file, in the catalog and in tool directories.
     pub const FILE: &str = "TOOLS.md";
 
     /// Returns the manifest of the built-in tools.
@@ -72,29 +72,34 @@ impl Manifest {
             mistakes: Vec::new(),
         };
         let tables = tables(text);
-        match tables.iter().find_map(|table| places(table, &COLUMNS)) {
-            Some((table, places)) => manifest.take_tools(table, places),
+        match tables
+            .iter()
+            .find_map(|table| find_columns(table, &COLUMNS))
+        {
+            Some((table, column_positions)) => manifest.take_tools(table, column_positions),
             None => manifest.mistakes.push((1, ManifestMistake::NoTable)),
         }
-        let removed = tables.iter().find_map(|it| places(it, &REMOVED_COLUMNS));
-        if let Some((table, places)) = removed {
-            manifest.take_removed(table, places);
+        let removed = tables
+            .iter()
+            .find_map(|it| find_columns(it, &REMOVED_COLUMNS));
+        if let Some((table, column_positions)) = removed {
+            manifest.take_removed(table, column_positions);
         }
         manifest
     }
 
-    fn take_tools(&mut self, table: &MarkdownTable, places: [usize; 5]) {
+    fn take_tools(&mut self, table: &MarkdownTable, column_positions: [usize; 5]) {
         for (line, cells) in &table.rows {
-            match row(*line, table, cells, places) {
+            match row(*line, table, cells, column_positions) {
                 Ok(row) => self.rows.push(row),
                 Err(mistake) => self.mistakes.push((*line, mistake)),
             }
         }
     }
 
-    fn take_removed(&mut self, table: &MarkdownTable, places: [usize; 3]) {
+    fn take_removed(&mut self, table: &MarkdownTable, column_positions: [usize; 3]) {
         for (line, cells) in &table.rows {
-            match removed(*line, table, cells, places) {
+            match parse_removed_row(*line, table, cells, column_positions) {
                 Ok(row) => self.removed.push(row),
                 Err(mistake) => self.mistakes.push((*line, mistake)),
             }
@@ -114,8 +119,8 @@ impl Remedy for ManifestMistake {
     }
 }
 
-/// Returns the table and the places of its columns, if it has all of them.
-fn places<'t, const N: usize>(
+/// Returns the table and the positions of its columns, if it has all of them.
+fn find_columns<'t, const N: usize>(
     table: &'t MarkdownTable,
     names: &[&str; N],
 ) -> Option<(&'t MarkdownTable, [usize; N])> {
@@ -126,7 +131,7 @@ fn places<'t, const N: usize>(
 fn cells_at<'c, const N: usize>(
     table: &MarkdownTable,
     cells: &'c [String],
-    places: [usize; N],
+    column_positions: [usize; N],
 ) -> Result<[&'c str; N], ManifestMistake> {
     if cells.len() != table.columns.len() {
         return Err(ManifestMistake::Cells {
@@ -134,16 +139,16 @@ fn cells_at<'c, const N: usize>(
             expected: table.columns.len(),
         });
     }
-    Ok(places.map(|place| cells[place].as_str()))
+    Ok(column_positions.map(|position| cells[position].as_str()))
 }
 
 fn row(
     line: usize,
     table: &MarkdownTable,
     cells: &[String],
-    places: [usize; 5],
+    column_positions: [usize; 5],
 ) -> Result<ManifestRow, ManifestMistake> {
-    let [tool, kind, purpose, writes, owner] = cells_at(table, cells, places)?;
+    let [tool, kind, purpose, writes, owner] = cells_at(table, cells, column_positions)?;
     let kinds = ToolKind::ALL.into_iter().find(|it| it.as_str() == kind);
     let classes = ToolWrites::ALL.into_iter();
     let class = classes.into_iter().find(|it| it.as_str() == writes);
@@ -161,13 +166,13 @@ fn row(
     })
 }
 
-fn removed(
+fn parse_removed_row(
     line: usize,
     table: &MarkdownTable,
     cells: &[String],
-    places: [usize; 3],
+    column_positions: [usize; 3],
 ) -> Result<RemovedTool, ManifestMistake> {
-    let [tool, date, reason] = cells_at(table, cells, places)?;
+    let [tool, date, reason] = cells_at(table, cells, column_positions)?;
     Ok(RemovedTool {
         line,
         tool: without_marks(tool),
@@ -178,7 +183,7 @@ fn removed(
     })
 }
 
-/// Returns the words of a cell without the marks of code and of a link.
+/// Returns the text of a cell without code and link markup.
 fn without_marks(cell: &str) -> String {
     let words = match cell.strip_prefix('[').and_then(|it| it.split_once("](")) {
         Some((words, _)) => words,
@@ -192,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_read_and_a_row_that_says_nothing_is_told_with_its_line() {
+    fn the_table_is_read_and_an_invalid_row_is_reported_with_its_line() {
         let text = "# Tools\n\n| Tool | Kind | Owner | Purpose | Write ops |\n|---|:-:|---|---|---|\n\
                     | [`a-b`](x.md) | curated | sales | One \\| two | read + write |\n\
                     | c | curate | x | y | read |\n| d | curated | x | y | reads |\n| e |\n\n\
@@ -208,17 +213,17 @@ mod tests {
         };
         assert_eq!(manifest.rows, [expected]);
         assert_eq!(manifest.removed[0].tool, "old");
-        let told: Vec<String> = manifest
+        let messages: Vec<String> = manifest
             .mistakes
             .iter()
             .map(|(line, mistake)| format!("{line}: {mistake}"))
             .collect();
         let expected = [
-            "6: `curate` is no kind of tool",
-            "7: `reads` is no class of write operations",
+            "6: unknown kind of tool `curate`",
+            "7: unknown class of write operations `reads`",
             "8: the row has 1 cells, and the table has 5 columns",
             "14: `May` is not a date",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(messages, expected);
     }
 }

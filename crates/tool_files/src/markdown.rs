@@ -1,6 +1,6 @@
 //! The tables of a Markdown text.
 
-/// A table, with the heading above it. Lines count from one.
+/// A table, with the heading above it. Lines are one-based.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MarkdownTable {
     pub(crate) heading: String,
@@ -36,7 +36,7 @@ pub(crate) fn tables(text: &str) -> Vec<MarkdownTable> {
 }
 
 impl MarkdownTable {
-    /// Returns the place of a column, whatever the case of its letters.
+    /// Returns the position of a column, ignoring case.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         let mut columns = self.columns.iter();
         columns.position(|column| column.eq_ignore_ascii_case(name))
@@ -49,7 +49,7 @@ fn push_row(tables: &mut [MarkdownTable], line: usize, cells: Vec<String>) {
     }
 }
 
-/// Returns the cells of a line that begins and ends with a bar; `\|` is a bar within a cell.
+/// Returns the cells of a line between bars; `\|` is a bar within a cell.
 fn cells(line: &str) -> Option<Vec<String>> {
     let inside = line.strip_prefix('|')?.strip_suffix('|')?;
     let mut cells = vec![String::new()];

@@ -1,17 +1,17 @@
 //! One schema for the actions of a tool: `action`, and the properties of all of them.
 //!
-//! It is looser than the schema of each action, because vendors of models refuse a choice between
-//! schemas at the top. A call is held against the schema of its own action.
+//! It is looser than the schema of each action, because model vendors reject a choice between
+//! schemas at the top level. A call is checked against the schema of its own action.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::file::schema::{properties, required};
+use crate::file::schema::{properties, required_names};
 use crate::file::{ToolAction, ToolFile};
 
-pub(crate) fn of(actions: &[ToolAction]) -> Map<String, Value> {
-    let parts = parts(actions);
+pub(crate) fn union_schema(actions: &[ToolAction]) -> Map<String, Value> {
+    let parts = action_parts(actions);
     let mut all = Map::new();
     all.insert(ToolFile::ACTION.to_owned(), action_property(actions));
     for name in names(&parts) {
@@ -35,14 +35,14 @@ pub(crate) fn of(actions: &[ToolAction]) -> Map<String, Value> {
 
 const DEFINITIONS: &str = "$defs";
 
-/// The schema of one action, whose definitions clash with those of no other.
+/// The schema of one action, whose definitions do not clash with those of others.
 struct ActionPart<'a> {
     name: &'a str,
     schema: Map<String, Value>,
     definitions: Map<String, Value>,
 }
 
-/// The places where one property occurs with one schema.
+/// The actions in which a property occurs with the same schema.
 struct PropertyForm {
     schema: Value,
     actions: Vec<String>,
@@ -54,10 +54,10 @@ impl ActionPart<'_> {
     }
 
     fn requires(&self, name: &str) -> bool {
-        required(&self.schema).any(|it| it == name)
+        required_names(&self.schema).any(|it| it == name)
     }
 
-    /// The name of the action, and a mark if it cannot do without the property.
+    /// The name of the action, marked if it requires the property.
     fn mention(&self, property: &str, is_needed_by_all: bool) -> String {
         match self.requires(property) && !is_needed_by_all {
             true => format!("{} (required)", self.name),
@@ -66,7 +66,7 @@ impl ActionPart<'_> {
     }
 }
 
-fn parts(actions: &[ToolAction]) -> Vec<ActionPart<'_>> {
+fn action_parts(actions: &[ToolAction]) -> Vec<ActionPart<'_>> {
     let mut taken: Map<String, Value> = Map::new();
     let parts = actions.iter().map(|action| {
         let mut schema = Value::Object(action.arguments_schema());
@@ -92,7 +92,7 @@ fn definitions_of(schema: &Value) -> Map<String, Value> {
     definitions.cloned().unwrap_or_default()
 }
 
-/// Puts the name of the action before definitions, and into the references to them.
+/// Prefixes definitions, and references to them, with the name of the action.
 fn rename(schema: &mut Value, names: &BTreeSet<String>, action: &str) {
     if names.is_empty() {
         return;
@@ -138,7 +138,7 @@ fn action_property(actions: &[ToolAction]) -> Value {
     json!({ "type": "string", "enum": names, "description": lines.join("\n") })
 }
 
-/// The names of all properties, in the order in which the actions have them.
+/// The names of all properties, in the order of the actions.
 fn names<'a>(parts: &'a [ActionPart<'_>]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for part in parts {
@@ -176,7 +176,7 @@ fn property(name: &str, parts: &[ActionPart<'_>]) -> Value {
             .any(|it| is_marked(it));
     let mut described: Vec<Value> = forms
         .into_iter()
-        .map(|form| described(form, says_actions))
+        .map(|form| describe_property(form, says_actions))
         .collect();
     match described.len() {
         1 => described.remove(0),
@@ -188,8 +188,8 @@ fn is_marked(mention: &str) -> bool {
     mention.ends_with(')')
 }
 
-/// Says for which actions a property is, before its own description.
-fn described(form: PropertyForm, says_actions: bool) -> Value {
+/// Adds the property's actions in front of its own description.
+fn describe_property(form: PropertyForm, says_actions: bool) -> Value {
     let mut schema = form.schema;
     if !says_actions {
         return schema;

@@ -1,4 +1,5 @@
-//! The evaluation set `evals/p0` has the tools of the catalog as their files declare them, and their intents.
+//! The evaluation set `evals/p0` contains the tools of the catalog as declared in their files, and
+//! their intents.
 
 #![expect(
     clippy::unwrap_used,
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use kitbag_tool_files::{ToolCatalog, ToolFile, definition};
 use serde_json::{Value, json};
 
-/// Set, these tests write the lines of the catalog instead of finding fault with them.
+/// If set, these tests write the lines of the catalog instead of comparing them.
 const WRITE: &str = "KITBAG_WRITE_P0";
 const FEWEST_INTENTS: usize = 3;
 
@@ -29,7 +30,8 @@ fn the_tools_of_the_catalog_are_in_the_set_as_their_files_declare_them() {
 #[test]
 fn every_intent_of_the_catalog_is_a_request_of_the_set() {
     let catalog = ToolCatalog::built_in();
-    // Requests that several tools answer, and those of other tools, were written for the set itself.
+    // Requests that several tools answer, and requests for other tools, were written for the set
+    // itself.
     let mut expected = lines("queries.jsonl");
     expected.retain(|line| !is_of_catalog(&read(line)));
     for tool in catalog.tools() {
@@ -61,7 +63,7 @@ fn query_line(tool: &ToolFile, (number, intent): (usize, &String)) -> String {
     json!({ "id": id, "query": intent, "relevant": [tool.name.as_str()] }).to_string()
 }
 
-/// The ids of requests that come from tool files begin so.
+/// The prefix of the ids of requests that come from tool files.
 const FROM_CATALOG: &str = "catalog-";
 
 fn is_of_catalog(query: &Value) -> bool {
@@ -81,7 +83,7 @@ fn lines(file: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Holds a file against the lines that it must have, or writes them.
+/// Compares a file with its expected lines, or writes them.
 fn hold(file: &str, expected: &[String]) {
     if std::env::var_os(WRITE).is_some() {
         fs::write(path(file), expected.join("\n") + "\n").unwrap();
@@ -90,6 +92,6 @@ fn hold(file: &str, expected: &[String]) {
     let differs = lines(file).iter().zip(expected).any(|(a, b)| a != b);
     assert!(
         !differs && lines(file).len() == expected.len(),
-        "evals/p0/{file} is not what the catalog says; write it anew: {WRITE}=1 cargo test -p kitbag-tool-files --test p0"
+        "evals/p0/{file} differs from the catalog; rewrite it: {WRITE}=1 cargo test -p kitbag-tool-files --test p0"
     );
 }

@@ -18,7 +18,7 @@ use crate::text_pattern::TextPattern;
 pub struct ActionSpec {
     pub name: ActionName,
     pub writes: ActionWrites,
-    /// True if the request may be sent again after it failed. Never true for [`ActionWrites::Send`].
+    /// True if the request may be retried after a failure. Never true for [`ActionWrites::Send`].
     pub repeatable: bool,
     pub method: Method,
     pub path: PathPattern,
@@ -37,8 +37,8 @@ pub enum BodyPattern {
     Json(JsonPattern),
     /// An object, sent as `name=value&…`.
     Form(JsonPattern),
-    /// An object, each member of which is a part. A member that is an object with `base64` or `text` is a
-    /// file, with its `filename` and `type`.
+    /// An object whose members become parts. A member that is an object with `base64` or `text` is
+    /// a file, with its `filename` and `type`.
     Multipart(JsonPattern),
     /// Bytes, given in base64.
     Bytes(TextPattern),
@@ -46,17 +46,22 @@ pub enum BodyPattern {
 }
 
 impl ActionSpec {
-    /// Returns the values that fill the templates of this action. The arguments are those of the action,
-    /// without the name of the action.
+    /// Returns the values that fill the templates of this action. The arguments are the action's
+    /// own, without the action's name.
     pub fn fill_values<'a>(
         &'a self,
         arguments: &'a Map<String, Value>,
         credential: CredentialFields<'a>,
     ) -> FillValues<'a> {
-        FillValues::new(arguments, &self.defaults, self.named(), credential)
+        FillValues::new(
+            arguments,
+            &self.defaults,
+            self.named_arguments(),
+            credential,
+        )
     }
 
-    /// Returns the parameters of the query, without those that were not given.
+    /// Returns the query parameters, without those that have no value.
     pub fn query(&self, values: &FillValues<'_>) -> Vec<(String, String)> {
         let filled = self
             .query
@@ -67,7 +72,7 @@ impl ActionSpec {
             .collect()
     }
 
-    /// Returns all words in braces of the action.
+    /// Returns all placeholders of the action.
     pub fn placeholders(&self) -> Vec<&Placeholder> {
         let headers = self.headers.iter().map(|(_, template)| template);
         let texts = self
@@ -83,8 +88,8 @@ impl ActionSpec {
             .collect()
     }
 
-    /// Returns the arguments that have a place of their own, so that `{*}` leaves them out.
-    pub fn named(&self) -> BTreeSet<&str> {
+    /// Returns the arguments with a placeholder of their own, which `{*}` therefore leaves out.
+    pub fn named_arguments(&self) -> BTreeSet<&str> {
         let words = self.placeholders().into_iter();
         let pages = self.pages.as_ref().map(|_| PageRule::ARGUMENT);
         words

@@ -1,17 +1,17 @@
-//! The pages of an answer, and the part of it that is handed on.
+//! The pages of an answer, and the part of it that is returned.
 
 use crate::pointer::JsonPointer;
 
-/// The way to the next page. The items of all pages become one list.
+/// How to get the next page. The items of all pages become one list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PageRule {
-    /// The answer has a mark at `next`, which is the argument `into` of the next request.
+    /// The answer has a cursor at `next`, which becomes the argument `into` of the next request.
     Mark {
         next: JsonPointer,
         into: String,
         items: JsonPointer,
     },
-    /// The header `Link` has the next address under this relation.
+    /// The `Link` header has the next address under this relation.
     Link {
         relation: String,
         items: JsonPointer,
@@ -23,22 +23,22 @@ pub enum PageRule {
     },
 }
 
-/// The part of an answer that is handed on.
+/// The part of an answer that is returned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnswerRule {
     pub kind: AnswerType,
     pub pick: JsonPointer,
-    /// The members that are kept of what was picked, or of each item if that is a list; all if empty.
+    /// The members to keep of the picked value, or of each item if it is a list; all if empty.
     pub keep: Vec<JsonPointer>,
-    /// The place of the words in an error's answer.
+    /// The message in an error's answer.
     pub error: Option<JsonPointer>,
-    /// The place of images in base64: one, or a list.
+    /// The base64 images in an answer: one, or a list.
     pub image: Option<JsonPointer>,
     pub image_type: String,
     pub usage: UsageRule,
 }
 
-/// The places where an answer says what it has cost.
+/// The pointers to an answer's cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UsageRule {
     /// In US dollars.
@@ -56,12 +56,12 @@ pub enum AnswerType {
     /// Server-sent events, joined.
     Events,
     Image,
-    /// Handed on in base64.
+    /// Returned in base64.
     Bytes,
 }
 
 impl PageRule {
-    /// The argument by which a caller asks for more than one page.
+    /// The argument with which a caller requests more than one page.
     pub const ARGUMENT: &str = "max_pages";
     pub const MOST_PAGES: u32 = 20;
 

@@ -1,4 +1,4 @@
-//! The API behind a tool: where it is, what it may reach, and the credential it needs.
+//! The API behind a tool: its location, the hosts it may reach, and the credential it needs.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -16,7 +16,8 @@ use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApiSpec {
-    /// The base of all addresses, without a slash at the end; only fields of the credential can be in it.
+    /// The base of all addresses, without a trailing slash; it may only contain fields of the
+    /// credential.
     pub url: TextPattern,
     /// Never empty.
     pub hosts: Vec<HostPattern>,
@@ -41,7 +42,7 @@ impl ApiSpec {
         self.hosts.iter().any(|pattern| pattern.matches(host))
     }
 
-    /// Returns the fields of the credential without which the action cannot be carried out.
+    /// Returns the fields of the credential that the action requires.
     pub fn needed_fields<'a>(&'a self, action: &'a ActionSpec) -> BTreeSet<&'a str> {
         let mut fields = self.credential_fields();
         let of_action = action.placeholders().into_iter();
@@ -50,7 +51,7 @@ impl ApiSpec {
         fields
     }
 
-    /// Returns every field that the API itself names, whichever action is carried out.
+    /// Returns every field that the API itself names, whichever action is called.
     pub fn credential_fields(&self) -> BTreeSet<&str> {
         let templates = self.headers.iter().map(|(_, template)| template);
         let templates = templates.chain([&self.url]).chain(self.auth.templates());

@@ -1,4 +1,4 @@
-//! The ways in which a request proves whose it is.
+//! The ways in which a request authenticates.
 
 use http::HeaderName;
 
@@ -13,11 +13,11 @@ pub enum AuthScheme {
     Bearer,
     /// A header with the field `key`.
     ApiKeyHeader { header: HeaderName },
-    /// A parameter of the query with the field `key`.
+    /// A query parameter with the field `key`.
     ApiKeyQuery { parameter: String },
     /// `Authorization: Basic`, with the fields `user` and `password`.
     Basic,
-    /// A token that is fetched first, sent as a bearer.
+    /// A token that is fetched first, and sent as a bearer token.
     OAuth2 {
         grant: OAuthGrant,
         token_url: TextPattern,
@@ -30,20 +30,20 @@ pub enum AuthScheme {
     },
 }
 
-/// The way to a token. Each needs the fields `client_id` and `client_secret`.
+/// How to get a token. Each grant needs the fields `client_id` and `client_secret`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OAuthGrant {
     ClientCredentials,
-    /// Needs the field `refresh_token`, too; a new refresh token is kept.
+    /// Also needs the field `refresh_token`; a new refresh token is stored.
     RefreshToken,
-    /// The field `refresh_token` comes from the login of a person at `authorize_url`.
+    /// The field `refresh_token` comes from a user's login at `authorize_url`.
     AuthorizationCode {
         authorize_url: TextPattern,
     },
 }
 
 impl AuthScheme {
-    /// Returns the fields of the credential that the scheme itself cannot do without.
+    /// Returns the fields of the credential that the scheme requires.
     pub fn required_fields(&self) -> &'static [&'static str] {
         match self {
             Self::Nothing => &[],
@@ -55,7 +55,7 @@ impl AuthScheme {
         }
     }
 
-    /// Returns the fields that the scheme uses if they are there.
+    /// Returns the fields that the scheme uses if present.
     pub fn optional_fields(&self) -> &'static [&'static str] {
         match self {
             Self::AwsSigV4 { .. } => &["session_token"],
@@ -63,7 +63,7 @@ impl AuthScheme {
         }
     }
 
-    /// True if a person gets the field `refresh_token` by logging in.
+    /// True if a user obtains the field `refresh_token` by logging in.
     pub fn needs_login(&self) -> bool {
         let Self::OAuth2 { grant, .. } = self else {
             return false;
@@ -71,7 +71,7 @@ impl AuthScheme {
         matches!(grant, OAuthGrant::AuthorizationCode { .. })
     }
 
-    /// Returns the templates in it, which may name further fields.
+    /// Returns its templates, which may name further fields.
     pub fn templates(&self) -> Vec<&TextPattern> {
         match self {
             Self::OAuth2 {

@@ -1,6 +1,6 @@
-//! The kind of a tool, and what its actions change.
+//! The kind of a tool, and the effects of its actions.
 
-/// Says if a tool belongs to one provider.
+/// Whether a tool belongs to one provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToolKind {
     /// It wraps the API of one provider.
@@ -15,11 +15,11 @@ pub enum ActionWrites {
     Read,
     Write,
     Destructive,
-    /// A message leaves for a person, and cannot be called back.
+    /// A message goes to a person, and cannot be recalled.
     Send,
 }
 
-/// The effect of a tool, as the manifest states it.
+/// The effect of a tool, as stated in the manifest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ToolWrites {
     Read,

@@ -1,4 +1,4 @@
-//! Values as fields of a query or a form, which know only names and texts.
+//! Values as fields of a query or a form, which only has names and texts.
 
 use serde_json::Value;
 

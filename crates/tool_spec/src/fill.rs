@@ -1,4 +1,4 @@
-//! The values that take the place of the words in braces.
+//! The values that replace placeholders.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,8 +10,8 @@ pub type CredentialFields<'a> = &'a (dyn Fn(&str) -> Option<String> + Send + Syn
 
 /// The arguments of a call and the credential of its tenant.
 ///
-/// A field that the credential lacks is left out like an argument that was not given. The fields
-/// that must be there are looked at before, with
+/// A field that the credential lacks is omitted, like a missing argument. Required fields are
+/// checked beforehand, with
 /// [`ApiDeclaration::needed_fields`](crate::ApiDeclaration::needed_fields).
 pub struct FillValues<'a> {
     arguments: &'a Map<String, Value>,
@@ -55,7 +55,7 @@ impl<'a> FillValues<'a> {
     }
 }
 
-/// Shows which arguments there are; their values and those of the credential stay hidden.
+/// Shows the names of the arguments; their values and the credential stay hidden.
 impl fmt::Debug for FillValues<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.arguments.keys().collect();

@@ -1,9 +1,9 @@
-//! The hosts that requests and redirects of a tool may reach.
+//! The hosts that a tool's requests and redirects may reach.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A host, in which `*` stands for one label: `email.*.amazonaws.com`.
+/// A host, in which `*` matches one label: `email.*.amazonaws.com`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPattern {
     labels: Vec<String>,
@@ -11,14 +11,14 @@ pub struct HostPattern {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HostPatternError {
-    #[error("`{found}` is no host")]
+    #[error("`{found}` is not a host")]
     NotHost { found: String },
     #[error("`{found}` would allow whole top-level domains")]
     TooWide { found: String },
 }
 
 impl HostPattern {
-    /// Compares a host as URLs have it, without port.
+    /// Compares a host as in URLs, without port.
     pub fn matches(&self, host: &str) -> bool {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
         let labels: Vec<&str> = host.split('.').collect();
@@ -31,7 +31,7 @@ impl HostPattern {
     }
 }
 
-/// A star may be a part of a label, as an address has it: `bedrock-*`.
+/// A star may be part of a label: `bedrock-*`.
 fn label_matches(pattern: &str, label: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == label,
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_a_part_of_one_label() {
+    fn a_star_matches_a_part_of_one_label() {
         for (pattern, host, expected) in [
             ("api.example", "api.example", true),
             ("api.example", "API.Example.", true),

@@ -1,4 +1,4 @@
-//! A JSON body with words in braces.
+//! A JSON body with placeholders.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum JsonPattern {
-    /// A value without any word in it.
+    /// A value without placeholders.
     Constant(Value),
-    /// A text that is nothing but one word becomes the value with its own type.
+    /// A text that is a single placeholder becomes the value with its own type.
     Text(TextPattern),
     /// `"{*}"`: the arguments that no other template names.
     Rest,
@@ -21,7 +21,7 @@ pub enum JsonPattern {
     Array(Vec<Self>),
 }
 
-/// The name of a member whose own members take its place.
+/// The name of a member that is replaced by its own members.
 const SPREAD: &str = "...";
 
 impl JsonPattern {
@@ -48,7 +48,7 @@ impl JsonPattern {
         })
     }
 
-    /// Returns the body. An object stays an object even if nothing in it was given.
+    /// Returns the body. An object stays an object even if all its values are missing.
     pub fn fill(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
             Self::Object(members) => Some(Value::Object(fill_members(members, values).members)),
@@ -69,7 +69,7 @@ impl JsonPattern {
         }
     }
 
-    /// True if `{*}` is in it.
+    /// True if it contains `{*}`.
     pub fn takes_rest(&self) -> bool {
         match self {
             Self::Rest => true,
@@ -83,14 +83,14 @@ impl JsonPattern {
         self.takes_rest() || !self.placeholders().is_empty()
     }
 
-    /// The value of a template without words, in which `{{` stands for a brace.
+    /// The value of a template without placeholders, in which `{{` is a brace.
     fn to_constant(&self) -> Value {
         let empty = Map::new();
         let values = FillValues::new(&empty, &empty, BTreeSet::new(), &no_field);
         self.fill_part(&values).unwrap_or_default()
     }
 
-    /// Returns a part of the body; nothing if it has words and no value for any of them was given.
+    /// Returns a part of the body; nothing if it has placeholders and none of them has a value.
     fn fill_part(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
             Self::Constant(value) => Some(value.clone()),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_alone_keeps_its_type_and_within_text_becomes_text() {
+    fn a_single_placeholder_keeps_its_type_and_within_text_becomes_text() {
         check(
             &json!({ "n": "{n}", "t": "n={n}", "who": "{credential.account}", "deep": "{o.list.1}" }),
             &json!({ "n": 3, "o": { "list": [1, null] } }),
@@ -244,18 +244,21 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_none_is_refused() {
+    fn an_invalid_placeholder_is_rejected() {
         for (text, reason) in [
-            ("{", "a brace is not closed"),
-            ("a } b", "a closing brace has no opening one"),
-            ("{a b}", "`{a b}` is no placeholder"),
-            ("{}", "`{}` is no placeholder"),
-            ("{credential}", "`{credential}` is no placeholder"),
+            ("{", "unclosed brace"),
+            ("a } b", "unmatched closing brace"),
+            ("{a b}", "`{a b}` is not a placeholder"),
+            ("{}", "`{}` is not a placeholder"),
+            ("{credential}", "`{credential}` is not a placeholder"),
             (
                 "all: {*}",
-                "`{*}` is only for a body, as the value of a member",
+                "`{*}` is only allowed in a body, as the value of a member",
             ),
-            ("{a...}", "`{a...}` keeps slashes, which only a path can"),
+            (
+                "{a...}",
+                "`{a...}` keeps slashes, which is only allowed in a path",
+            ),
         ] {
             let found = JsonPattern::from_value(&json!([text])).unwrap_err();
             assert_eq!(found.to_string(), reason);

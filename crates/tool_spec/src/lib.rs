@@ -1,15 +1,17 @@
 //! A declared tool as data: its names, its actions, and the request, credential and answer of each.
 //!
-//! Plain data that was checked when it was read. Filling a template is pure; this crate sends nothing
-//! and reads no file.
+//! Plain data, validated when read. Filling a template is pure; this crate sends nothing and reads
+//! no file.
 //!
 //! # Layout
-//! - [`names`]: the names of tools, actions and credentials; [`effects`]: the kind of a tool and what it changes
-//! - [`api`]: the API behind a tool; [`auth`]: how a request proves itself; [`host`]: where requests may go
+//! - [`names`]: the names of tools, actions and credentials; [`effects`]: the kind of a tool and its effects
+//! - [`api`]: the API behind a tool; [`auth`]: the authentication of a request; [`host`]: the hosts
+//!   that requests may reach
 //! - [`action`]: one action as a request; [`answer`]: the pages and the shape of its answer
-//! - [`placeholder`]: a word in braces; [`text_template`], [`path_template`], [`json_template`]: texts, paths and bodies with such
-//!   words; [`fill`]: the values that take their place; [`mod@fields`]: values as fields of a query or a form
-//! - [`mod@pointer`]: a place in a JSON value
+//! - [`placeholder`]: a placeholder in braces; [`text_template`], [`path_template`],
+//!   [`json_template`]: texts, paths and bodies with placeholders; [`fill`]: the values for them;
+//!   [`mod@fields`]: values as fields of a query or a form
+//! - [`mod@pointer`]: a pointer into a JSON value
 
 pub mod action;
 pub mod answer;

@@ -25,7 +25,7 @@ pub enum ToolNameError {
     },
 }
 
-/// As long as the name of a tool may be for every model.
+/// The limit that every model accepts for a tool's name.
 const MOST: usize = 64;
 
 macro_rules! name_type {
@@ -59,7 +59,7 @@ macro_rules! name_type {
 }
 
 name_type!(
-    /// The id of a tool: the name of its file without the ending, and its row in the manifest.
+    /// The id of a tool: the stem of its file's name, and its row in the manifest.
     ToolId, "the id", "`-`", ['-']
 );
 name_type!(
@@ -68,7 +68,7 @@ name_type!(
 );
 name_type!(ActionName, "the name of the action", "`_`", ['_']);
 name_type!(
-    /// The name of a credential, of which each tenant has its own.
+    /// The name of a credential, which each tenant has its own of.
     CredentialName, "the name of the credential", "`-` and `_`", ['-', '_']
 );
 

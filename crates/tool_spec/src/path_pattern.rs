@@ -1,4 +1,4 @@
-//! A path with words in braces. A value becomes one segment and cannot leave its place.
+//! A path with placeholders. A value becomes one segment and cannot leave it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,12 +19,12 @@ pub struct PathPattern {
 pub enum PathFillError {
     #[error("the path needs `{name}`")]
     Missing { name: String },
-    /// URLs take such a segment for a step within the path.
+    /// URLs treat such a segment as a step within the path.
     #[error("`{name}` is empty, `.` or `..`, which cannot be a part of a path")]
     Step { name: String },
 }
 
-/// The characters that stand for themselves in every part of a URL.
+/// The characters that need no encoding in any part of a URL.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -59,7 +59,7 @@ impl FromStr for PathPattern {
     }
 }
 
-/// Shows the path as a reader of the API's documents knows it: `/tickets/{id}`.
+/// Shows the path as in the API's documentation: `/tickets/{id}`.
 impl fmt::Display for PathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for piece in &self.pieces {
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_stays_one_segment_unless_the_template_says_otherwise() {
+    fn a_value_stays_one_segment_unless_the_template_allows_slashes() {
         for (template, value, expected) in [
             (
                 "/v1/{a}:run",

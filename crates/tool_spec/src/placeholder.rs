@@ -1,10 +1,10 @@
-//! A word in braces: `{name}`, `{name.inner}`, `{credential.FIELD}`.
+//! A placeholder in braces: `{name}`, `{name.inner}`, `{credential.FIELD}`.
 
 use serde_json::Value;
 
 use crate::fill::FillValues;
 
-/// Names the value that takes its place.
+/// Names the value that replaces it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placeholder {
     /// An argument, or a member within it.
@@ -18,7 +18,7 @@ pub enum Placeholder {
     },
 }
 
-/// The way in which a value with several parts is written.
+/// How a value with several parts is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListStyle {
     /// `{name}`: a list of a query or a form becomes several fields.
@@ -31,15 +31,15 @@ pub enum ListStyle {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
-    #[error("`{{{found}}}` is no placeholder")]
+    #[error("`{{{found}}}` is not a placeholder")]
     NotPlaceholder { found: String },
-    #[error("a brace is not closed")]
+    #[error("unclosed brace")]
     NotClosed,
-    #[error("a closing brace has no opening one")]
+    #[error("unmatched closing brace")]
     NotOpened,
-    #[error("`{{*}}` is only for a body, as the value of a member")]
+    #[error("`{{*}}` is only allowed in a body, as the value of a member")]
     MisplacedRest,
-    #[error("`{{{found}}}` keeps slashes, which only a path can")]
+    #[error("`{{{found}}}` keeps slashes, which is only allowed in a path")]
     MisplacedSlashes { found: String },
 }
 
@@ -47,7 +47,7 @@ impl Placeholder {
     /// Before the name of a field.
     const CREDENTIAL: &str = "credential";
 
-    /// Reads the words between two braces.
+    /// Parses the text between two braces.
     pub fn parse(inside: &str) -> Result<Self, PlaceholderError> {
         let (words, manner) = split_style(inside);
         let mut words = words.split('.').map(str::to_owned);
@@ -73,7 +73,7 @@ impl Placeholder {
         }
     }
 
-    /// Returns the name of the argument it stands for or within.
+    /// Returns the name of the argument that it refers to.
     pub fn argument_name(&self) -> Option<&str> {
         match self {
             Self::Argument { name, .. } => Some(name),
@@ -95,7 +95,7 @@ impl Placeholder {
         }
     }
 
-    /// Returns the value with its own type; nothing if it was not given.
+    /// Returns the value with its own type; nothing if it is missing.
     pub fn value(&self, values: &FillValues<'_>) -> Option<Value> {
         match self {
             Self::Credential { field } => values.credential_field(field).map(Value::String),
@@ -107,7 +107,7 @@ impl Placeholder {
         }
     }
 
-    /// Returns the value as text; nothing if it was not given, or is null.
+    /// Returns the value as text; nothing if it is missing or null.
     pub fn text(&self, values: &FillValues<'_>) -> Option<String> {
         to_plain_text(&self.value(values)?)
     }
@@ -150,7 +150,7 @@ fn split_style(inside: &str) -> (&str, ListStyle) {
     }
 }
 
-/// True for a name that may stand between braces. A property with another name cannot be referred to.
+/// True for a name that may be a placeholder. A property with another name cannot be referred to.
 pub fn is_placeholder_name(text: &str) -> bool {
     !text.is_empty()
         && text

@@ -1,4 +1,4 @@
-//! A place in a JSON value, written as a JSON pointer.
+//! A pointer into a JSON value, written as a JSON Pointer.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use serde_json::Value;
 pub struct JsonPointer(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no JSON pointer")]
+#[error("`{found}` is not a JSON pointer")]
 pub struct JsonPointerError {
     pub found: String,
 }
@@ -24,7 +24,7 @@ impl JsonPointer {
         value.pointer(&self.0)
     }
 
-    /// Returns the name of the last member on the way.
+    /// Returns the name of the last member on the path.
     pub fn last(&self) -> Option<String> {
         let (_, last) = self.0.rsplit_once('/')?;
         Some(last.replace("~1", "/").replace("~0", "~"))

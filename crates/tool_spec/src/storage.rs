@@ -1,4 +1,4 @@
-//! The place that keeps the images of answers, which are too large for most contexts.
+//! The storage for images in answers, which are too large for most contexts.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use crate::text_pattern::TextPattern;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StorageSpec {
-    /// The folder that images are put into; only fields of the credential can be in it.
+    /// The folder for the images; it may only contain fields of the credential.
     pub url: TextPattern,
     pub auth: AuthScheme,
-    /// The argument by which a caller asks for the images themselves.
+    /// The argument with which a caller requests the images themselves.
     pub unless: String,
 }
 
 impl StorageSpec {
-    /// Returns the fields of the credential without which nothing can be stored.
+    /// Returns the fields of the credential that storing requires.
     pub fn credential_fields(&self) -> BTreeSet<&str> {
         let templates = self.auth.templates().into_iter().chain([&self.url]);
         let named = templates.flat_map(TextPattern::placeholders);

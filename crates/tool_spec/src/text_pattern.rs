@@ -1,4 +1,4 @@
-//! Text with words in braces.
+//! Text with placeholders.
 
 use std::str::FromStr;
 
@@ -13,7 +13,7 @@ pub struct TextPattern {
     pieces: Vec<TextPiece>,
 }
 
-/// A stretch of plain text, or a word that a value takes the place of.
+/// A stretch of plain text, or a placeholder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TextPiece {
     Plain(String),
@@ -29,7 +29,7 @@ impl TextPattern {
         self.pieces.iter().filter_map(TextPiece::placeholder)
     }
 
-    /// Returns the word that is the whole template.
+    /// Returns the placeholder if it is the whole template.
     pub fn single_placeholder(&self) -> Option<&Placeholder> {
         match self.pieces.as_slice() {
             [TextPiece::Placeholder(word)] => Some(word),
@@ -37,7 +37,7 @@ impl TextPattern {
         }
     }
 
-    /// Returns the text; nothing if a value for it was not given.
+    /// Returns the text; nothing if a value for it is missing.
     pub fn fill(&self, values: &FillValues<'_>) -> Option<String> {
         let texts = self.pieces.iter().map(|piece| match piece {
             TextPiece::Plain(text) => Some(text.clone()),
@@ -46,7 +46,7 @@ impl TextPattern {
         texts.collect()
     }
 
-    /// Returns the value, which keeps its own type where one word is the whole template.
+    /// Returns the value, which keeps its own type if the whole template is one placeholder.
     pub fn fill_value(&self, values: &FillValues<'_>) -> Option<Value> {
         match self.single_placeholder() {
             Some(word) => word.value(values),
@@ -54,7 +54,7 @@ impl TextPattern {
         }
     }
 
-    /// Returns the text with `*` for every word, which is how addresses are shown and compared.
+    /// Returns the text with `*` for every placeholder, as addresses are shown and compared.
     pub fn with_stars(&self) -> String {
         let texts = self.pieces.iter().map(|piece| match piece {
             TextPiece::Plain(text) => text.as_str(),
@@ -95,7 +95,7 @@ fn keeps_slashes(word: &&Placeholder) -> bool {
     word.manner() == ListStyle::Slashes
 }
 
-/// Takes a text apart. `{{` and `}}` stand for braces.
+/// Splits a text into pieces. `{{` and `}}` are literal braces.
 pub(crate) fn parse_pieces(text: &str) -> Result<Vec<TextPiece>, PlaceholderError> {
     let mut pieces = Vec::new();
     let mut plain = String::new();

@@ -1,4 +1,4 @@
-//! The address of a page: https, and with no login in it.
+//! The address of a page: https, and without a login.
 
 use kitbag_domain::Remedy;
 use url::Url;
@@ -23,7 +23,7 @@ pub(crate) fn parse_address(text: &str) -> Result<Url, AddressError> {
     Ok(url)
 }
 
-/// Checks an address from wherever it comes, redirects included.
+/// Checks an address from any source, including redirects.
 pub(crate) fn check_address(url: &Url) -> Result<(), AddressError> {
     if url.scheme() != "https" {
         return Err(AddressError::NotHttps {
@@ -36,7 +36,7 @@ pub(crate) fn check_address(url: &Url) -> Result<(), AddressError> {
     Ok(())
 }
 
-/// Returns scheme, host and port, which may be shown of an address.
+/// Returns scheme, host and port, the parts of an address that may be shown.
 pub(crate) fn origin_of(url: &Url) -> String {
     url.origin().ascii_serialization()
 }

@@ -1,11 +1,11 @@
 //! Reads and pictures pages of the public web for a model.
 //!
-//! Others choose the addresses, and the pages are written by strangers. So every address on the way
-//! is put before the guard, only https is spoken, and everything has a bound: time, bytes, depth.
+//! Others choose the addresses, and the pages are written by strangers. So the guard checks every
+//! address on the way, only https is spoken, and everything is limited: time, bytes, depth.
 //!
 //! # Layout
 //! - `address`: the address of a page, checked
-//! - `roots`: certificate authorities of the operator's own
+//! - `roots`: the operator's own certificate authorities
 //! - `reader`: a page as text
 //! - `browser`: a page as a picture
 

@@ -1,14 +1,14 @@
-//! Certificate authorities of the operator's own, which sites may be signed by besides the public ones.
+//! The operator's own certificate authorities, accepted in addition to the public ones.
 
 use std::path::{Path, PathBuf};
 
 use reqwest::Certificate;
 
-/// Certificates in PEM, each in a text of its own.
+/// Certificates in PEM, one per text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RootCertificates(Vec<String>);
 
-/// A file of certificates cannot be used.
+/// A certificate file that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RootsError {
     #[error("cannot read {}: {source}", path.display())]
@@ -16,7 +16,7 @@ pub enum RootsError {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("there is no certificate in PEM in it")]
+    #[error("it contains no certificate in PEM")]
     Empty,
     #[error("certificate {number} in it cannot be used: {reason}")]
     Bad { number: usize, reason: String },
@@ -34,7 +34,7 @@ impl RootCertificates {
         Self::from_pem(&text)
     }
 
-    /// Takes one or more certificates one after the other; text between them is ignored.
+    /// Parses one or more certificates; text between them is ignored.
     pub fn from_pem(text: &str) -> Result<Self, RootsError> {
         let certificates: Vec<String> = text.split(BEGIN).skip(1).filter_map(parse_one).collect();
         if certificates.is_empty() {
@@ -69,7 +69,7 @@ fn parse_one(after_begin: &str) -> Option<String> {
     Some(format!("{BEGIN}{body}{END}\n"))
 }
 
-/// A certificate is first read when a client is built with it.
+/// A certificate is only parsed when a client is built with it.
 fn check_certificate(pem: &str) -> Result<(), reqwest::Error> {
     let certificate = Certificate::from_pem(pem.as_bytes())?;
     let client = reqwest::Client::builder().tls_certs_merge([certificate]);
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_that_is_no_certificate_is_refused_with_its_reason() {
+    fn a_file_without_a_certificate_is_rejected_with_a_reason() {
         for (text, expected) in [
             ("", "no certificate in PEM"),
             ("-----BEGIN CERTIFICATE-----\nMIIB", "no certificate in PEM"),

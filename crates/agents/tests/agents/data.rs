@@ -1,4 +1,4 @@
-//! The data keeps its schema, and the schema and our types refuse the same mistakes.
+//! The data matches its schema, and the schema and the types reject the same mistakes.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::root;
 
 #[test]
-fn every_file_keeps_the_schema_and_the_twelve_in_the_binary_are_those_on_disk() {
+fn every_file_matches_the_schema_and_the_twelve_built_in_files_equal_those_on_disk() {
     let schema = schema();
     let library = Library::built_in();
     assert_eq!(library.agents.len(), 12);
@@ -46,7 +46,7 @@ fn the_four_first_class_agents_come_first() {
 }
 
 #[test]
-fn the_closed_sets_of_the_schema_are_those_of_the_program() {
+fn the_enums_of_the_schema_equal_those_of_the_program() {
     fn check<T: DeserializeOwned + std::fmt::Debug>(place: &str) {
         // The error for an unknown word names all known ones.
         let known = serde_json::from_value::<T>(json!("?"))
@@ -64,7 +64,7 @@ fn the_closed_sets_of_the_schema_are_those_of_the_program() {
 }
 
 #[test]
-fn the_schema_says_of_every_field_what_it_is_for() {
+fn the_schema_describes_every_field() {
     fn check(place: &str, part: &Value) {
         let Some(part) = part.as_object() else { return };
         for (name, field) in part
@@ -94,12 +94,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "agent/id",
             json!("Some Agent"),
-            "field `agent.id`: an id is made of small letters",
+            "field `agent.id`: an id consists of lower-case letters",
         ),
         (
             "agent/vendor",
             json!(" "),
-            "field `agent.vendor`: there is nothing in it",
+            "field `agent.vendor`: it is empty",
         ),
         (
             "agent/lastUpdated",
@@ -119,7 +119,7 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities",
             json!([]),
-            "field `capabilities`: there is nothing in it",
+            "field `capabilities`: it is empty",
         ),
         (
             entry,
@@ -139,12 +139,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities/0/available",
             Value::Null,
-            "entry `MCP`, field `status`: what is not known",
+            "entry `MCP`, field `status`: the status is `unknown` exactly if",
         ),
         (
             "capabilities/0/status",
             json!("unknown"),
-            "entry `MCP`, field `status`: what is not known",
+            "entry `MCP`, field `status`: the status is `unknown` exactly if",
         ),
         (
             "capabilities/0/tier",
@@ -159,12 +159,12 @@ fn a_mistake_is_refused_by_the_schema_and_named_by_file_entry_and_field() {
         (
             "capabilities/0/description",
             json!(""),
-            "entry `MCP`, field `description`: there is nothing in it",
+            "entry `MCP`, field `description`: it is empty",
         ),
         (
             "capabilities/0/sources",
             json!([]),
-            "entry `MCP`, field `sources`: what is known needs a source",
+            "entry `MCP`, field `sources`: a known capability needs a source",
         ),
         (
             "capabilities/0/implementationNotes",
@@ -277,12 +277,12 @@ fn files_that_contradict_each_other_are_refused() {
         open(&twice)
             .unwrap_err()
             .to_string()
-            .contains("written twice")
+            .contains("listed twice")
     );
     let error = open_all(&[("elsewhere", &sound())])
         .unwrap_err()
         .to_string();
-    assert!(error.contains("lies in the folder `elsewhere`"), "{error}");
+    assert!(error.contains("is in the folder `elsewhere`"), "{error}");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn an_alias_for_nothing_is_refused_and_names_itself() {
 }
 
 #[test]
-fn a_directory_without_agents_says_what_it_should_hold() {
+fn a_directory_without_agents_is_reported_with_the_expected_layout() {
     let directory = tempfile::tempdir().unwrap();
     let error = Library::open(directory.path()).unwrap_err();
     assert!(matches!(error, DataError::Unreadable { .. }), "{error}");
@@ -334,7 +334,7 @@ fn a_directory_without_agents_says_what_it_should_hold() {
     );
 }
 
-/// A small file that is right in everything.
+/// A small file without mistakes.
 fn sound() -> Value {
     json!({
         "agent": {

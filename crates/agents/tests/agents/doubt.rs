@@ -1,11 +1,11 @@
-//! Answers where a name says too little: short rows, candidates and the nearest names.
+//! Answers to ambiguous names: short rows, candidates and the nearest names.
 
 use serde_json::json;
 
 use crate::suite::{answers, miss, run};
 
 #[tokio::test]
-async fn an_agent_that_nothing_is_known_of_is_a_short_row_beside_the_known_ones() {
+async fn an_unknown_agent_is_a_short_row_among_the_known_ones() {
     let agents = json!({ "capability": "mcp", "agents": ["claude-code", "clippy"] });
     let answer = run(&answers(), "compare_capability", &agents)
         .await
@@ -37,7 +37,7 @@ async fn candidates_whose_own_name_has_the_word_come_before_those_that_other_wor
 }
 
 #[tokio::test]
-async fn a_name_like_none_gets_the_nearest_with_little_confidence() {
+async fn an_unfamiliar_name_gets_the_nearest_with_low_confidence() {
     for (tool, arguments) in [
         ("compare_capability", json!({ "capability": "zzz" })),
         (

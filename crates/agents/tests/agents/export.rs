@@ -5,7 +5,7 @@ use kitbag_agents::{Library, export};
 use serde_json::Value;
 
 #[test]
-fn the_site_says_everything_and_every_link_in_its_index_leads_to_a_page() {
+fn the_site_is_complete_and_every_link_in_its_index_leads_to_a_page() {
     let library = Library::built_in();
     let pages = export::pages(&library);
     let page = |path: &str| {

@@ -1,4 +1,4 @@
-//! The server, spoken to in both eras over a pair of pipes.
+//! Tests of the server in both eras, over a pair of pipes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ async fn errors_have_the_codes_of_the_protocol() {
 
 #[tokio::test]
 async fn every_answer_keeps_the_schema_the_tool_declares() {
-    let mut asked = VecDeque::from([
+    let mut calls = VecDeque::from([
         (
             "lookup_capability",
             json!({ "agent": "cursor", "capability": "mcp" }),
@@ -166,13 +166,13 @@ async fn every_answer_keeps_the_schema_the_tool_declares() {
         ("get_sources", json!({})),
     ]);
     let mut requests = vec![request(0, "tools/list", json!({}))];
-    requests.extend(asked.iter().enumerate().map(|(at, (tool, arguments))| {
+    requests.extend(calls.iter().enumerate().map(|(at, (tool, arguments))| {
         request(at + 1, "tools/call", call(tool, arguments.clone()))
     }));
     let answers = dialogue(&requests).await;
     let tools = answers[0]["result"]["tools"].as_array().unwrap();
     for answer in &answers[1..] {
-        let (name, arguments) = asked.pop_front().unwrap();
+        let (name, arguments) = calls.pop_front().unwrap();
         let tool = tools.iter().find(|tool| tool["name"] == name).unwrap();
         assert!(
             jsonschema::is_valid(&tool["inputSchema"], &arguments),
@@ -205,11 +205,11 @@ fn call(tool: &str, arguments: impl Into<Value>) -> Value {
 
 /// Everything the server says to these messages.
 async fn dialogue(messages: &[Value]) -> Vec<Value> {
-    let (ours, theirs) = duplex(1024 * 1024);
-    let (input, output) = tokio::io::split(theirs);
+    let (client_end, server_end) = duplex(1024 * 1024);
+    let (input, output) = tokio::io::split(server_end);
     let answers = Arc::new(AgentAnswers::new(Library::built_in(), None));
     let serving = tokio::spawn(serve(answers, input, output));
-    let (reading, mut writing) = tokio::io::split(ours);
+    let (reading, mut writing) = tokio::io::split(client_end);
     for message in messages {
         writing
             .write_all(format!("{message}\n").as_bytes())

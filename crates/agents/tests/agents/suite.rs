@@ -1,4 +1,4 @@
-//! The benchmark, as far as it needs no model: what is asked for is found, however it is said.
+//! The part of the benchmark that needs no model: questions find their answers in any wording.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -40,7 +40,7 @@ struct Scenario {
 struct Step {
     #[serde(flatten)]
     call: Call,
-    /// JSON pointers into the answer, and what is there.
+    /// JSON pointers into the answer, and the expected values.
     expect: BTreeMap<String, Value>,
 }
 
@@ -50,12 +50,12 @@ struct Call {
     args: Value,
 }
 
-/// Without vectors; those only make it better.
+/// Without vectors, which only improve it.
 #[tokio::test]
 async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each() {
     let (suite, answers) = (suite(), answers());
     assert_eq!(suite.prompts.len(), 50);
-    let (mut asked, mut missed) = (0, Vec::new());
+    let (mut total, mut missed) = (0, Vec::new());
     for prompt in &suite.prompts {
         assert_eq!(prompt.paraphrases.len(), 3, "{}", prompt.id);
         let accepted = prompt.accept.iter().map(|it| (&it.tool, &it.args));
@@ -67,7 +67,7 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
             );
         }
         for arguments in prompt.paraphrases.iter().chain([&prompt.expected_args]) {
-            asked += 1;
+            total += 1;
             let answer = run(&answers, &prompt.expected_tool, arguments)
                 .await
                 .unwrap_or_default();
@@ -76,15 +76,15 @@ async fn the_arguments_of_fifty_prompts_are_understood_in_three_paraphrases_each
             }
         }
     }
-    assert_eq!(asked, 200);
+    assert_eq!(total, 200);
     println!(
-        "{} of {asked} understood\n{}",
-        asked - missed.len(),
+        "{} of {total} understood\n{}",
+        total - missed.len(),
         missed.join("\n")
     );
     assert!(
-        missed.len() * 50 <= asked,
-        "{} of {asked}:\n{}",
+        missed.len() * 50 <= total,
+        "{} of {total}:\n{}",
         missed.len(),
         missed.join("\n")
     );
@@ -299,7 +299,7 @@ async fn rows_have_the_same_shape_whether_it_is_there_or_not() {
 }
 
 #[tokio::test]
-async fn sources_of_everything_say_what_and_in_which_state_each_is() {
+async fn sources_of_everything_have_a_capability_and_a_status() {
     let all = run(&answers(), "get_sources", &json!({})).await.unwrap();
     for row in all["sources"].as_array().unwrap() {
         assert!(
@@ -342,7 +342,7 @@ async fn an_unknown_name_is_answered_with_the_known_ones() {
 }
 
 #[tokio::test]
-async fn an_agent_named_beside_the_capability_is_no_hindrance() {
+async fn an_agent_named_with_the_capability_does_no_harm() {
     let answers = answers();
     for (said, meant) in [
         ("claude code hooks", "Lifecycle Hooks"),
@@ -370,7 +370,7 @@ async fn a_text_that_is_longer_than_any_name_is_refused() {
         &json!({ "capability": long }),
     )
     .await;
-    assert_eq!(reported, "`capability` may have 500 letters");
+    assert_eq!(reported, "`capability` may have at most 500 characters");
     let many = vec!["zed"; 200];
     let reported = miss(
         &answers,
@@ -378,11 +378,11 @@ async fn a_text_that_is_longer_than_any_name_is_refused() {
         &json!({ "capability": "mcp", "agents": many }),
     )
     .await;
-    assert_eq!(reported, "`agents` may have 100 entries");
+    assert_eq!(reported, "`agents` may have at most 100 entries");
 }
 
 #[tokio::test]
-async fn several_that_may_be_meant_are_told_with_how_likely_they_are() {
+async fn several_candidates_are_returned_with_their_confidence() {
     let arguments = json!({ "agent": "claude-code", "capability": "agents that talk" });
     let answer = run(&answers(), "lookup_capability", &arguments)
         .await
@@ -432,7 +432,7 @@ pub(crate) fn answers() -> AgentAnswers {
     AgentAnswers::new(Library::built_in(), None)
 }
 
-/// The answer, or nothing where the call would have to be repeated.
+/// The answer, or nothing if the call would have to be repeated.
 pub(crate) async fn run(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Option<Value> {
     call(answers, tool, arguments).await.ok()
 }
@@ -451,7 +451,7 @@ async fn call(answers: &AgentAnswers, tool: &str, arguments: &Value) -> Result<V
     reported.map_err(|miss| miss.to_string())
 }
 
-/// Whether everything expected is in the answer, which may hold more.
+/// True if the answer contains everything expected; it may contain more.
 fn contains(answer: &Value, expected: &Value) -> bool {
     match (answer, expected) {
         (Value::Object(answer), Value::Object(expected)) => expected

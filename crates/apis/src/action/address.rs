@@ -1,4 +1,4 @@
-//! The addresses that requests of a tool may reach.
+//! The addresses that a tool's requests may reach.
 
 use kitbag_tool_spec::{FillValues, TextPattern};
 use url::Url;
@@ -21,7 +21,8 @@ impl DeclaredApi {
         Ok(url)
     }
 
-    /// Returns the address of the token endpoint. The file names it, so it need not be one of the hosts.
+    /// Returns the address of the token endpoint. The file names it, so it need not be one of the
+    /// hosts.
     pub(super) fn token_address(
         &self,
         declared: &TextPattern,
@@ -30,7 +31,7 @@ impl DeclaredApi {
         or_declared(self.overrides.token_url.as_ref(), declared, values)
     }
 
-    /// Returns the folder that images are put into. The file names it, so it need not be one of the hosts.
+    /// Returns the folder for images. The file names it, so it need not be one of the hosts.
     pub(super) fn storage_address(
         &self,
         declared: &TextPattern,
@@ -39,7 +40,7 @@ impl DeclaredApi {
         or_declared(self.overrides.storage_url.as_ref(), declared, values)
     }
 
-    /// Checks a request that a redirect makes.
+    /// Checks a request after a redirect.
     pub(super) fn check_redirect(&self, request: &PendingRequest) -> Result<(), ActionFault> {
         if self.may_reach(&request.url) || self.is_overridden_by(&request.url) {
             return Ok(());

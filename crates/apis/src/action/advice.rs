@@ -1,4 +1,4 @@
-//! The advice on an answer that refuses a request.
+//! The advice on an answer that rejects a request.
 
 use http::StatusCode;
 use kitbag_tool_spec::{AuthScheme, CredentialName};

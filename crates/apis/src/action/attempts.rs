@@ -1,4 +1,4 @@
-//! Sending a request, and sending it again where that is safe.
+//! Sending a request, and repeating it if that is safe.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ const MAX_REPEATS: u32 = 2;
 /// Doubled with each attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 
-/// An answer whose body is not read yet, with its place among the requests of the API.
+/// An answer whose body has not been read yet, with its permit.
 pub(super) struct ResponseWithPermit<'a> {
     pub(super) response: Response,
-    pub(super) place: SemaphorePermit<'a>,
+    pub(super) permit: SemaphorePermit<'a>,
 }
 
 impl<'a> ActionRun<'a> {
@@ -33,7 +33,7 @@ impl<'a> ActionRun<'a> {
         loop {
             let outcome = self.send_once(request.clone()).await;
             let pause = self.pause_after(&outcome, repeats);
-            let Some(pause) = pause.filter(|pause| *pause < self.deadline.remaining()) else {
+            let Some(pause) = pause.filter(|pause| *pause < self.deadline.remaining_time()) else {
                 return outcome;
             };
             drop(outcome);
@@ -47,8 +47,8 @@ impl<'a> ActionRun<'a> {
         request: PendingRequest,
     ) -> Result<ResponseWithPermit<'a>, ActionFault> {
         self.wait_for_turn().await?;
-        // Taken after the wait: a tenant that is held back must not keep others from the API.
-        let place = self.api.places.acquire().await;
+        // Taken after the wait: a throttled tenant must not block others from the API.
+        let permit = self.api.permits.acquire().await;
         let judge = |request: &PendingRequest| self.api.check_redirect(request);
         let response = self
             .api
@@ -58,16 +58,16 @@ impl<'a> ActionRun<'a> {
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let paces = &self.api.paces;
         paces.record_limits(owner, now, response.status(), response.headers());
-        Ok(ResponseWithPermit { response, place })
+        Ok(ResponseWithPermit { response, permit })
     }
 
-    /// Waits until the limits of the tenant allow a request, if that is within the time of the call.
+    /// Waits until the tenant's limits allow a request, if that is within the call's deadline.
     async fn wait_for_turn(&self) -> Result<(), ActionFault> {
         let (owner, now) = (self.credential.owner(), self.api.clock.now());
         let booked = self
             .api
             .paces
-            .reserve(owner, now, self.deadline.remaining());
+            .reserve(owner, now, self.deadline.remaining_time());
         let wait = booked.map_err(|TooEarly { wait }| ActionFault::RateLimited { wait })?;
         if !wait.is_zero() {
             self.api.clock.wait(wait).await;
@@ -75,7 +75,7 @@ impl<'a> ActionRun<'a> {
         Ok(())
     }
 
-    /// Returns the time after which the request may be sent again; nothing if it must not be.
+    /// Returns the pause before the request may be repeated; nothing if it must not be.
     fn pause_after(
         &self,
         outcome: &Result<ResponseWithPermit<'a>, ActionFault>,
@@ -86,8 +86,8 @@ impl<'a> ActionRun<'a> {
         }
         match outcome {
             Ok(ResponseWithPermit { response, .. }) if is_transient(response.status()) => {
-                let asked = retry_after(response.headers(), self.api.clock.now());
-                Some(asked.unwrap_or_else(|| backoff(repeats)))
+                let requested = retry_after(response.headers(), self.api.clock.now());
+                Some(requested.unwrap_or_else(|| backoff(repeats)))
             }
             Err(ActionFault::Request(RequestFault::Unreachable { .. })) => Some(backoff(repeats)),
             _ => None,
@@ -102,8 +102,8 @@ fn is_transient(status: StatusCode) -> bool {
     )
 }
 
-/// Between half and one and a half times the pause, so that callers that failed together do not come back
-/// together.
+/// Between half and one and a half times the pause, so that callers that failed together do not
+/// come back together.
 fn backoff(repeats: u32) -> Duration {
     let random = getrandom::u32().unwrap_or(u32::MAX / 2);
     let share = 0.5 + f64::from(random) / f64::from(u32::MAX);

@@ -55,7 +55,7 @@ fn encoded_form(members: &Map<String, Value>) -> PendingBody {
     PendingBody::form(form.finish())
 }
 
-/// Reads base64 as callers write it: with or without padding, and as a data URL.
+/// Decodes base64 as callers write it: with or without padding, and as a data URL.
 pub(super) fn decode_base64(text: &str) -> Result<Vec<u8>, ActionFault> {
     let text = text.split_once(";base64,").map_or(text, |(_, data)| data);
     let text: String = text.split_whitespace().collect();

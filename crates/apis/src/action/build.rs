@@ -1,4 +1,4 @@
-//! From an action and its arguments to a request.
+//! Builds the request from an action and its arguments.
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use kitbag_tool_spec::{AnswerType, FillValues, TextPattern};
@@ -10,8 +10,8 @@ use super::{ActionFault, body};
 use crate::auth::Proof;
 use crate::request::{PendingRequest, with_trace};
 
-/// The characters that stand for themselves everywhere. A space becomes `%20`, which all servers and
-/// signatures agree on.
+/// The characters that are never encoded. A space becomes `%20`, which all servers and signatures
+/// accept.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -88,7 +88,7 @@ fn encode_pair((name, value): (String, String)) -> String {
     format!("{name}={value}")
 }
 
-/// One type alone: some APIs compare the header with a word.
+/// A single type: some APIs compare the header literally.
 fn accept_header(kind: AnswerType) -> HeaderValue {
     match kind {
         AnswerType::Json => HeaderValue::from_static("application/json"),

@@ -1,4 +1,4 @@
-//! The end of a call, which everything in it shares.
+//! The end of a call, shared by all its steps.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Deadline {
         }
     }
 
-    pub(super) fn remaining(&self) -> Duration {
+    pub(super) fn remaining_time(&self) -> Duration {
         self.at.saturating_duration_since(Instant::now())
     }
 

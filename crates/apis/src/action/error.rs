@@ -1,4 +1,4 @@
-//! The failures of an action, each with a code word, the side whose fault it is, and the advice for it.
+//! The failures of an action, each with an error code, the responsible side, and advice.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ pub struct ActionError {
     pub fault: ActionFault,
 }
 
-/// Its sentence continues after the name of the tool.
+/// The message continues after the name of the tool.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ActionFault {
     #[error(
@@ -25,7 +25,7 @@ pub enum ActionFault {
     ConfigMissing {
         credential: CredentialName,
         fields: Vec<String>,
-        /// True if `refresh_token` comes from the login of a person.
+        /// True if `refresh_token` comes from a user's login.
         by_login: bool,
     },
     #[error("is not set up: {reason}")]
@@ -42,7 +42,7 @@ pub enum ActionFault {
     Request(#[from] RequestFault),
 }
 
-/// The side that can do something about a failure.
+/// The side that can fix a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Culprit {
     Caller,
@@ -51,7 +51,7 @@ pub enum Culprit {
 }
 
 impl ActionError {
-    /// Returns the word by which programs recognise the failure.
+    /// Returns the code by which programs recognise the failure.
     pub fn code(&self) -> &'static str {
         match &self.fault {
             ActionFault::ConfigMissing { .. } => "CONFIG_MISSING",

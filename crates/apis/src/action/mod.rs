@@ -2,11 +2,12 @@
 //!
 //! # Layout
 //! - this file: an API with its clients and limits, and one call
-//! - `run`: one action being carried out; `attempts`: sending it, and sending it again where that is safe
+//! - `run`: one action being carried out; `attempts`: sending it, and repeating it if that is safe
 //! - `address`: the addresses it may reach; `build`: the request; `body`, `multipart`: its body
-//! - `prove`: the proof that the request carries
-//! - `pages`: the further pages of an answer; `answer`: what is handed on of it; `storage`: its images
-//! - `error`: the failures of a call; `advice`: the advice on answers that refuse it
+//! - `request_proof`: the request's proof of identity
+//! - `pages`: the further pages of an answer; `answer`: the returned part of it; `storage`: its
+//!   images
+//! - `error`: the failures of a call; `advice`: the advice on answers that reject it
 
 mod address;
 mod advice;
@@ -43,18 +44,18 @@ use crate::pace::Paces;
 use crate::request_permits::RequestPermits;
 use run::ActionRun;
 
-/// The API behind a declared tool, ready to be called.
+/// The API behind a declared tool, ready for calls.
 pub struct DeclaredApi {
     tool: WireName,
     declaration: Arc<ApiSpec>,
     overrides: ApiOverrides,
     client: GuardedClient,
-    places: RequestPermits,
+    permits: RequestPermits,
     paces: Paces,
     clock: Clock,
 }
 
-/// Addresses of the operator, which take the place of declared ones. They may be plain HTTP.
+/// The operator's addresses, which replace declared ones. They may be plain HTTP.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ApiOverrides {
     pub url: Option<Url>,
@@ -63,8 +64,8 @@ pub struct ApiOverrides {
 }
 
 impl DeclaredApi {
-    /// APIs that may reach the same addresses share a client. An API that stays the same should stay this
-    /// value, which knows the limits of its tenants.
+    /// APIs that may reach the same addresses share a client. Keep the value of an unchanged API,
+    /// because it holds the limits of its tenants.
     pub fn new(
         tool: WireName,
         declaration: Arc<ApiSpec>,
@@ -76,7 +77,7 @@ impl DeclaredApi {
             tool,
             overrides,
             client,
-            places: RequestPermits::new(),
+            permits: RequestPermits::new(),
             paces: Paces::new(declaration.requests_per_minute),
             declaration,
             clock,
@@ -87,8 +88,8 @@ impl DeclaredApi {
         &self.tool
     }
 
-    /// Carries out an action with arguments that fit its schema. An answer with any status is an answer.
-    /// `trace` has the headers that tell the API which trace the call belongs to.
+    /// Carries out an action with arguments that match its schema. An answer with any status counts
+    /// as an answer. `trace` holds the trace headers for the API.
     pub async fn call(
         &self,
         action: &ActionSpec,
@@ -132,7 +133,7 @@ impl DeclaredApi {
         }))
     }
 
-    /// Checks that the next call with the credential would not be held back for longer than this.
+    /// Checks that the next call with the credential would not be delayed for longer than this.
     pub fn check_pace(
         &self,
         credential: &Credential,

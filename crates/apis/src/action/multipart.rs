@@ -7,7 +7,7 @@ use super::ActionFault;
 use super::body::decode_base64;
 use crate::request::PendingBody;
 
-/// Returns the body; each member is a part, and a list is several parts of one name.
+/// Returns the body; each member is a part, and a list is several parts with the same name.
 pub(super) fn encode_multipart(members: &Map<String, Value>) -> Result<PendingBody, ActionFault> {
     let boundary = random_boundary();
     let mut bytes = Vec::new();
@@ -44,7 +44,7 @@ fn encode_part(name: &str, part: &Value) -> Result<Vec<u8>, ActionFault> {
     Ok(encoded)
 }
 
-/// A part with a name and a type of its own.
+/// A part with its own name and type.
 struct FilePart {
     filename: String,
     media_type: String,
@@ -81,7 +81,7 @@ fn plain_bytes(value: &Value) -> Vec<u8> {
     }
 }
 
-/// Browsers write these three so, because a quoted word may not have them.
+/// Browsers escape these three so, because a quoted string may not contain them.
 fn escape_quotes(text: &str) -> String {
     text.replace('"', "%22")
         .replace('\r', "%0D")
@@ -93,7 +93,7 @@ fn strip_control(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 
-/// So many random bits that the parts cannot have the boundary in them.
+/// Enough random bits that the parts cannot contain the boundary.
 fn random_boundary() -> String {
     let mut random = [0; 16];
     getrandom::fill(&mut random).expect("the machine has random numbers");

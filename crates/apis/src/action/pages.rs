@@ -12,22 +12,23 @@ use super::run::{ActionRun, PageRequest};
 use crate::fault::RequestFault;
 use crate::received_response::ReceivedResponse;
 
-/// The items so far, and the way they ended.
+/// The items so far, and the reason for the end.
 struct PageCollection {
     items: Vec<Value>,
     pages: PagesRead,
     incomplete: Option<String>,
 }
 
-/// The way to the next page.
+/// How to get the next page.
 enum NextPage {
     None,
     At(PageRequest),
-    /// It is there, and may not be asked for.
+    /// It exists, but may not be requested.
     Refused(String),
 }
 
-/// Returns the items of as many pages as the caller asked for. A later page that fails ends the list.
+/// Returns the items of as many pages as the caller requested. A later page that fails ends the
+/// list.
 pub(super) async fn collect_pages(
     run: &ActionRun<'_>,
     rule: &PageRule,
@@ -86,9 +87,9 @@ fn describe_fault(run: &ActionRun<'_>, fault: &ActionFault) -> String {
 }
 
 fn page_limit(arguments: &Map<String, Value>) -> u32 {
-    let asked = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
-    let asked = asked.and_then(|pages| u32::try_from(pages).ok());
-    asked.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
+    let requested = arguments.get(PageRule::ARGUMENT).and_then(Value::as_u64);
+    let requested = requested.and_then(|pages| u32::try_from(pages).ok());
+    requested.unwrap_or(1).clamp(1, PageRule::MOST_PAGES)
 }
 
 /// A page with a list of items in it.
@@ -99,7 +100,7 @@ struct OpenedPage {
 }
 
 impl OpenedPage {
-    /// Returns the page as it was if it has no list.
+    /// Returns the page unchanged if it has no list.
     fn open(rule: &PageRule, page: PageAnswer) -> Result<Self, Box<PageAnswer>> {
         let body = match &page {
             PageAnswer::Whole { received, .. } if !answer::is_refusal(received) => {
@@ -127,7 +128,7 @@ impl OpenedPage {
         let request = request.with_remaining(self.received.body.len());
         match rule {
             PageRule::Mark { next, into, .. } => match next_mark(next, &self.body) {
-                // A mark that leads back to the same page would never end.
+                // A cursor that leads back to the same page would never end.
                 Some(mark) if request.arguments.get(into) != Some(&mark) => {
                     NextPage::At(request.with_argument(into, mark))
                 }
@@ -167,7 +168,7 @@ impl OpenedPage {
 }
 
 impl PageRequest {
-    /// All pages together are no larger than one answer may be.
+    /// All pages together must not exceed the limit of one answer.
     fn with_remaining(&self, bytes: usize) -> Self {
         Self {
             max_bytes: self.max_bytes.saturating_sub(bytes),
@@ -182,8 +183,8 @@ impl PageRequest {
     }
 }
 
-/// Returns a mark that leads on; APIs write none as nothing, null, false or an empty text, or say beside it
-/// that there are no more.
+/// Returns the cursor of the next page; at the end, APIs write null, false, an empty text or
+/// nothing, or say in another field that there are no more.
 fn next_mark(next: &JsonPointer, body: &Value) -> Option<Value> {
     let around = next.as_str().rsplit_once('/').map_or("", |(way, _)| way);
     if body.pointer(around)?.get("has_more") == Some(&Value::Bool(false)) {
@@ -203,16 +204,16 @@ fn next_number(run: &ActionRun<'_>, request: &PageRequest, argument: &str) -> u6
     given.and_then(Value::as_u64).unwrap_or(1) + 1
 }
 
-/// Returns the address of a link, if it is at the origin that the credential goes to. A redirect may have
-/// led the page before to another host, and a link there must not take the credential along.
+/// Returns the address of a link, if it has the origin that the credential goes to. A redirect may
+/// have led the previous page to another host, whose links must not get the credential.
 fn same_origin_url(home: &Origin, page: &Url, target: &str) -> Option<Url> {
     let url = page.join(target).ok()?;
     (url.origin() == *home).then_some(url)
 }
 
-/// Returns the address under a relation in the header `Link`.
+/// Returns the address with this relation in the `Link` header.
 fn find_link<'a>(line: &'a str, relation: &str) -> Option<&'a str> {
-    // A comma may stand within an address, so links are told apart by their bracket.
+    // An address may contain a comma, so links are split at their brackets.
     line.split('<').skip(1).find_map(|link| {
         let (target, parameters) = link.split_once('>')?;
         let named = parameters.split(';').any(|parameter| {
@@ -313,7 +314,7 @@ mod tests {
             ),
             ("https://api.example/v1", "http://api.example/x", false),
             ("https://api.example/v1", "javascript:x", false),
-            // Here a redirect led.
+            // Reached by a redirect.
             ("https://files.example/items", "?page=2", false),
             (
                 "https://files.example/items",

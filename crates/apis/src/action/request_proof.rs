@@ -1,4 +1,4 @@
-//! The proof of a request, made from the credential as the API's scheme says.
+//! A request's proof of identity, made from the credential according to the API's scheme.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::run::ActionRun;
 use crate::auth::{AwsSigner, Proof, TokenGrant, TokenRequest, basic_login};
 use crate::fault::RequestFault;
 
-/// A proof, and the request for the token in it if it has one.
+/// A proof, and the token request behind it, if any.
 pub(super) struct RequestProof {
     pub(super) proof: Proof,
     pub(super) token: Option<SentToken>,

@@ -27,7 +27,7 @@ pub(super) struct ActionRun<'a> {
 #[derive(Clone)]
 pub(super) struct PageRequest {
     pub(super) arguments: Map<String, Value>,
-    /// The address that the page before gave, instead of that of the action.
+    /// The address from the previous page, which replaces the action's.
     pub(super) link: Option<Url>,
     pub(super) max_bytes: usize,
 }
@@ -95,7 +95,7 @@ impl<'a> ActionRun<'a> {
         let (
             ResponseWithPermit {
                 response,
-                place: _place,
+                permit: _permit,
             },
             proof,
         ) = self.deadline.within(self.send_and_renew(page)).await?;
@@ -113,8 +113,8 @@ impl<'a> ActionRun<'a> {
         Ok(PageAnswer::Whole { url, received })
     }
 
-    /// Sends the request; a token that is refused is fetched anew once. A request that must not be sent
-    /// twice leaves the new token to the next call.
+    /// Sends the request; a rejected token is fetched again once. A request that must not be
+    /// repeated leaves the new token to the next call.
     async fn send_and_renew(
         &self,
         page: &PageRequest,

@@ -1,6 +1,6 @@
-//! Puts the images of an answer into the storage of the tenant, and hands on their addresses instead.
+//! Uploads the images of an answer to the tenant's storage, and returns their addresses instead.
 //!
-//! An image that cannot be stored stays in the answer: it was made, and paid for.
+//! An image that cannot be stored stays in the answer: it was generated, and paid for.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ use crate::auth::Proof;
 use crate::fault::RequestFault;
 use crate::request::{PendingBody, PendingRequest};
 
-/// Long enough for a person to open the image, and short enough for an address that ends up in a log.
+/// Long enough for a user to open the image, and short enough for an address that ends up in a log.
 const DOWNLOAD_LIFETIME: Duration = Duration::from_secs(60 * 60);
 
 impl ActionRun<'_> {
-    /// Stores the images, unless the caller wants them or the tenant has no storage.
+    /// Stores the images, unless the caller wants them inline or the tenant has no storage.
     pub(super) async fn store_images(
         &self,
         mut answer: ActionAnswer,
@@ -48,8 +48,8 @@ impl ActionRun<'_> {
         for part in &mut answer.content {
             reasons.extend(self.store_image(storage, part).await.err());
         }
-        let told = reasons.iter().map(storage_error_part);
-        answer.content.extend(told);
+        let notes = reasons.iter().map(storage_error_part);
+        answer.content.extend(notes);
         answer
     }
 
@@ -65,7 +65,7 @@ impl ActionRun<'_> {
         )
     }
 
-    /// Puts the address of an image into its place.
+    /// Replaces an image by its address.
     async fn store_image(
         &self,
         storage: &StorageSpec,
@@ -118,7 +118,7 @@ impl ActionRun<'_> {
     }
 }
 
-/// Its sentence continues after "the image could not be stored".
+/// The message continues after "the image could not be stored".
 #[derive(Debug, thiserror::Error)]
 enum StorageError {
     #[error("the API sent invalid base64")]
@@ -147,7 +147,7 @@ fn storage_error_part(reason: &StorageError) -> AnswerPart {
     ))
 }
 
-/// Returns an address that no other image has.
+/// Returns a unique address for an image.
 fn new_object_url(folder: &Url, media_type: &str) -> Result<Url, StorageError> {
     let mut name = [0; 16];
     getrandom::fill(&mut name)?;
@@ -157,8 +157,8 @@ fn new_object_url(folder: &Url, media_type: &str) -> Result<Url, StorageError> {
     Ok(Url::parse(&format!("{folder}/{name:032x}.{ending}"))?)
 }
 
-/// Returns the letters and digits that the subtype begins with. The API chose the type, and any other
-/// character could lead to another place in the storage.
+/// Returns the leading letters and digits of the subtype. The API chose the type, and any other
+/// character could lead to another path in the storage.
 fn file_extension(media_type: &str) -> &str {
     let subtype = media_type
         .split_once('/')
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_type_that_an_api_names_cannot_lead_an_image_to_another_place() {
+    fn a_media_type_from_the_api_cannot_change_an_images_path() {
         let folder = Url::parse("https://bucket.example/images/").unwrap();
         for (media_type, expected) in [
             ("image/png", "png"),

@@ -1,4 +1,4 @@
-//! Signatures as Amazon's services want them: Signature Version 4.
+//! Amazon's request signatures: Signature Version 4.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(crate) struct AwsSigner {
 }
 
 impl AwsSigner {
-    /// Adds the signature of the request as it is now, and the time and session that belong to it.
+    /// Adds the signature of the current request, and its time and session.
     pub(crate) fn sign(&self, request: &mut Request) -> Result<(), RequestFault> {
         let body = request.body().and_then(reqwest::Body::as_bytes);
         let body = SignableBody::Bytes(body.unwrap_or_default());
@@ -41,7 +41,7 @@ impl AwsSigner {
         Ok(())
     }
 
-    /// Returns an address by which everyone can get the object for a while, without a credential.
+    /// Returns an address with which everyone can get the object for a while, without a credential.
     pub(crate) fn presign(&self, url: &Url, lifetime: Duration) -> Result<Url, RequestFault> {
         let request = Request::new(Method::GET, url.clone());
         let mut settings = self.signing_settings();
@@ -93,7 +93,8 @@ impl AwsSigner {
         )
     }
 
-    /// S3 signs the path as it is sent and the hash of the body in a header; all others agree.
+    /// S3 signs the path as sent and the body's hash in a header; the other services agree with
+    /// each other.
     fn signing_settings(&self) -> SigningSettings {
         let mut settings = SigningSettings::default();
         if self.service == "s3" {
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn signatures_are_those_that_amazon_publishes() {
+    fn signatures_equal_the_published_ones() {
         for (line, headers, body, expected) in PUBLISHED {
             let found = signature(&signer(None), line, headers, body);
             assert_eq!(found, expected, "{line} {headers}");

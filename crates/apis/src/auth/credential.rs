@@ -1,4 +1,4 @@
-//! The fields that a tenant keeps for an API.
+//! A tenant's fields for an API.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use kitbag_fetch::secrets::is_secret_name;
 
-/// Tells one tenant's credential from another's: tokens and limits are kept for each.
+/// Distinguishes the credentials of tenants: tokens and limits are per credential.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CredentialOwner(Arc<str>);
 
-/// A credential as it is at the moment of a call. Its values never show.
+/// A credential as of a call. Its values are never shown.
 #[derive(Clone)]
 pub struct Credential {
     owner: CredentialOwner,
@@ -36,13 +36,13 @@ impl Credential {
         &self.owner
     }
 
-    /// Returns a field; one that is empty is as good as missing.
+    /// Returns a field; an empty one counts as missing.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         let value = self.fields.get(name).map(String::as_str);
         value.filter(|value| !value.is_empty())
     }
 
-    /// Returns a field that was checked to be there.
+    /// Returns a field whose presence was checked.
     pub(crate) fn field_or_empty(&self, name: &str) -> String {
         self.field(name).unwrap_or_default().to_owned()
     }
@@ -52,7 +52,7 @@ impl Credential {
         absent.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Returns the fields that must not show in an answer. A region or an account number may.
+    /// Returns the fields that must not appear in an answer. A region or an account number may.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = &str> {
         let secret = self.fields.iter().filter(|(name, _)| is_secret_name(name));
         secret.map(|(_, value)| value.as_str())

@@ -1,9 +1,9 @@
-//! The proofs that requests carry: whose they are, and that they may be made.
+//! The proofs of identity that requests carry.
 //!
-//! - `credential`: the fields that a tenant keeps for an API
+//! - `credential`: a tenant's fields for an API
 //! - `proof`: the header, parameter or signature of one request
-//! - `aws`: signatures as Amazon's services want them
-//! - `token_cache`: access tokens, fetched once and kept until shortly before they end
+//! - `aws`: Amazon's request signatures
+//! - `token_cache`: access tokens, fetched once and cached until shortly before they expire
 //! - `token_request`: one request for a token
 
 mod aws;

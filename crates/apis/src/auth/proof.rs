@@ -1,4 +1,4 @@
-//! The header, parameter or signature that says whose a request is.
+//! The header, parameter or signature that identifies the owner of a request.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -45,7 +45,7 @@ impl Proof {
         Ok(())
     }
 
-    /// Returns the text that is sent, if it is a secret that the credential does not have as a field.
+    /// Returns the text that is sent, if it is a secret other than the credential's own fields.
     pub(crate) fn secret(&self) -> Option<&str> {
         match self {
             Self::Header { value, .. } => value.to_str().ok(),

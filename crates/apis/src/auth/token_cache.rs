@@ -1,4 +1,5 @@
-//! Access tokens, fetched once for all calls that need one, and kept until shortly before they end.
+//! Access tokens, fetched once for all calls that need one, and cached until shortly before they
+//! expire.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,18 +18,19 @@ use crate::client::GuardedClient;
 use crate::clock::Clock;
 use crate::fault::RequestFault;
 
-/// A token that ends within this time could end on the way.
+/// A token that expires within this time could expire on the way.
 const MARGIN: Duration = Duration::from_secs(60);
-/// A token that is meant to last a minute would otherwise never be used.
+/// Otherwise, a token with a lifetime of a minute would never be used.
 const MARGIN_PARTS: u32 = 10;
-/// A token endpoint that takes longer is as good as down.
+/// A token endpoint that takes longer counts as down.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(30);
-/// A caller whose copy of the credential is older than this many refresh tokens begins anew with it.
+/// A caller whose copy of the credential is older than this many refresh tokens starts over with
+/// it.
 const MAX_KNOWN: usize = 8;
-/// Above this number, those that have ended make room.
+/// Above this number, expired ones are evicted.
 const CLEANUP_THRESHOLD: usize = 1024;
 
-/// A refresh token that took the place of another, and must be stored in its place.
+/// A refresh token that replaces another, and must be stored instead of it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RotatedRefreshToken {
     pub owner: CredentialOwner,
@@ -39,9 +41,9 @@ pub struct RotatedRefreshToken {
 pub type KeepRefreshToken =
     Arc<dyn Fn(RotatedRefreshToken) -> BoxFuture<'static, ()> + Send + Sync>;
 
-/// The tokens of all tenants, of which each credential has its own.
+/// The tokens of all tenants, one for each credential.
 pub struct TokenCache {
-    places: Mutex<HashMap<TokenKey, TokenEntry>>,
+    entries: Mutex<HashMap<TokenKey, TokenEntry>>,
     clock: Clock,
     keep: KeepRefreshToken,
 }
@@ -56,13 +58,13 @@ struct TokenKey {
     scopes: Vec<String>,
 }
 
-/// The token of one credential; empty at first.
+/// The token of one credential; initially empty.
 #[derive(Default)]
 struct CachedToken {
     access: Option<Arc<str>>,
     until: Option<SystemTime>,
     client_secret: String,
-    /// The refresh tokens that led here, the newest last.
+    /// The refresh tokens that led to the current one, newest last.
     refresh_tokens: Vec<String>,
     /// The last failure, which all calls that waited for it share.
     failed: Option<(Instant, TokenFault)>,
@@ -71,33 +73,33 @@ struct CachedToken {
 impl TokenCache {
     pub fn new(clock: Clock, keep: KeepRefreshToken) -> Self {
         Self {
-            places: Mutex::default(),
+            entries: Mutex::default(),
             clock,
             keep,
         }
     }
 
-    /// Returns a token that was not `refused`.
+    /// Returns a token other than the `refused` one.
     pub(crate) async fn get_token(
         &self,
         request: &TokenRequest,
         client: &GuardedClient,
         refused: Option<&str>,
     ) -> Result<Arc<str>, TokenFault> {
-        let asked = Instant::now();
+        let started = Instant::now();
         let held = self.entry(request).lock_owned().await;
         if let Some(access) = held.usable_token(request, refused, self.clock.now()) {
             return Ok(access);
         }
         if let Some((at, failure)) = &held.failed
-            && *at >= asked
+            && *at >= started
         {
             return Err(failure.clone());
         }
         self.fetch_in_task(held, request, client).await
     }
 
-    /// Makes sure that a token that was refused is not sent again.
+    /// Ensures that a rejected token is not sent again.
     pub(crate) async fn forget_token(&self, request: &TokenRequest, refused: &str) {
         let mut held = self.entry(request).lock_owned().await;
         if held.access.as_deref() == Some(refused) {
@@ -105,8 +107,8 @@ impl TokenCache {
         }
     }
 
-    /// Fetches the token on a task of its own: a call that goes away in the middle would take the new
-    /// refresh token with it.
+    /// Fetches the token on its own task: a call cancelled halfway would lose the new refresh
+    /// token.
     async fn fetch_in_task(
         &self,
         mut held: OwnedMutexGuard<CachedToken>,
@@ -127,20 +129,20 @@ impl TokenCache {
     }
 
     fn entry(&self, request: &TokenRequest) -> TokenEntry {
-        let mut places = lock(&self.places);
-        if places.len() >= CLEANUP_THRESHOLD {
+        let mut entries = lock(&self.entries);
+        if entries.len() >= CLEANUP_THRESHOLD {
             let now = self.clock.now();
-            places.retain(|_, place| is_used(place, now));
+            entries.retain(|_, entry| is_used(entry, now));
         }
-        places
+        entries
             .entry(TokenKey::for_request(request))
             .or_default()
             .clone()
     }
 }
 
-fn is_used(place: &TokenEntry, now: SystemTime) -> bool {
-    let held = place.try_lock();
+fn is_used(entry: &TokenEntry, now: SystemTime) -> bool {
+    let held = entry.try_lock();
     held.map_or(true, |held| held.access.is_some() && held.is_fresh(now))
 }
 
@@ -192,7 +194,7 @@ impl CachedToken {
         self.until.is_none_or(|until| until > now)
     }
 
-    /// False if the credential was replaced since.
+    /// False if the credential has been replaced since.
     fn is_for(&self, request: &TokenRequest) -> bool {
         let known = match &request.grant {
             TokenGrant::RefreshToken { refresh_token } => {
@@ -203,7 +205,7 @@ impl CachedToken {
         known && self.client_secret == request.client_secret
     }
 
-    /// Returns the request with the newest refresh token: the copy of the caller may be older.
+    /// Returns the request with the newest refresh token: the caller's copy may be older.
     fn with_newest_token(&mut self, request: &TokenRequest) -> TokenRequest {
         if !self.is_for(request) {
             *self = Self {
@@ -221,7 +223,7 @@ impl CachedToken {
         request
     }
 
-    /// Takes in what was fetched; returns the refresh token that must be stored.
+    /// Stores the outcome; returns the refresh token to store.
     fn store_outcome(
         &mut self,
         request: &TokenRequest,
@@ -262,7 +264,7 @@ impl CachedToken {
     }
 }
 
-/// A server that says nothing lets us use the token until it refuses it.
+/// If the server states no lifetime, the token is used until it is rejected.
 fn usable_until(now: SystemTime, lasts: Duration) -> Option<SystemTime> {
     let margin = MARGIN.min(lasts / MARGIN_PARTS);
     now.checked_add(lasts - margin)

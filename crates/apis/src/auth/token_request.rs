@@ -1,4 +1,4 @@
-//! One request for an access token, as OAuth 2.0 describes it.
+//! One request for an access token, according to OAuth 2.0.
 
 use std::fmt;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) enum TokenGrant {
     RefreshToken { refresh_token: String },
 }
 
-/// The reason why there is no token. Its sentence continues after the name of the API.
+/// The reason why there is no token. The message continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TokenFault {
     #[error("was not called: {origin} issued no token: {words}")]
@@ -57,8 +57,8 @@ pub(super) struct FetchedToken {
 }
 
 impl TokenRequest {
-    /// Servers expect the secret of the client in the form or in a header, and refuse the other way before
-    /// they look at anything else.
+    /// Servers expect the client's secret in the form or in a header, and reject the other way
+    /// before they check anything else.
     pub(super) async fn fetch(&self, client: &GuardedClient) -> Result<FetchedToken, TokenFault> {
         let answer = self.send_request(client, ClientProof::InForm).await?;
         if answer.status.is_client_error() && error_word(&answer).as_deref() == Some(WRONG_CLIENT) {
@@ -147,7 +147,7 @@ impl TokenRequest {
 
 const WRONG_CLIENT: &str = "invalid_client";
 
-/// The place of the client's secret in the request.
+/// Where the request carries the client's secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientProof {
     InForm,
@@ -155,7 +155,7 @@ enum ClientProof {
 }
 
 impl ReceivedResponse {
-    /// The words of a failure are shown; a token that was given must stay whole.
+    /// A failure's message is shown; an issued token must stay whole.
     fn mask_if_failed(self, secrets: &Secrets) -> Self {
         match self.status.is_success() {
             true => self,
@@ -164,7 +164,7 @@ impl ReceivedResponse {
     }
 }
 
-/// The standard wants both encoded as in a form before they are joined.
+/// The standard requires form encoding of both before they are joined.
 fn form_encode(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

@@ -1,11 +1,11 @@
-//! The headers in which an API says how many requests remain.
+//! The headers in which an API reports how many requests remain.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, StatusCode};
 use kitbag_fetch::retry_after;
 
-/// Returns how long no request is welcome, if the answer says that none remains.
+/// Returns how long to send no request, if the answer reports that none remains.
 pub(super) fn closed_duration(
     status: StatusCode,
     headers: &HeaderMap,
@@ -15,8 +15,8 @@ pub(super) fn closed_duration(
         status,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
     );
-    let asked = retry_after(headers, now).filter(|_| refused);
-    asked.or_else(|| time_until_reset(headers, now))
+    let requested = retry_after(headers, now).filter(|_| refused);
+    requested.or_else(|| time_until_reset(headers, now))
 }
 
 fn time_until_reset(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
@@ -35,7 +35,7 @@ const PAIRS: [(&str, &str); 4] = [
     ("ratelimit-remaining", "ratelimit-reset"),
 ];
 
-/// Reads `limit=100, remaining=0, reset=50` and `"default";r=0;t=50`, as drafts of the standard wrote it.
+/// Parses `limit=100, remaining=0, reset=50` and `"default";r=0;t=50`, from drafts of the standard.
 fn combined_header(text: &str, now: SystemTime) -> Option<Duration> {
     let words: Vec<(&str, &str)> = text
         .split([',', ';'])
@@ -50,7 +50,7 @@ fn find_value<'a>(words: &[(&str, &'a str)], names: [&str; 2]) -> Option<&'a str
     found.map(|(_, value)| *value)
 }
 
-/// A small number is a time from now, a large one a date.
+/// A small number is a duration, a large one a date.
 fn parse_reset(reset: &str, now: SystemTime) -> Option<Duration> {
     let number: f64 = reset.trim().parse().ok()?;
     let since_epoch = now.duration_since(UNIX_EPOCH).ok()?.as_secs_f64();

@@ -13,9 +13,10 @@ use kitbag_domain::sync::lock;
 use crate::auth::CredentialOwner;
 
 const MINUTE: Duration = Duration::from_secs(60);
-/// An API that means longer says so again after this time; one that is wrong does not lock a tenant out for days.
+/// An API that means longer will repeat it after this time; a wrong header does not lock a tenant
+/// out for days.
 const MAX_CLOSURE: Duration = Duration::from_secs(3600);
-/// Above this number, tenants that are not held back make room.
+/// Above this number, tenants without a wait are evicted.
 const CLEANUP_THRESHOLD: usize = 1024;
 
 /// The pace of every tenant at one API.
@@ -26,9 +27,9 @@ pub(crate) struct Paces {
 
 #[derive(Default)]
 struct Pace {
-    /// The API said that nothing remains until then.
+    /// The API reported that nothing remains until then.
     closed_until: Option<SystemTime>,
-    /// The times of the last requests, some of them still to come.
+    /// The times of the last requests, some of them in the future.
     booked: VecDeque<SystemTime>,
 }
 
@@ -46,7 +47,7 @@ impl Paces {
         }
     }
 
-    /// Books a place for a request, and returns the time until it may be sent.
+    /// Reserves a slot for a request, and returns the time until it may be sent.
     pub(crate) fn reserve(
         &self,
         owner: &CredentialOwner,
@@ -67,7 +68,7 @@ impl Paces {
         Ok(wait)
     }
 
-    /// Returns the time for which a request would be held back now.
+    /// Returns how long a request would currently be delayed.
     pub(crate) fn current_wait(&self, owner: &CredentialOwner, now: SystemTime) -> Duration {
         let tenants = lock(&self.tenants);
         let pace = tenants.get(owner);
@@ -75,7 +76,7 @@ impl Paces {
         at.duration_since(now).unwrap_or_default()
     }
 
-    /// Holds the tenant's further requests back if an answer says that nothing remains.
+    /// Delays the tenant's further requests if an answer reports that nothing remains.
     pub(crate) fn record_limits(
         &self,
         owner: &CredentialOwner,
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn more_requests_than_a_minute_allows_are_held_back_for_each_tenant() {
+    fn excess_requests_per_minute_are_delayed_for_each_tenant() {
         let paces = Paces::new(NonZeroU32::new(2));
         let start = SystemTime::UNIX_EPOCH;
         let later = start + seconds(20);
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_of_which_nothing_remains_waits_for_the_reset_or_is_told_the_time() {
+    fn a_tenant_without_remaining_requests_waits_for_the_reset_or_gets_its_time() {
         let paces = Paces::new(None);
         let (start, owner) = (SystemTime::UNIX_EPOCH, CredentialOwner::new("a"));
         let headers = HeaderMap::from_iter([(

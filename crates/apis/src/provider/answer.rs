@@ -9,7 +9,7 @@ use crate::received_response::ReceivedResponse;
 pub struct ProviderAnswer {
     pub status: u16,
     pub content_type: Option<String>,
-    /// Those that help with the next call, such as the address of the next page.
+    /// Headers that help with the next call, such as the address of the next page.
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }

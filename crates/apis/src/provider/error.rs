@@ -1,4 +1,4 @@
-//! The failures of a call by path, each with the fault of one side and the advice for it.
+//! The failures of a call by path, each with the responsible side and advice.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct ProviderError {
     pub fault: ProviderFault,
 }
 
-/// Its sentence continues after the name of the API.
+/// The message continues after the name of the API.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProviderFault {
     #[error("needs a variable: {0}")]
@@ -26,7 +26,7 @@ pub enum ProviderFault {
     },
     #[error("was not called, because the path is invalid: {reason}")]
     Path { reason: &'static str },
-    /// It has asked for a wait, which is not over.
+    /// It requested a wait, which is not over.
     #[error("accepts no requests for another {}", format_seconds(*wait))]
     RateLimited { wait: Duration },
     #[error(transparent)]

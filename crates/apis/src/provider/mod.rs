@@ -1,12 +1,12 @@
 //! The small form of a call: the caller chooses the path below the base address of an API.
 //!
-//! Nothing about the path is trusted: it stays below the base in every reading, and a redirect leads no
-//! further than a call.
+//! Nothing about the path is trusted: it stays below the base in every reading, and a redirect
+//! leads no further than a call.
 //!
 //! # Layout
 //! - this file: the facts about an API, and one call
-//! - `target`: from the path that the caller wrote to a URL below the base
-//! - `answer`: the answer, with the headers that help
+//! - `target`: from the caller's path to a URL below the base
+//! - `answer`: the answer, with the helpful headers
 //! - `error`: the failures of a call, and their advice
 
 mod answer;
@@ -47,37 +47,36 @@ pub struct ProviderSpec {
     pub url: Url,
     pub headers: BTreeMap<String, Template>,
     pub methods: Vec<Method>,
-    /// For the whole call, redirects and body included.
+    /// For the whole call, including redirects and body.
     pub timeout: Duration,
     pub max_response_bytes: usize,
 }
 
-/// One call, as the caller wrote it.
+/// One call, as written by the caller.
 #[derive(Debug, Clone)]
 pub struct ProviderCall {
     pub method: Method,
     /// Relative to the base address; may end in a query.
     pub path: String,
     pub query: Vec<(String, String)>,
-    /// JSON, sent as it is.
+    /// JSON, sent unchanged.
     pub body: Option<Raw>,
-    /// The headers that tell the API which trace the call belongs to.
+    /// The trace headers for the API.
     pub trace: HeaderMap,
 }
 
-/// Returns true if the caller may make the request, which is written as [`ProviderCall::subject`]
-/// writes it.
+/// Returns true if the caller may make the request, given in the form of [`ProviderCall::subject`].
 pub type RequestJudge<'a> = &'a (dyn Fn(&str) -> bool + Send + Sync);
 
-/// An HTTP API that can be called. It displays itself as one line for a model that looks for
-/// something to call.
+/// An HTTP API that can be called. It displays as one line for a model that searches for something
+/// to call.
 pub struct Provider {
     spec: ProviderSpec,
     lookup: Lookup,
     client: GuardedClient,
-    places: RequestPermits,
+    permits: RequestPermits,
     paces: Paces,
-    /// All calls have the credential of the configuration.
+    /// All calls use the configured credential.
     owner: CredentialOwner,
 }
 
@@ -98,7 +97,7 @@ impl ProviderSpec {
 }
 
 impl ProviderCall {
-    /// Returns the text that rules are written about: `GET /items/3`, whichever way the path was spelt.
+    /// Returns the text that rules match: `GET /items/3`, however the path was spelt.
     pub fn subject(&self) -> String {
         rule_subject(&self.method, &self.path)
     }
@@ -109,13 +108,13 @@ fn rule_subject(method: &Method, path: &str) -> String {
 }
 
 impl Provider {
-    /// Each call asks `lookup` for the secrets and `guard` about the addresses.
+    /// Each call gets the secrets from `lookup` and checks the addresses with `guard`.
     pub fn new(spec: ProviderSpec, lookup: Lookup, guard: AddressGuard) -> Self {
         Self {
             spec,
             lookup,
             client: GuardedClient::new(guard),
-            places: RequestPermits::new(),
+            permits: RequestPermits::new(),
             paces: Paces::new(None),
             owner: CredentialOwner::new("configuration"),
         }
@@ -125,8 +124,8 @@ impl Provider {
         &self.spec
     }
 
-    /// Makes a call that the caller is known to be allowed to make; an answer with any status is an
-    /// answer. `judge` is asked about the requests that redirects make of it.
+    /// Makes a call that the caller is already allowed to make; an answer with any status counts as
+    /// an answer. `judge` approves redirected requests.
     pub async fn call(
         &self,
         call: ProviderCall,
@@ -149,7 +148,7 @@ impl Provider {
         self.spec.check_method(&call.method)?;
         let request = self.build_request(call)?;
         let secrets = self.secrets_in(&request.own_headers);
-        let _place = self.places.acquire().await;
+        let _permit = self.permits.acquire().await;
         let booked = self
             .paces
             .reserve(&self.owner, SystemTime::now(), Duration::ZERO);
@@ -181,8 +180,8 @@ impl Provider {
         })
     }
 
-    /// Checks a request that a redirect makes at the API itself as a call: it stays below the base, and
-    /// the caller may make it. The reason names no rule, since the API chose the path.
+    /// Checks a redirected request to the API itself like a call: it stays below the base, and the
+    /// caller may make it. The reason names no rule, since the API chose the path.
     fn check_redirect(
         &self,
         request: &PendingRequest,
@@ -202,7 +201,7 @@ impl Provider {
         }
     }
 
-    /// Returns the headers of the configuration, with their variables filled in.
+    /// Returns the configured headers, with their variables filled in.
     fn resolve_headers(&self) -> Result<HeaderMap, ProviderFault> {
         let mut headers = Vec::new();
         for (name, template) in &self.spec.headers {
@@ -214,7 +213,7 @@ impl Provider {
         Ok(header_map(headers).map_err(|reason| RequestFault::Header { reason })?)
     }
 
-    /// Returns those of the headers that must not show in an answer.
+    /// Returns the headers that must not appear in an answer.
     fn secrets_in(&self, sent: &HeaderMap) -> Secrets {
         let secret = self
             .spec
@@ -225,8 +224,8 @@ impl Provider {
     }
 }
 
-/// True for a header or a variable whose name speaks of a secret, and for a value from the store,
-/// whose variable is called `secret:NAME`.
+/// True for a header or a variable with a secret's name, and for a value from the store, whose
+/// variable is called `secret:NAME`.
 fn is_secret(name: &str, value: &Template) -> bool {
     let source = value.source();
     is_secret_name(name) || (source.contains("${") && is_secret_name(source))

@@ -1,4 +1,4 @@
-//! From the path that the caller wrote to a URL below the base, however the path is spelt.
+//! From the caller's path to a URL below the base, however the path is spelt.
 
 use std::borrow::Cow;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -8,13 +8,13 @@ use url::{Host, Url};
 
 use super::ProviderFault;
 
-/// Honest clients encode a path once, and a proxy may do so again. One that is encoded more often is
-/// meant to slip past a check.
+/// Honest clients encode a path once, and a proxy may do so again. A path encoded more often is
+/// meant to bypass a check.
 const MAX_ENCODINGS: usize = 4;
 
 const CLIMBS: &str = "it must stay below the base address of the API, without `.` and `..`";
 
-/// Returns the URL of `path` below `base`. A query in the path is kept, and `query` comes after it.
+/// Returns the URL of `path` below `base`. Keeps a query in the path, and appends `query`.
 pub(crate) fn join_below(
     base: &Url,
     path: &str,
@@ -34,7 +34,7 @@ pub(crate) fn join_below(
     if !query.is_empty() {
         url.query_pairs_mut().extend_pairs(query);
     }
-    // The checks above should leave nothing for this one.
+    // A second line of defence after the checks above.
     match rest_below(base, &url).is_some() && url.origin() == base.origin() {
         true => Ok(url),
         false => Err(path_fault(CLIMBS)),
@@ -45,7 +45,7 @@ fn path_fault(reason: &'static str) -> ProviderFault {
     ProviderFault::Path { reason }
 }
 
-/// Returns the path behind the base's path, if the URL lies below the base in every reading.
+/// Returns the path after the base's path, if the URL is below the base in every reading.
 pub(crate) fn relative_path<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
     rest_below(base, url).filter(|rest| check_path(rest).is_ok())
 }
@@ -56,13 +56,13 @@ fn rest_below<'a>(base: &Url, url: &'a Url) -> Option<&'a str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(rest)
 }
 
-/// True if a URL leads to the same API by another name of its host or by its other scheme. Secrets do
-/// not follow there, but the same rules hold.
+/// True if a URL leads to the same API by another name of its host or by its other scheme. Secrets
+/// do not follow there, but the same rules apply.
 pub(crate) fn is_same_api(base: &Url, url: &Url) -> bool {
     normalized_port(base) == normalized_port(url) && normalized_host(base) == normalized_host(url)
 }
 
-/// Returns the port, one for both schemes at their usual port.
+/// Returns the port, the same for the default ports of both schemes.
 fn normalized_port(url: &Url) -> Option<u16> {
     match url.port_or_known_default() {
         Some(443) => Some(80),
@@ -70,7 +70,7 @@ fn normalized_port(url: &Url) -> Option<u16> {
     }
 }
 
-/// Returns the host, one for all names of this machine.
+/// Returns the host, the same for all names of this machine.
 fn normalized_host(url: &Url) -> String {
     match url.host() {
         Some(Host::Domain(name)) => domain_name(name.trim_end_matches('.')).to_owned(),
@@ -93,7 +93,7 @@ fn domain_name(name: &str) -> &str {
 const LOCALHOST: &str = "localhost";
 const MAPPED: Ipv6Addr = Ipv4Addr::LOCALHOST.to_ipv6_mapped();
 
-/// Returns the path alone as a server may read it: decoded, and without empty steps.
+/// Returns the path as a server may read it: decoded, and without empty segments.
 pub(crate) fn normalize_path(path: &str) -> String {
     let path = path.split(['?', '#']).next().unwrap_or_default();
     let mut reading = path.to_owned();
@@ -136,8 +136,8 @@ fn percent_decode(text: &str) -> String {
     percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
-/// `%2F` inside a name is how some APIs spell a slash that separates nothing, so it is fine as
-/// long as no step leads upwards.
+/// In some APIs, `%2F` inside a name is a slash that separates nothing, so it is allowed as long as
+/// no segment leads upwards.
 fn check_reading(path: &str) -> Result<(), &'static str> {
     if path.chars().any(char::is_control) {
         return Err("it contains control characters");
@@ -151,7 +151,7 @@ fn check_reading(path: &str) -> Result<(), &'static str> {
     }
 }
 
-/// True for `.` and `..`, also with parameters behind a `;`, which some servers take off.
+/// True for `.` and `..`, also with parameters after a `;`, which some servers strip.
 fn is_dot_step(step: &str) -> bool {
     let name = step.split(';').next().unwrap_or_default().trim();
     matches!(name, "." | "..")
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_may_stand_in_the_path_and_beside_it() {
+    fn a_query_may_be_in_the_path_and_in_addition_to_it() {
         check_path(
             "https://a.example",
             "/s?q=a+b",

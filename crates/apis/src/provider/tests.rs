@@ -24,7 +24,7 @@ const SECRET: &str = "s3cret-value";
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const NEIGHBOUR: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 
-/// Answers with the request that it got; the path `/to?URL` leads to that URL.
+/// Answers with the request it received; the path `/to?URL` redirects to that URL.
 async fn api(address: IpAddr) -> SocketAddr {
     let router = Router::new()
         .route("/v1/big", get(|| async { Body::from_stream(chunks()) }))
@@ -138,7 +138,7 @@ fn provider(url: &str, permitted: &'static [IpAddr]) -> Provider {
 
 const ANYTHING: RequestJudge<'_> = &|_| true;
 
-fn asking(method: Method, path: &str) -> ProviderCall {
+fn provider_call(method: Method, path: &str) -> ProviderCall {
     ProviderCall {
         method,
         path: path.to_owned(),
@@ -149,21 +149,23 @@ fn asking(method: Method, path: &str) -> ProviderCall {
 }
 
 async fn get_from(provider: &Provider, path: &str) -> Result<Value, ProviderError> {
-    let answer = provider.call(asking(Method::GET, path), ANYTHING).await?;
+    let answer = provider
+        .call(provider_call(Method::GET, path), ANYTHING)
+        .await?;
     Ok(serde_json::from_slice(&answer.body).unwrap())
 }
 
-/// Returns the request that the server got at the end of all redirects, and true if it got the secret.
+/// Returns the request that the server got after all redirects, and true if it got the secret.
 #[track_caller]
-fn received(found: &Value) -> (&str, bool) {
+fn received_request(found: &Value) -> (&str, bool) {
     assert_eq!(found["key"].is_string(), found["login"].is_string());
     (found["asked"].as_str().unwrap(), found["key"] == MASK)
 }
 
-/// The error that a GET of the path ends in. Whatever it is, it holds no secret.
+/// The error of a failing GET. Whatever it is, it contains no secret.
 async fn fails(provider: &Provider, path: &str) -> String {
     let error = provider
-        .call(asking(Method::GET, path), ANYTHING)
+        .call(provider_call(Method::GET, path), ANYTHING)
         .await
         .unwrap_err();
     let shown = format!("{error} {error:?} {:?} {provider:?}", error.remedy());
@@ -179,7 +181,7 @@ async fn a_call_goes_below_the_base_with_the_secrets_and_the_body_as_written() {
     let call = ProviderCall {
         query: vec![("q".to_owned(), "a b".to_owned())],
         body: Some(body),
-        ..asking(Method::POST, "/items")
+        ..provider_call(Method::POST, "/items")
     };
     let answer = provider.call(call, ANYTHING).await.unwrap();
     assert_eq!(
@@ -205,7 +207,7 @@ async fn only_headers_that_help_are_returned() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
     let answer = provider
-        .call(asking(Method::GET, "/cookie"), ANYTHING)
+        .call(provider_call(Method::GET, "/cookie"), ANYTHING)
         .await
         .unwrap();
     let names: Vec<_> = answer
@@ -239,7 +241,7 @@ fn an_api_introduces_itself_without_its_secrets() {
 async fn a_method_that_the_configuration_does_not_allow_is_not_sent() {
     let provider = provider("http://127.0.0.1:9/v1", &[HOME]);
     let error = provider
-        .call(asking(Method::DELETE, "/items/1"), ANYTHING)
+        .call(provider_call(Method::DELETE, "/items/1"), ANYTHING)
         .await
         .unwrap_err();
     assert_eq!(
@@ -292,7 +294,7 @@ async fn an_address_is_refused_whether_written_or_resolved() {
     let found = get_from(&provider, "/items")
         .await
         .expect("the permitted one of its addresses is taken");
-    assert_eq!(received(&found), ("GET /v1/items", true));
+    assert_eq!(received_request(&found), ("GET /v1/items", true));
 }
 
 #[tokio::test]
@@ -326,18 +328,18 @@ async fn secrets_stay_with_the_origin_they_are_for() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let found = get_from(&provider, "/to?elsewhere").await.unwrap();
-    assert_eq!(received(&found), ("GET /v1/elsewhere", true));
+    assert_eq!(received_request(&found), ("GET /v1/elsewhere", true));
     let found = get_from(&provider, &format!("/to?http://{neighbour}/x"))
         .await
         .unwrap();
-    assert_eq!(received(&found), ("GET /x", false));
+    assert_eq!(received_request(&found), ("GET /x", false));
     let back = format!("/to?http://{neighbour}/v1/to?http://{home}/v1/admin");
     let found = get_from(&provider, &back).await.unwrap();
-    assert_eq!(received(&found), ("GET /v1/admin", false));
+    assert_eq!(received_request(&found), ("GET /v1/admin", false));
 }
 
 #[tokio::test]
-async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_caller_may_do() {
+async fn a_redirect_within_the_api_stays_below_the_base_and_within_the_callers_permissions() {
     let (home, neighbour) = (api(HOME).await, api(NEIGHBOUR).await);
     let provider = provider(&format!("http://{home}/v1"), &[HOME, NEIGHBOUR]);
     let no_admin: RequestJudge<'_> = &|subject| !subject.contains("/admin");
@@ -382,7 +384,7 @@ async fn a_redirect_within_the_api_stays_below_the_base_and_within_what_the_call
         ),
     ] {
         let found = provider
-            .call(asking(Method::GET, &format!("/to?{to}")), no_admin)
+            .call(provider_call(Method::GET, &format!("/to?{to}")), no_admin)
             .await;
         let found = found.map_or_else(
             |error| error.to_string(),
@@ -399,7 +401,7 @@ async fn a_body_follows_only_within_the_origin() {
     let post = async |path: &str| {
         let call = ProviderCall {
             body: Some(raw(&json!([1]))),
-            ..asking(Method::POST, path)
+            ..provider_call(Method::POST, path)
         };
         let answer = provider
             .call(call, ANYTHING)
@@ -474,11 +476,13 @@ async fn a_missing_variable_or_impossible_header_is_named_and_never_shown() {
 }
 
 #[tokio::test]
-async fn the_wait_that_an_api_asks_for_is_kept_and_told() {
+async fn the_requested_wait_is_observed_and_reported() {
     let home = api(HOME).await;
     let provider = provider(&format!("http://{home}/v1"), &[HOME]);
-    let busy = provider.call(asking(Method::GET, "/busy"), ANYTHING).await;
+    let busy = provider
+        .call(provider_call(Method::GET, "/busy"), ANYTHING)
+        .await;
     assert_eq!(busy.unwrap().status, 429);
-    let told = fails(&provider, "/items").await;
-    assert_eq!(told, "`weather` accepts no requests for another 30 s");
+    let error = fails(&provider, "/items").await;
+    assert_eq!(error, "`weather` accepts no requests for another 30 s");
 }

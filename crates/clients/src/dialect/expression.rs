@@ -1,4 +1,4 @@
-//! Finds the variables in a text, as a client writes them.
+//! Finds the variables in a text, in the client's syntax.
 
 use super::variable::{is_name, may_be_in_name};
 use crate::client::Client;
@@ -10,11 +10,14 @@ pub(super) enum VariableExpression<'t> {
     Secret(&'t str),
 }
 
-/// Splits a text into what stands before its first variable, the variable, and what stands after.
-pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpression<'_>, &str)> {
+/// Splits a text into the part before its first variable, the variable, and the part after it.
+pub(super) fn split_variable(
+    client: Client,
+    text: &str,
+) -> Option<(&str, VariableExpression<'_>, &str)> {
     let starts = text.match_indices(['$', '{']).map(|(at, _)| at);
     for at in starts {
-        if let Some((expression, length)) = at_start(client, &text[at..]) {
+        if let Some((expression, length)) = variable_at_start(client, &text[at..]) {
             return Some((&text[..at], expression, &text[at + length..]));
         }
     }
@@ -22,15 +25,15 @@ pub(super) fn next(client: Client, text: &str) -> Option<(&str, VariableExpressi
 }
 
 /// Returns the variable that a text begins with, and its length.
-fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize)> {
-    if let Some((inside, length)) = enclosed(text, "${{", "}}") {
+fn variable_at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize)> {
+    if let Some((inside, length)) = split_enclosed(text, "${{", "}}") {
         let name = inside.trim().strip_prefix("secrets.")?.trim();
         return Some((VariableExpression::Secret(name), length));
     }
     let (inside, length) = match client {
-        _ if text.starts_with("${") && text.contains('}') => enclosed(text, "${", "}")?,
+        _ if text.starts_with("${") && text.contains('}') => split_enclosed(text, "${", "}")?,
         Client::Opencode => in_braces(text)?,
-        Client::Gemini => bare(text)?,
+        Client::Gemini => dollar_name(text)?,
         _ => return None,
     };
     Some((VariableExpression::Plain(inside), length))
@@ -38,20 +41,20 @@ fn at_start(client: Client, text: &str) -> Option<(VariableExpression<'_>, usize
 
 /// `{env:NAME}` or `{file:path}`
 fn in_braces(text: &str) -> Option<(&str, usize)> {
-    let (inside, length) = enclosed(text, "{", "}")?;
+    let (inside, length) = split_enclosed(text, "{", "}")?;
     let known = inside.starts_with("env:") || inside.starts_with("file:");
     known.then_some((inside, length))
 }
 
 /// `$NAME`
-fn bare(text: &str) -> Option<(&str, usize)> {
+fn dollar_name(text: &str) -> Option<(&str, usize)> {
     let rest = text.strip_prefix('$')?;
     let length = rest.find(|c| !may_be_in_name(c)).unwrap_or(rest.len());
     let name = &rest[..length];
     is_name(name).then_some((name, 1 + length))
 }
 
-fn enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usize)> {
+fn split_enclosed<'t>(text: &'t str, open: &str, close: &str) -> Option<(&'t str, usize)> {
     let (inside, _) = text.strip_prefix(open)?.split_once(close)?;
     Some((inside, open.len() + inside.len() + close.len()))
 }

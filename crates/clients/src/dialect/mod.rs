@@ -1,13 +1,13 @@
-//! The ways in which clients write variables, translated into ours.
+//! Translates clients' variable syntax into Kitbag's.
 //!
-//! Ours are `${NAME}` and `${NAME:-default}`. Nothing is filled in here except what is the same at
-//! every launch: the home, the project, and files that hold a secret. No file can spell
-//! `${secret:NAME}`: a client's file must not decide which secrets of Kitbag a server gets.
+//! Kitbag's syntax is `${NAME}` and `${NAME:-default}`. The only values filled in here are the same
+//! at every launch: the home, the project, and files that hold a secret. No file can spell
+//! `${secret:NAME}`: a client's file must not decide which of Kitbag's secrets a server gets.
 //!
-//! A text is translated in three steps: each variable is replaced by a placeholder, the secrets
-//! that a person typed into the text are found, and our variables replace the placeholders. The text
-//! is not cut at its variables before secrets are looked for, because a secret is recognised by
-//! what stands around it: in `postgres://ann:pw@${HOST}/db` the password is found only in the whole
+//! A text is translated in three steps: each variable is replaced by a placeholder, secrets that
+//! the user typed into the text are found, and Kitbag's variables replace the placeholders. The
+//! text is not split at its variables before the search for secrets, because a secret is recognised
+//! by its context: in `postgres://ann:pw@${HOST}/db` the password is found only in the whole
 //! address.
 
 mod expression;
@@ -25,24 +25,24 @@ use expression::VariableExpression;
 use placeholder::MarkedText;
 pub(crate) use variable::{needed_secret, variable};
 
-/// The facts that are needed to understand the texts of one file.
+/// The facts needed to understand the texts of one file.
 pub(crate) struct ClientDialect<'a> {
     pub(crate) client: Client,
     pub(crate) home: &'a Path,
-    /// The folder that the file is for, if it belongs to a project.
+    /// The project that the file belongs to, if any.
     pub(crate) project: Option<&'a Path>,
-    /// The folder in which the file lies.
+    /// The folder that contains the file.
     pub(crate) folder: &'a Path,
     pub(crate) inputs: &'a BTreeMap<String, ClientPrompt>,
     pub(crate) read_file: ReadFile<'a>,
-    /// Set when a variable was replaced by the folder of the project.
+    /// Set when a variable was replaced by the project's folder.
     pub(crate) folder_used: Cell<bool>,
 }
 
-/// Returns the text of a file that another one mentions, if that may be read.
+/// Returns the text of a file that another file mentions, if reading it is allowed.
 pub(crate) type ReadFile<'a> = Box<dyn Fn(&Path) -> Option<String> + 'a>;
 
-/// A question that the client asks the person.
+/// A question that the client asks the user.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ClientPrompt {
     pub(crate) description: String,
@@ -51,20 +51,20 @@ pub(crate) struct ClientPrompt {
 }
 
 impl ClientDialect<'_> {
-    /// Translates a text; `find_secrets` splits it into what was typed as a secret and the rest.
-    /// Variables that have no value yet are added to `needed`.
+    /// Translates a text; `find_secrets` splits it into typed secrets and the rest. Adds variables
+    /// that have no value yet to `needed`.
     pub(crate) fn translate(
         &self,
         text: &str,
         needed: &mut Vec<NeededVariable>,
         find_secrets: impl FnOnce(&str) -> Vec<TextPart>,
     ) -> SensitiveText {
-        let marked = self.mark(text, needed);
+        let marked = self.insert_placeholders(text, needed);
         let parts = find_secrets(marked.text()).into_iter();
-        SensitiveText::of(parts.flat_map(|part| marked.restore(part)))
+        SensitiveText::from_parts(parts.flat_map(|part| marked.restore(part)))
     }
 
-    /// True if this client takes variables for plain text.
+    /// True if this client takes variables literally.
     pub(crate) fn is_literal(&self) -> bool {
         matches!(
             self.client,
@@ -72,7 +72,7 @@ impl ClientDialect<'_> {
         )
     }
 
-    /// A path as the client understands it.
+    /// Resolves a path as the client does.
     pub(crate) fn path(&self, text: &str) -> PathBuf {
         match text.strip_prefix("~/") {
             Some(below) => self.home.join(below),
@@ -80,11 +80,12 @@ impl ClientDialect<'_> {
         }
     }
 
-    /// Replaces each variable by a placeholder.
-    fn mark(&self, text: &str, needed: &mut Vec<NeededVariable>) -> MarkedText {
+    /// Replaces each variable with a placeholder.
+    fn insert_placeholders(&self, text: &str, needed: &mut Vec<NeededVariable>) -> MarkedText {
         let mut marked = MarkedText::default();
         let mut rest = text;
-        while let Some((before, expression, after)) = expression::next(self.client, rest) {
+        while let Some((before, expression, after)) = expression::split_variable(self.client, rest)
+        {
             marked.push_text(before);
             marked.push_variable(self.translate_expression(&expression, needed));
             rest = after;
@@ -109,10 +110,10 @@ impl ClientDialect<'_> {
     fn translate_plain(&self, inside: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
         let (head, tail) = inside.split_once(':').unwrap_or((inside, ""));
         match head {
-            // Claude Code sets it for the servers of a project, and only there.
+            // Claude Code sets this variable only for a project's servers.
             "CLAUDE_PROJECT_DIR" if self.project.is_some() => self.project_folder(needed),
             "env" => environment(tail, needed),
-            "input" => self.prompted(tail, needed),
+            "input" => self.prompt_answer(tail, needed),
             "file" => self.file(tail, needed),
             "userHome" => TextPart::Literal(self.home.display().to_string()),
             "pathSeparator" | "/" => TextPart::Literal("/".to_owned()),
@@ -122,7 +123,7 @@ impl ClientDialect<'_> {
         }
     }
 
-    /// The folder of the project, or a variable for it where there is no project.
+    /// Returns the project's folder, or a variable for it if there is no project.
     fn project_folder(&self, needed: &mut Vec<NeededVariable>) -> TextPart {
         match self.project {
             Some(project) => {
@@ -145,9 +146,9 @@ impl ClientDialect<'_> {
         }
     }
 
-    /// The answer to a question of the client. An answer to a question that the file does not
-    /// describe is taken for a secret.
-    fn prompted(&self, id: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
+    /// Returns the answer to one of the client's questions. If the file does not describe the
+    /// question, the answer is treated as a secret.
+    fn prompt_answer(&self, id: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
         let prompt = self.inputs.get(id).cloned().unwrap_or(ClientPrompt {
             password: true,
             ..ClientPrompt::default()
@@ -161,7 +162,7 @@ impl ClientDialect<'_> {
         }
     }
 
-    /// The content of a file, which is taken for a secret.
+    /// Returns the content of a file, which is treated as a secret.
     fn file(&self, path: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
         let path = self.path(path);
         if let Some(text) = (self.read_file)(&path) {
@@ -177,7 +178,7 @@ fn environment(text: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
     variable(name, VariableSource::Environment, default, needed)
 }
 
-/// A variable of the environment, or of a kind that only the client knows.
+/// Translates an environment variable, or a variable of a kind that only the client knows.
 fn other(inside: &str, needed: &mut Vec<NeededVariable>) -> TextPart {
     let (name, default) = with_default(inside);
     let source = if variable::is_name(name) {
@@ -230,7 +231,7 @@ mod tests {
             .map(|variable| variable.name.as_str())
             .collect();
         assert_eq!(
-            (value.masked().as_str(), names.as_slice()),
+            (value.mask_secrets().as_str(), names.as_slice()),
             (expected, wanted),
             "{text}"
         );
@@ -362,7 +363,7 @@ mod tests {
                 let value = dialect.translate(text, &mut variables, |text| {
                     vec![TextPart::Literal(text.to_owned())]
                 });
-                let template = value.revealed();
+                let template = value.reveal_secrets();
                 let looked_up = template
                     .split("${")
                     .skip(1)

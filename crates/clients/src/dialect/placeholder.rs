@@ -1,12 +1,12 @@
-//! A text in which a placeholder stands for each variable.
+//! A text in which each variable is replaced by a placeholder.
 
 use std::ops::RangeInclusive;
 
 use crate::secret;
 use crate::sensitive_text::TextPart;
 
-/// Characters of a private plane of Unicode, which no keyboard types. The first stands for the first
-/// variable of a text, and so on.
+/// Private-use characters, which no keyboard types. The first represents the first variable of a
+/// text, and so on.
 const PLACEHOLDERS: RangeInclusive<char> = '\u{f0000}'..='\u{ffffd}';
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ impl MarkedText {
         }
     }
 
-    /// A secret that holds a variable is no secret, except for keys beside the variable.
+    /// A secret that contains a variable is not a secret, except for keys next to the variable.
     fn restore_secret(&self, text: &str) -> Vec<TextPart> {
         let mut parts = Vec::new();
         for part in secret::keys_in(text) {

@@ -1,19 +1,19 @@
-//! Variables in our spelling, and the list of those that still need a value.
+//! Variables in Kitbag's syntax, and the list of variables that still need a value.
 
 use crate::config::{NeededVariable, VariableSource};
 use crate::sensitive_text::TextPart;
 
-/// Stands before the name of a needed variable that is a secret.
+/// The prefix of a needed variable that is a secret.
 const SECRET_PREFIX: &str = "secret:";
 
-/// Names that begin like this are for Kitbag alone: a client's file must not read them.
+/// Names with these prefixes are reserved for Kitbag: a client's file must not read them.
 const RESERVED: [&str; 2] = [SECRET_PREFIX, "KITBAG_"];
 
-/// The longest name that a secret can have.
+/// The longest name of a secret.
 const MAX_SECRET_NAME: usize = 64;
 
-/// A variable of the environment in our spelling. A name that a template would read as something
-/// else becomes plain text.
+/// An environment variable in Kitbag's syntax. A name that a template would read as something else
+/// becomes plain text.
 pub(crate) fn variable(
     name: &str,
     source: VariableSource,
@@ -21,19 +21,19 @@ pub(crate) fn variable(
     needed: &mut Vec<NeededVariable>,
 ) -> TextPart {
     if is_reserved(name) || name.contains(['{', '}', '$']) || name.is_empty() {
-        return TextPart::Literal(spelt(name, default));
+        return TextPart::Literal(spell_variable(name, default));
     }
     match default {
         Some(default) if default.contains(['{', '}']) => TextPart::Literal(default.to_owned()),
-        Some(_) => TextPart::Template(spelt(name, default)),
+        Some(_) => TextPart::Template(spell_variable(name, default)),
         None => {
-            need(name.to_owned(), source, needed);
-            TextPart::Template(spelt(name, None))
+            add_needed(name.to_owned(), source, needed);
+            TextPart::Template(spell_variable(name, None))
         }
     }
 }
 
-/// A secret that the operator has to supply, under the name that the file has for it.
+/// A secret that the operator has to supply, under its name in the file.
 pub(crate) fn needed_secret(
     name: &str,
     source: VariableSource,
@@ -47,11 +47,11 @@ pub(crate) fn needed_secret(
     if name.is_empty() {
         name.push_str("unnamed");
     }
-    need(format!("{SECRET_PREFIX}{name}"), source, needed);
+    add_needed(format!("{SECRET_PREFIX}{name}"), source, needed);
     TextPart::Wanted(name)
 }
 
-/// The name of a variable for the answer to a question with this id.
+/// Returns the name of a variable for the answer to a question with this id.
 pub(super) fn name_for(id: &str) -> String {
     id.chars().map(fit_variable_name).collect()
 }
@@ -66,7 +66,7 @@ pub(super) fn may_be_in_name(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-fn need(name: String, source: VariableSource, needed: &mut Vec<NeededVariable>) {
+fn add_needed(name: String, source: VariableSource, needed: &mut Vec<NeededVariable>) {
     let variable = NeededVariable { name, source };
     if !needed.contains(&variable) {
         needed.push(variable);
@@ -78,7 +78,7 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.iter().any(|prefix| name.starts_with(prefix))
 }
 
-fn spelt(name: &str, default: Option<&str>) -> String {
+fn spell_variable(name: &str, default: Option<&str>) -> String {
     match default {
         Some(default) => format!("${{{name}:-{default}}}"),
         None => format!("${{{name}}}"),

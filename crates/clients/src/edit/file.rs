@@ -1,10 +1,10 @@
-//! The text of a file with its servers, and the checks that an edit has kept them.
+//! The text of a file with its servers, and the checks that an edit has preserved them.
 
 use serde_json::Value;
 
 use super::{FileEditError, NAME, SwitchedOff, parse, without_mark};
 use crate::client::{Client, ClientFile};
-use crate::read::{ServerSection, named, sections};
+use crate::read::{ServerSection, named_servers, sections};
 use crate::tree::{FileFormat, Node};
 
 pub(super) struct EditedFile<'a> {
@@ -12,14 +12,14 @@ pub(super) struct EditedFile<'a> {
     pub(super) format: FileFormat,
     text: &'a str,
     root: Node,
-    /// The keys that lead to the servers, or would lead to them.
+    /// The keys that lead to the servers, even if the file has none yet.
     keys: Vec<String>,
 }
 
 impl<'a> EditedFile<'a> {
-    pub(super) fn of(file: &ClientFile, text: &'a str) -> Result<Self, FileEditError> {
+    pub(super) fn parse(file: &ClientFile, text: &'a str) -> Result<Self, FileEditError> {
         let (_, text) = without_mark(text);
-        let format = FileFormat::of(&file.path);
+        let format = FileFormat::from_path(&file.path);
         let root = parse(format, text)?;
         let keys = section_keys(file.client, &root).unwrap_or_else(|| usual_keys(file));
         Ok(Self {
@@ -50,13 +50,13 @@ impl<'a> EditedFile<'a> {
         let Some(node) = self.server(name) else {
             return false;
         };
-        match SwitchedOff::by(self.client) {
+        match SwitchedOff::for_client(self.client) {
             SwitchedOff::Switch { key, value } => node.get(key).and_then(Node::bool) != Some(value),
             SwitchedOff::Aside => true,
         }
     }
 
-    /// Fails if something else than servers stands where they should be.
+    /// Fails if the value at the servers' keys is not a collection of servers.
     pub(super) fn check_section(&self) -> Result<(), FileEditError> {
         match self.section() {
             Some(section) if !section.node.holds_servers() => {
@@ -66,8 +66,8 @@ impl<'a> EditedFile<'a> {
         }
     }
 
-    /// Fails unless Kitbag is in the new file as it should be, the servers in `switched` are off,
-    /// and everything else is as it was.
+    /// Fails unless Kitbag is correctly in the new file, the servers in `switched` are off, and
+    /// everything else is unchanged.
     pub(super) fn check_after_adding(
         &self,
         after: &Self,
@@ -79,11 +79,12 @@ impl<'a> EditedFile<'a> {
             .names()
             .into_iter()
             .all(|name| name == NAME || self.is_kept(after, &name, switched.contains(&name)));
-        let around_kept = self.text.trim().is_empty() || self.around() == after.around();
+        let around_kept =
+            self.text.trim().is_empty() || self.other_entries() == after.other_entries();
         check(added.as_ref() == Some(value) && kept && around_kept)
     }
 
-    /// Fails unless all servers but Kitbag are still there.
+    /// Fails unless all servers other than Kitbag are still present.
     pub(super) fn check_after_removing(&self, after: &Self) -> Result<(), FileEditError> {
         let mut names = self.names().into_iter();
         let kept = names.all(|name| name == NAME || after.server(&name).is_some());
@@ -104,16 +105,16 @@ impl<'a> EditedFile<'a> {
     }
 
     fn servers(&self) -> Vec<(String, &Node)> {
-        let servers = self.section().map(|section| named(&section));
+        let servers = self.section().map(|section| named_servers(&section));
         let servers = servers.unwrap_or_default().into_iter();
         servers
             .filter_map(|(name, _, node)| Some((name?, node)))
             .collect()
     }
 
-    /// The entries of the file beside the servers. Those that are switched off stand under a key
-    /// that begins like theirs.
-    fn around(&self) -> Vec<(&str, &Node)> {
+    /// The entries of the file outside the servers. Switched-off servers are under a key with the
+    /// same prefix as theirs.
+    fn other_entries(&self) -> Vec<(&str, &Node)> {
         let first = self.keys.first().map(String::as_str).unwrap_or_default();
         let entries = self.root.entries().iter();
         entries

@@ -1,5 +1,5 @@
-//! Adds Kitbag's command to the hooks in a client's file and removes it, with every other letter left
-//! as it is.
+//! Adds Kitbag's command to the hooks in a client's file and removes it, preserving every other
+//! byte.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use super::{FileEditError, Uninstalled, json, parse, without_mark};
 use crate::prompt_hook::PromptHook;
 use crate::tree::{FileFormat, Node};
 
-/// The key of all hooks, in the files of every client.
+/// The key of all hooks, in every client's file.
 const HOOKS: &str = "hooks";
 
-/// Returns the text with the command in it. A command of an earlier installation is replaced.
+/// Returns the text with the command in it, replacing the command of an earlier installation.
 pub(crate) fn install_hook(
     hook: &PromptHook,
     text: &str,
@@ -23,7 +23,7 @@ pub(crate) fn install_hook(
     }
 }
 
-/// Removes the command. `before` is the text before it was added, if it is known.
+/// Removes the command. `before` is the text before it was added, if known.
 pub(crate) fn uninstall_hook(
     hook: &PromptHook,
     text: &str,
@@ -32,7 +32,7 @@ pub(crate) fn uninstall_hook(
     let Some(found) = FoundHook::in_text(hook, text)? else {
         return Ok(Uninstalled::NotThere);
     };
-    // If adding it again gives this very text, then nothing else was changed since.
+    // If adding it again gives this exact text, nothing else has changed since.
     let again = add(hook, before.unwrap_or_default(), &found.command);
     match (again, before) {
         (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
@@ -41,12 +41,12 @@ pub(crate) fn uninstall_hook(
     }
 }
 
-/// True if the text has a command of Kitbag for this hook.
+/// True if the text has a Kitbag command for this hook.
 pub(crate) fn has_hook(hook: &PromptHook, text: &str) -> Result<bool, FileEditError> {
     Ok(FoundHook::in_text(hook, text)?.is_some())
 }
 
-/// The entry of Kitbag among the hooks for the event.
+/// Kitbag's entry among the hooks for the event.
 struct FoundHook {
     index: usize,
     command: String,
@@ -61,20 +61,20 @@ impl FoundHook {
         };
         let entries = list.list().ok_or_else(|| not_hooks(hook))?.iter();
         let found = entries.enumerate().filter_map(|(index, entry)| {
-            let (ours, others) = commands(entry).partition::<Vec<_>, _>(|it| hook.is_ours(it));
-            let command = (*ours.first()?).to_owned();
+            let (own, others) = commands(entry).partition::<Vec<_>, _>(|it| hook.is_ours(it));
+            let command = (*own.first()?).to_owned();
             Some((Self { index, command }, others.is_empty()))
         });
         match found.collect::<Vec<_>>().pop() {
             Some((found, true)) => Ok(Some(found)),
-            // The person has put a command of theirs into our group.
+            // The user has added another command to Kitbag's group.
             Some((_, false)) => Err(FileEditError::Entangled),
             None => Ok(None),
         }
     }
 }
 
-/// The commands of an entry, which has one or a group of them.
+/// The commands of an entry: a single one, or a group.
 fn commands(entry: &Node) -> impl Iterator<Item = &str> {
     let group = entry.get(HOOKS).and_then(Node::list).unwrap_or_default();
     let all = group.iter().chain([entry]);
@@ -85,7 +85,7 @@ fn add(hook: &PromptHook, text: &str, command: &str) -> Result<String, FileEditE
     let (mark, text) = without_mark(text);
     let before = parse(FileFormat::Json, text)?.value();
     let entry = hook.entry(command);
-    let expected = expected(hook, before, &entry).ok_or_else(|| not_hooks(hook))?;
+    let expected = add_hook_entry(hook, before, &entry).ok_or_else(|| not_hooks(hook))?;
     let text = with_version(hook, text)?;
     let new = json::add_item(&text, &[HOOKS], hook.event, &entry)?;
     if parse(FileFormat::Json, &new)?.value() != expected {
@@ -94,8 +94,9 @@ fn add(hook: &PromptHook, text: &str, command: &str) -> Result<String, FileEditE
     Ok(format!("{mark}{new}"))
 }
 
-/// The contents of the file with the entry. Nothing if something else stands in the place of hooks.
-fn expected(hook: &PromptHook, mut file: Value, entry: &Value) -> Option<Value> {
+/// Returns the file's content with the entry added, or `None` if the value under the hooks' key is
+/// not a list of hooks.
+fn add_hook_entry(hook: &PromptHook, mut file: Value, entry: &Value) -> Option<Value> {
     let root = file.as_object_mut()?;
     if let Some(version) = hook.version() {
         root.entry("version").or_insert_with(|| version.into());
@@ -116,7 +117,7 @@ fn with_version(hook: &PromptHook, text: &str) -> Result<String, FileEditError> 
     }
 }
 
-/// Removes an entry, and the list and the table around it if nothing is left in them.
+/// Removes an entry, and the list and table around it if they become empty.
 fn remove(hook: &PromptHook, text: &str, index: usize) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
     let mut new = json::remove_item(text, &[HOOKS, hook.event], index)?;
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_goes_beside_the_hooks_that_are_there_and_out_again() {
+    fn the_command_is_added_next_to_existing_hooks_and_removed_again() {
         for before in [
             "{ \"model\": \"m\" } // mine\n",
             "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [],\n    \"UserPromptSubmit\": [\n      { \"hooks\": [] }, // a\n    ]\n  }\n}",
@@ -180,7 +181,7 @@ mod tests {
             assert_eq!(install_hook(hook(), &text, COMMAND).unwrap(), text);
             assert_eq!(removed(&text), before);
         }
-        // Empty places of hooks are only restored if the text before is known.
+        // Empty hook lists are only restored if the text before is known.
         for before in [
             "{}",
             "{\n  \"hooks\": {}\n}\n",
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_something_else_in_the_place_of_hooks_is_refused() {
+    fn a_file_whose_hooks_are_not_a_list_is_rejected() {
         for (text, expected) in [
             (
                 "{ \"hooks\": [] }",
@@ -211,10 +212,10 @@ mod tests {
                 "{ \"hooks\": { \"UserPromptSubmit\": 1 } }",
                 "`hooks.UserPromptSubmit` is not a list of hooks",
             ),
-            ("{ \"hooks\": ", "line 1 is misspelt"),
+            ("{ \"hooks\": ", "syntax error in line 1"),
             (
                 "{ \"hooks\": { \"UserPromptSubmit\": [{ \"hooks\": [{ \"command\": \"date\" }, { \"command\": \"kitbag hook claude-code\" }] }] } }",
-                "it is written in a way",
+                "its layout cannot be edited",
             ),
         ] {
             let refused = install_hook(hook(), text, COMMAND).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! Edits of JSON that leave comments, commas and indentation as they are.
+//! Edits of JSON that preserve comments, commas and indentation.
 
 mod list;
 
@@ -19,21 +19,21 @@ pub(super) fn add(
     name: &str,
     value: &Value,
 ) -> Result<String, FileEditError> {
-    JsonDocument::of(text)?.insert(keys, name, JsonText::Ours(value))
+    JsonDocument::parse(text)?.insert(keys, name, JsonText::Ours(value))
 }
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
-    JsonDocument::of(text)?.remove(keys, name)
+    JsonDocument::parse(text)?.remove(keys, name)
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
     key: &str,
     value: bool,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     let server = document.server(keys, name)?;
     match server.get(key) {
         Some(there) => Ok(splice(text, there.span.clone(), &value.to_string())),
@@ -45,17 +45,17 @@ pub(super) fn switch(
     }
 }
 
-/// Moves a server to a key beside the others that no client knows.
+/// Moves a server to a neighbouring key that no client reads.
 pub(super) fn put_aside(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
-    carry(text, keys, &aside(keys), name)
+    move_server(text, keys, &aside_keys(keys), name)
 }
 
 /// Moves all servers back, and removes the key.
 pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditError> {
-    let aside = aside(keys);
+    let aside = aside_keys(keys);
     let mut text = text.to_owned();
     loop {
-        let document = JsonDocument::of(&text)?;
+        let document = JsonDocument::parse(&text)?;
         let Some(parked) = document.root.at(&aside) else {
             return Ok(text);
         };
@@ -63,19 +63,24 @@ pub(super) fn bring_back(text: &str, keys: &[&str]) -> Result<String, FileEditEr
             return document.remove_object(&aside);
         };
         let name = name.text.clone();
-        text = carry(&text, &aside, keys, &name)?;
+        text = move_server(&text, &aside, keys, &name)?;
     }
 }
 
-/// Moves a server from one object to another, letter for letter.
-fn carry(text: &str, from: &[&str], to: &[&str], name: &str) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+/// Moves a server from one object to another, byte for byte.
+fn move_server(
+    text: &str,
+    from: &[&str],
+    to: &[&str],
+    name: &str,
+) -> Result<String, FileEditError> {
+    let document = JsonDocument::parse(text)?;
     let server = document.server(from, name)?;
     let value = JsonText::Theirs(&text[server.span.clone()]);
-    JsonDocument::of(&document.remove(from, name)?)?.insert(to, name, value)
+    JsonDocument::parse(&document.remove(from, name)?)?.insert(to, name, value)
 }
 
-fn aside<'a>(keys: &[&'a str]) -> Vec<&'a str> {
+fn aside_keys<'a>(keys: &[&'a str]) -> Vec<&'a str> {
     let mut aside = keys.to_vec();
     if let Some(last) = aside.last_mut() {
         *last = match *last {
@@ -97,12 +102,12 @@ struct JsonDocument<'a> {
 #[derive(Clone, Copy)]
 enum JsonText<'a> {
     Ours(&'a Value),
-    /// A value as the file has it already.
+    /// A value copied from the file.
     Theirs(&'a str),
 }
 
-/// The indentation of a value, and the step by which its entries are indented more. Without a step,
-/// everything stays in one line.
+/// The indentation of a value, and the additional indentation of its entries. Without a step,
+/// everything stays on one line.
 #[derive(Clone, Copy)]
 struct Indentation<'a> {
     indent: &'a str,
@@ -110,7 +115,7 @@ struct Indentation<'a> {
 }
 
 impl<'a> JsonDocument<'a> {
-    fn of(text: &'a str) -> Result<Self, FileEditError> {
+    fn parse(text: &'a str) -> Result<Self, FileEditError> {
         let root = super::parse(FileFormat::Json, text)?;
         let commas = commas(text);
         Ok(Self { text, root, commas })
@@ -123,7 +128,7 @@ impl<'a> JsonDocument<'a> {
             .ok_or(FileEditError::Entangled)
     }
 
-    /// Adds an entry at the end of an object, and creates the objects on the way there.
+    /// Adds an entry at the end of an object, creating the objects on the way to it.
     fn insert(
         &self,
         keys: &[&str],
@@ -132,7 +137,7 @@ impl<'a> JsonDocument<'a> {
     ) -> Result<String, FileEditError> {
         if !self.text[self.root.span.start..].starts_with('{') {
             let text = self.with_empty_object();
-            return JsonDocument::of(&text)?.insert(keys, name, value);
+            return JsonDocument::parse(&text)?.insert(keys, name, value);
         }
         let path = [keys, &[name]].concat();
         let mut object = &self.root;
@@ -164,11 +169,11 @@ impl<'a> JsonDocument<'a> {
                 indent: &indent,
                 step: Some(&step),
             };
-            let value = spelt(below, value, inside);
+            let value = spell_value(below, value, inside);
             let entry = format!("\n{indent}{}: {value}", Value::from(name));
             self.append_line(&end, &entry, outer)
         } else {
-            let value = spelt(below, value, Indentation::ONE_LINE);
+            let value = spell_value(below, value, Indentation::ONE_LINE);
             let space = if end.is_first { "" } else { " " };
             let entry = format!("{space}{}: {value}", Value::from(name));
             self.append_in_line(&end, &entry)
@@ -181,7 +186,8 @@ impl<'a> JsonDocument<'a> {
     }
 
     fn append_line(&self, end: &ObjectEnd, entry: &str, outer: &str) -> String {
-        // An object that closes on the line of its last entry does so on a line of its own now.
+        // If the object closes on the line of its last entry, the closing brace moves to its own
+        // line.
         let closes_below = self.text[end.at..end.close].contains('\n');
         let (until, after) = if closes_below {
             (end.at, String::new())
@@ -213,7 +219,7 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// True if the entries of an object have lines of their own, or would have.
+    /// True if the entries of an object are on lines of their own, or would be.
     fn is_open(&self, object: &Node) -> bool {
         match object.entries() {
             [] => self.text.trim() == "{}" || self.text.trim_end().contains('\n'),
@@ -221,7 +227,8 @@ impl<'a> JsonDocument<'a> {
         }
     }
 
-    /// Returns the indentation of the entries of an object, and the step from that of the object.
+    /// Returns the indentation of the entries of an object, and its difference from the object's
+    /// own.
     fn indentation(&self, object: &Node) -> (String, String) {
         let outer = indent(self.text, object.span.start);
         let own = self.entry_indent(object);
@@ -265,7 +272,7 @@ impl<'a> JsonDocument<'a> {
         Ok(self.without(section, &members.collect::<Vec<_>>(), index))
     }
 
-    /// Removes a member with the comma behind it, or else with the one before it.
+    /// Removes a member with the comma after it, or else with the one before it.
     fn without(&self, whole: &Node, members: &[Range<usize>], index: usize) -> String {
         let member = &members[index];
         let begin = member.start - spaces_before(self.text, member.start);
@@ -310,7 +317,7 @@ struct ObjectEnd {
 }
 
 impl ObjectEnd {
-    /// The comma that the last entry needs now.
+    /// The comma that the last entry now needs.
     fn comma(&self) -> &'static str {
         if self.is_first || self.has_comma {
             ""
@@ -319,7 +326,7 @@ impl ObjectEnd {
         }
     }
 
-    /// The comma behind the new entry, where the file writes one behind the last.
+    /// The comma after the new entry, if the file writes trailing commas.
     fn end_comma(&self) -> &'static str {
         if self.has_comma { "," } else { "" }
     }
@@ -346,10 +353,10 @@ fn commas(text: &str) -> Vec<Range<usize>> {
     commas.map(|comma| comma.start()..comma.end()).collect()
 }
 
-fn spelt(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
+fn spell_value(below: &[&str], value: JsonText<'_>, indentation: Indentation<'_>) -> String {
     match (below.split_first(), value) {
         (Some((name, rest)), _) => object([*name].into_iter(), indentation, |_, inner| {
-            spelt(rest, value, inner)
+            spell_value(rest, value, inner)
         }),
         (None, JsonText::Theirs(text)) => text.to_owned(),
         (None, JsonText::Ours(value)) => spelt_value(value, indentation),

@@ -1,4 +1,4 @@
-//! The entry for Kitbag in a file, in the words of its client.
+//! Kitbag's entry in a file, in the client's format.
 
 use serde_json::{Map, Value, json};
 
@@ -32,13 +32,13 @@ impl KitbagEntry {
     }
 }
 
-/// Seconds, as Goose itself writes for a new extension.
+/// Seconds, the value that Goose itself writes for a new extension.
 const GOOSE_TIMEOUT: u32 = 300;
 
 fn stdio(client: Client, command: &str, args: &[String]) -> Value {
     match client {
-        // The tools of Kitbag find all others. If the client loaded them late, the model would not
-        // know that there is something to find.
+        // Kitbag's tools find all others. If the client loaded them late, the model would not know
+        // that there is anything to find.
         Client::ClaudeCode => {
             json!({ "type": "stdio", "command": command, "args": args, "alwaysLoad": true })
         }

@@ -1,4 +1,4 @@
-//! Adds Kitbag to a client's file and removes it, with every other letter left as it is.
+//! Adds Kitbag to a client's file and removes it, preserving every other byte.
 
 mod file;
 mod hook;
@@ -22,15 +22,15 @@ pub const NAME: &str = "kitbag";
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FileEditError {
-    #[error("line {line} is misspelt: {message}")]
+    #[error("syntax error in line {line}: {message}")]
     Syntax { line: usize, message: String },
     #[error("`{key}` is not a table of servers")]
     NotATable { key: String },
     #[error("`{key}` is not a list of hooks")]
     NotHooks { key: String },
-    #[error("{client} can only launch programs, not reach an address")]
+    #[error("{client} can only launch programs, not connect to a URL")]
     NoAddress { client: Client },
-    #[error("it is written in a way that cannot be edited without touching what is not ours")]
+    #[error("its layout cannot be edited without changing other entries")]
     Entangled,
 }
 
@@ -41,14 +41,14 @@ pub enum Uninstalled {
     NotThere,
     /// The file held nothing before Kitbag was added.
     Nothing,
-    /// The text before Kitbag was added, letter for letter.
+    /// The exact text before Kitbag was added.
     Restored(String),
-    /// The file has changed since Kitbag was added, so only the entries of Kitbag were removed.
+    /// The file has changed since Kitbag was added, so only Kitbag's entries were removed.
     Removed(String),
 }
 
 /// Returns the text with Kitbag in it, and with the servers named in `behind` switched off, since
-/// they are reached through Kitbag now. An entry that is there already is replaced.
+/// they are now reached through Kitbag. Replaces an existing entry.
 pub fn install(
     file: &ClientFile,
     text: &str,
@@ -65,18 +65,20 @@ pub fn install(
     }
 }
 
-/// Removes Kitbag from the text. `before` is the text before Kitbag was added, if it is known.
+/// Removes Kitbag from the text. `before` is the text before Kitbag was added, if known.
 pub fn uninstall(
     file: &ClientFile,
     text: &str,
     before: Option<&str>,
 ) -> Result<Uninstalled, FileEditError> {
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     let Some(value) = edited.server(NAME).map(Node::value) else {
         return Ok(Uninstalled::NotThere);
     };
-    let behind = before.map_or(Ok(Vec::new()), |before| behind(file, text, before))?;
-    // If adding Kitbag again gives this very text, then nothing else was changed since.
+    let behind = before.map_or(Ok(Vec::new()), |before| {
+        switched_off_servers(file, text, before)
+    })?;
+    // If adding Kitbag again gives this exact text, nothing else has changed since.
     let again = add(file, before.unwrap_or_default(), &value, &behind);
     match (again, before) {
         (Ok(again), Some(before)) if again == text => Ok(Uninstalled::Restored(before.to_owned())),
@@ -85,30 +87,30 @@ pub fn uninstall(
     }
 }
 
-/// Returns the servers that an installation has switched off, from the text before it and after it.
-pub(crate) fn behind(
+/// Returns the servers that an installation switched off, given the text before and after it.
+pub(crate) fn switched_off_servers(
     file: &ClientFile,
     text: &str,
     before: &str,
 ) -> Result<Vec<String>, FileEditError> {
-    let before = EditedFile::of(file, before)?;
-    let now = EditedFile::of(file, text)?;
+    let before = EditedFile::parse(file, before)?;
+    let now = EditedFile::parse(file, text)?;
     let mut names = before.names();
     names.retain(|name| name != NAME && before.is_on(name) && !now.is_on(name));
     Ok(names)
 }
 
-/// The ways in which a server is switched off without losing it.
+/// The ways to switch a server off without losing it.
 #[derive(Clone, Copy)]
 enum SwitchedOff {
     /// The client has a switch for it.
     Switch { key: &'static str, value: bool },
-    /// It is moved to where the client does not look.
+    /// It is moved to a key that the client does not read.
     Aside,
 }
 
 impl SwitchedOff {
-    fn by(client: Client) -> Self {
+    fn for_client(client: Client) -> Self {
         match client {
             Client::Windsurf | Client::Cline | Client::Roo | Client::Kilo => Self::Switch {
                 key: "disabled",
@@ -136,9 +138,9 @@ fn add(
     behind: &[String],
 ) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     edited.check_section()?;
-    // In the order of the file, so that the same call always gives the same text.
+    // In file order, so that the same call always gives the same text.
     let mut switched = edited.names();
     switched.retain(|name| behind.contains(name) && edited.is_on(name));
     let mut new = text.to_owned();
@@ -146,7 +148,7 @@ fn add(
         new = switch_off(&edited, &new, name)?;
     }
     new = add_entry(&edited, &new, value)?;
-    edited.check_after_adding(&EditedFile::of(file, &new)?, value, &switched)?;
+    edited.check_after_adding(&EditedFile::parse(file, &new)?, value, &switched)?;
     Ok(format!("{mark}{new}"))
 }
 
@@ -162,9 +164,9 @@ fn add_entry(edited: &EditedFile<'_>, text: &str, value: &Value) -> Result<Strin
 
 fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String, FileEditError> {
     let keys = edited.keys();
-    match (SwitchedOff::by(edited.client), edited.format) {
+    match (SwitchedOff::for_client(edited.client), edited.format) {
         (SwitchedOff::Switch { key, value }, format) => {
-            switch(format, text, &keys, name, key, value)
+            set_switch(format, text, &keys, name, key, value)
         }
         (SwitchedOff::Aside, FileFormat::Json) => json::put_aside(text, &keys, name),
         (SwitchedOff::Aside, FileFormat::Yaml) => yaml::put_aside(text, &keys, name),
@@ -172,7 +174,7 @@ fn switch_off(edited: &EditedFile<'_>, text: &str, name: &str) -> Result<String,
     }
 }
 
-fn switch(
+fn set_switch(
     format: FileFormat,
     text: &str,
     keys: &[&str],
@@ -181,26 +183,26 @@ fn switch(
     value: bool,
 ) -> Result<String, FileEditError> {
     match format {
-        FileFormat::Json => json::switch(text, keys, name, key, value),
-        FileFormat::Toml => toml::switch(text, keys, name, key, value),
-        FileFormat::Yaml => yaml::switch(text, keys, name, key, value),
+        FileFormat::Json => json::set_switch(text, keys, name, key, value),
+        FileFormat::Toml => toml::set_switch(text, keys, name, key, value),
+        FileFormat::Yaml => yaml::set_switch(text, keys, name, key, value),
     }
 }
 
 fn remove(file: &ClientFile, text: &str, behind: &[String]) -> Result<String, FileEditError> {
     let (mark, text) = without_mark(text);
-    let edited = EditedFile::of(file, text)?;
+    let edited = EditedFile::parse(file, text)?;
     let mut new = remove_entry(&edited, text)?;
-    if let SwitchedOff::Switch { key, value } = SwitchedOff::by(file.client) {
+    if let SwitchedOff::Switch { key, value } = SwitchedOff::for_client(file.client) {
         for name in behind {
-            new = switch(edited.format, &new, &edited.keys(), name, key, !value)?;
+            new = set_switch(edited.format, &new, &edited.keys(), name, key, !value)?;
         }
     }
-    edited.check_after_removing(&EditedFile::of(file, &new)?)?;
+    edited.check_after_removing(&EditedFile::parse(file, &new)?)?;
     Ok(format!("{mark}{new}"))
 }
 
-/// Removes the entry of Kitbag, and brings back the servers that were put aside.
+/// Removes Kitbag's entry, and restores the servers that were put aside.
 fn remove_entry(edited: &EditedFile<'_>, text: &str) -> Result<String, FileEditError> {
     let keys = edited.keys();
     match edited.format {
@@ -229,7 +231,7 @@ fn splice(text: &str, range: Range<usize>, with: &str) -> String {
     format!("{}{with}{}", &text[..range.start], &text[range.end..])
 }
 
-/// Splits a text into the byte order mark that Windows puts in front, and the rest.
+/// Splits a text into the byte order mark that Windows writes, and the rest.
 fn without_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => text.split_at(text.len() - rest.len()),

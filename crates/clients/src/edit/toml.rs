@@ -1,4 +1,4 @@
-//! Edits of TOML with its comments and order.
+//! Edits of TOML that preserve comments and order.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
@@ -13,9 +13,9 @@ pub(super) fn add(
     server: &Value,
 ) -> Result<String, FileEditError> {
     edit(text, |document| {
-        let section = walk(document, keys)?;
+        let section = find_table(document, keys)?;
         let table = table(server)?;
-        // Written in one line where the other servers are.
+        // Written as an inline table if the other servers are.
         let inline = match section.get(name) {
             Some(there) => there.is_value(),
             None => is_inline(section),
@@ -32,12 +32,12 @@ pub(super) fn add(
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     edit(text, |document| {
-        walk(document, keys)?.remove(name);
+        find_table(document, keys)?.remove(name);
         Ok(())
     })
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
@@ -45,14 +45,14 @@ pub(super) fn switch(
     on: bool,
 ) -> Result<String, FileEditError> {
     edit(text, |document| {
-        let server = walk(document, keys)?.get_mut(name);
+        let server = find_table(document, keys)?.get_mut(name);
         let server = server.and_then(Item::as_table_like_mut);
         set(server.ok_or(FileEditError::Entangled)?, key, on);
         Ok(())
     })
 }
 
-/// Keeps the blanks and the comment around a value that is there.
+/// Keeps the whitespace and the comment around an existing value.
 fn set(table: &mut dyn TableLike, key: &str, on: bool) {
     match table.get_mut(key) {
         Some(Item::Value(there)) => {
@@ -84,8 +84,8 @@ fn syntax_error(error: &toml_edit::TomlError, text: &str) -> FileEditError {
     }
 }
 
-/// The library ends every line in its own way. Lines at the start and at the end that are as before
-/// get their former ends again; the lines between end as the first line does.
+/// The library rewrites all line endings. Unchanged lines at the start and end get their former
+/// endings again; the lines between get the ending of the first line.
 fn with_line_ends_of(before: &str, after: &str) -> String {
     let old: Vec<&str> = before.split_inclusive('\n').collect();
     let new: Vec<&str> = after.split_inclusive('\n').collect();
@@ -110,7 +110,7 @@ fn is_same(old: &str, new: &str) -> bool {
     ends && old.trim_end_matches(['\r', '\n']) == new.trim_end_matches('\n')
 }
 
-fn walk<'a>(
+fn find_table<'a>(
     document: &'a mut DocumentMut,
     keys: &[&str],
 ) -> Result<&'a mut dyn TableLike, FileEditError> {
@@ -123,7 +123,7 @@ fn walk<'a>(
     Ok(table)
 }
 
-/// A table whose header is not written unless it gets values of its own.
+/// A table whose header is only written once it has values of its own.
 fn implicit_table() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
@@ -138,24 +138,24 @@ fn table(server: &Value) -> Result<Table, FileEditError> {
     let entries = server.as_object().ok_or(FileEditError::Entangled)?;
     let entries = entries.iter();
     entries
-        .map(|(key, entry)| Ok((key.clone(), value(plain(entry)?))))
+        .map(|(key, entry)| Ok((key.clone(), value(to_toml_value(entry)?))))
         .collect()
 }
 
-fn plain(entry: &Value) -> Result<toml_edit::Value, FileEditError> {
+fn to_toml_value(entry: &Value) -> Result<toml_edit::Value, FileEditError> {
     Ok(match entry {
         Value::Bool(value) => (*value).into(),
         Value::String(text) => text.into(),
         Value::Number(number) => number.as_i64().ok_or(FileEditError::Entangled)?.into(),
         Value::Array(items) => items
             .iter()
-            .map(plain)
+            .map(to_toml_value)
             .collect::<Result<Array, _>>()?
             .into(),
         Value::Object(entries) => {
             let pairs = entries
                 .iter()
-                .map(|(key, entry)| Ok((key.clone(), plain(entry)?)));
+                .map(|(key, entry)| Ok((key.clone(), to_toml_value(entry)?)));
             pairs
                 .collect::<Result<InlineTable, FileEditError>>()?
                 .into()

@@ -1,4 +1,4 @@
-//! Edits of YAML, line by line, where the tree says the lines are.
+//! Edits of YAML, line by line, at the positions in the tree.
 
 use std::ops::Range;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::{FileEditError, parse, splice};
 use crate::tree::{FileFormat, Node};
 
-/// Adds a server, as an item of a list or under its name. It becomes the first, right below the key
-/// of the section, so that comments stay above the entry that they are about.
+/// Adds a server, as a list item or under its name. It becomes the first, right below the section's
+/// key, so that comments stay above the entry that they describe.
 pub(super) fn add(
     text: &str,
     keys: &[&str],
@@ -26,19 +26,19 @@ pub(super) fn add(
     };
     Ok(match root.entry(key) {
         None => entry.with_section(text, key),
-        Some((at, section)) => match opening(text, section) {
+        Some((at, section)) => match opening_bracket(text, section) {
             Some(opening) => entry.in_line(text, opening),
-            None => entry.below(text, at.span.end, section),
+            None => entry.insert_below(text, at.span.end, section),
         },
     })
 }
 
-/// A server that is to be written.
+/// A server to write.
 struct NewEntry<'a> {
     name: &'a str,
     server: &'a Value,
     in_list: bool,
-    /// The end of a line in this file.
+    /// The file's line ending.
     end: &'static str,
 }
 
@@ -53,7 +53,7 @@ impl NewEntry<'_> {
         format!("{before}{between}{key}:{end}{}", self.block("  "))
     }
 
-    /// Adds it to a section on one line, behind the opening bracket.
+    /// Adds it to a single-line section, after the opening bracket.
     fn in_line(&self, text: &str, opening: usize) -> String {
         let at = opening + 1;
         let is_empty = text[at..].trim_start().starts_with([']', '}']);
@@ -68,14 +68,14 @@ impl NewEntry<'_> {
     }
 
     /// Adds it below the line of the section's key.
-    fn below(&self, text: &str, key_end: usize, section: &Node) -> String {
+    fn insert_below(&self, text: &str, key_end: usize, section: &Node) -> String {
         let first = match section.list() {
             Some(items) => items.first().map(|node| node.span.start),
             None => section.entries().first().map(|(key, _)| key.span.start),
         };
         let indent = first.map_or("  ", |first| indent(text, first));
         let at = line_after(text, key_end);
-        inserted(text, at, &self.block(indent), self.end)
+        insert_block(text, at, &self.block(indent), self.end)
     }
 
     fn block(&self, indent: &str) -> String {
@@ -94,11 +94,11 @@ impl NewEntry<'_> {
 
 pub(super) fn remove(text: &str, keys: &[&str], name: &str) -> Result<String, FileEditError> {
     let root = parse(FileFormat::Yaml, text)?;
-    let ours = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
-    Ok(splice(text, ours.ok_or(FileEditError::Entangled)?, ""))
+    let range = in_line(text, &root, keys, name).or_else(|| lines_of(text, &root, keys, name));
+    Ok(splice(text, range.ok_or(FileEditError::Entangled)?, ""))
 }
 
-pub(super) fn switch(
+pub(super) fn set_switch(
     text: &str,
     keys: &[&str],
     name: &str,
@@ -111,7 +111,7 @@ pub(super) fn switch(
     if let Some(there) = server.get(key) {
         return Ok(splice(text, there.span.clone(), &on.to_string()));
     }
-    if let Some(opening) = opening(text, server) {
+    if let Some(opening) = opening_bracket(text, server) {
         let at = opening + 1;
         return Ok(splice(text, at..at, &format!("{key}: {on}, ")));
     }
@@ -141,21 +141,21 @@ const ASIDE: &str = "#kitbag ";
 /// The lines that Continue needs at the top of a file.
 const HEADER: &str = "name: kitbag\nversion: 0.0.1\nschema: v1\n";
 
-/// Returns the lines of a server. JSON is YAML, so only plain words are spelt in another way, without
-/// quotes.
+/// Returns the lines of a server. JSON is YAML, so only plain words are written differently,
+/// without quotes.
 fn settings(server: &Value) -> impl Iterator<Item = String> {
     let entries = server.as_object().into_iter().flatten();
-    entries.map(|(key, value)| format!("{key}: {}", spelt(value)))
+    entries.map(|(key, value)| format!("{key}: {}", spell_value(value)))
 }
 
-fn spelt(value: &Value) -> String {
+fn spell_value(value: &Value) -> String {
     match value {
         Value::String(text) if is_plain(text) => text.clone(),
         other => other.to_string(),
     }
 }
 
-/// True for a word that YAML reads as text also without quotes.
+/// True for a word that YAML reads as text even without quotes.
 fn is_plain(text: &str) -> bool {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text
@@ -165,10 +165,10 @@ fn is_plain(text: &str) -> bool {
     is_word && !with_meaning.contains(&text.to_lowercase().as_str())
 }
 
-/// Finds a server that Kitbag has put into a list or table on one line, and the comma after it.
+/// Finds a server that Kitbag has put into a single-line list or table, and the comma after it.
 fn in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
     let section = root.at(keys)?;
-    opening(text, section)?;
+    opening_bracket(text, section)?;
     let (begin, value) = match section.list() {
         Some(items) => {
             let item = item_named(items, name)?;
@@ -184,7 +184,7 @@ fn in_line(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<u
     Some(begin..end + comma)
 }
 
-/// Kitbag writes JSON into such a line, so that a reader of JSON finds its end.
+/// Kitbag writes JSON into such a line, so a JSON reader finds its end.
 fn json_length(text: &str) -> Option<usize> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     values.next()?.ok()?;
@@ -199,7 +199,7 @@ fn item_named<'a>(items: &'a [Node], name: &str) -> Option<&'a Node> {
 /// Finds the whole lines of one server.
 fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<usize>> {
     let section = root.at(keys)?;
-    if opening(text, section).is_some() {
+    if opening_bracket(text, section).is_some() {
         return None;
     }
     let begin = match section.list() {
@@ -209,7 +209,7 @@ fn lines_of(text: &str, root: &Node, keys: &[&str], name: &str) -> Option<Range<
     Some(begin..end_of_block(text, begin))
 }
 
-/// The dash of an item may stand alone, on the line above.
+/// The dash of an item may be on the line above, by itself.
 fn line_of_item(text: &str, item: &Node) -> Option<usize> {
     let line = line_of(text, item.span.start);
     if text[line..].trim_start().starts_with('-') {
@@ -219,7 +219,7 @@ fn line_of_item(text: &str, item: &Node) -> Option<usize> {
     }
 }
 
-/// Finds the end of the lines that are indented more than the one at `begin`.
+/// Finds the end of the lines that are indented more than the line at `begin`.
 fn end_of_block(text: &str, begin: usize) -> usize {
     let depth = indent(text, begin).len();
     let mut end = line_after(text, begin);
@@ -236,8 +236,8 @@ fn end_of_block(text: &str, begin: usize) -> usize {
     end
 }
 
-/// The position of the bracket of a value on one line.
-fn opening(text: &str, node: &Node) -> Option<usize> {
+/// The position of the bracket of a single-line value.
+fn opening_bracket(text: &str, node: &Node) -> Option<usize> {
     text[node.span.start..]
         .starts_with(['[', '{'])
         .then_some(node.span.start)
@@ -260,8 +260,8 @@ fn indent(text: &str, at: usize) -> &str {
     &line[..line.len() - line.trim_start_matches(' ').len()]
 }
 
-/// Inserts a block of lines at the start of a line, or after a last line without an end.
-fn inserted(text: &str, at: usize, block: &str, end: &str) -> String {
+/// Inserts a block of lines at the start of a line, or after a last line that has no line ending.
+fn insert_block(text: &str, at: usize, block: &str, end: &str) -> String {
     let between = if text[..at].ends_with('\n') || at == 0 {
         ""
     } else {

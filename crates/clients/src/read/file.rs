@@ -1,4 +1,4 @@
-//! Reads the text of a file, with bounds.
+//! Reads the text of a file, with limits.
 
 use std::fs;
 use std::io;
@@ -7,24 +7,24 @@ use std::path::Path;
 use crate::client::{ClientFile, Scope};
 use crate::directories::ClientDirectories;
 
-/// Claude Code keeps much beside its servers, and even that is a tenth of this.
+/// Claude Code stores much more than servers in its file, yet needs only a tenth of this.
 const LARGEST: u64 = 256 * 1024 * 1024;
 
-/// Reads the text of a file. To read a pipe or a device would never end, and a file that is larger
-/// than any settings would only fill the memory.
+/// Reads the text of a file. Reading a pipe or a device would never end, and a file larger than any
+/// settings would only fill the memory.
 pub(super) fn read_text(path: &Path) -> io::Result<String> {
     let found = fs::metadata(path)?;
     if !found.is_file() && !found.is_dir() {
         return Err(io::Error::other("it is not a file"));
     }
     if found.len() > LARGEST {
-        return Err(io::Error::other("it is larger than settings can be"));
+        return Err(io::Error::other("it is too large for a settings file"));
     }
     fs::read_to_string(path)
 }
 
-/// Reads a file that another one mentions. A file of a project may mention files of the project, and
-/// none of the person's.
+/// Reads a file that another file mentions. A project's file may mention the project's files, but
+/// none of the user's.
 pub(super) fn read_mentioned(
     path: &Path,
     by: &ClientFile,

@@ -1,4 +1,4 @@
-//! The way in which a client reaches a server: a command line or an address.
+//! How a client reaches a server: a command line or an address.
 
 use kitbag_domain::RemoteTransport;
 
@@ -103,8 +103,7 @@ fn arguments(words: &[String], translator: &mut TextTranslator<'_>) -> Vec<Sensi
     arguments
 }
 
-/// Returns the words of the command line, of which there is at least one, and the variables of the
-/// program.
+/// Returns the words of the command line, at least one, and the program's variables.
 fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), FileFault> {
     let (key, node) = settings.first(&COMMANDS).unwrap_or(("command", NOTHING));
     let mut env = settings.pairs(&["env", "envs", "environment"])?;
@@ -113,7 +112,7 @@ fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), F
         env.extend(variables);
         words
     } else if node.list().is_some() {
-        // Opencode has a list of words there.
+        // In opencode, it is a list of words.
         settings.words(&[key])?
     } else {
         let program = node.text();
@@ -127,7 +126,7 @@ fn command_line(settings: &ServerSettings<'_>) -> Result<(Vec<String>, Pairs), F
     }
 }
 
-/// The older Zed has the words and the variables under `command`.
+/// Older versions of Zed have the words and the variables under `command`.
 fn nested_command(key: &str, node: &Node) -> Result<(Vec<String>, Pairs), FileFault> {
     let inner = ServerSettings::new(key, node)?;
     let program = inner.text(&["path"])?.map(str::to_owned);
@@ -149,7 +148,7 @@ pub(super) fn remote(
     let (key, _) = settings.first(&ADDRESSES).unwrap_or(("url", NOTHING));
     let text = settings.text(&[key])?.unwrap_or_default();
     let url = translator.address(name, text.trim())?;
-    // For Gemini a plain `url` means the older transport.
+    // In Gemini, a plain `url` means the older transport.
     let is_older = translator.dialect.client == Client::Gemini && key == "url";
     let usual = if is_older {
         RemoteTransport::Sse
@@ -180,7 +179,7 @@ fn headers(
     Ok(headers)
 }
 
-/// The keys under which Codex and Continue keep a token alone.
+/// The keys that hold only a token in Codex and Continue.
 fn authorization(
     settings: &ServerSettings<'_>,
     translator: &mut TextTranslator<'_>,

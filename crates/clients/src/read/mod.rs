@@ -1,8 +1,8 @@
-//! Reads the servers from the files of clients.
+//! Reads the servers from clients' files.
 
 mod file;
 mod launch;
-mod refused;
+mod rejected_servers;
 mod section;
 mod server;
 mod settings;
@@ -19,7 +19,7 @@ use crate::dialect::{ClientDialect, ClientPrompt};
 use crate::directories::ClientDirectories;
 use crate::tree::{self, FileFormat, Node};
 use file::{read_mentioned, read_text};
-pub(crate) use section::{ServerSection, named, sections};
+pub(crate) use section::{ServerSection, named_servers, sections};
 
 /// Reads the files of all clients, or of one. Files that do not exist are skipped.
 pub fn find(directories: &ClientDirectories, only: Option<Client>) -> Vec<ClientConfig> {
@@ -28,33 +28,41 @@ pub fn find(directories: &ClientDirectories, only: Option<Client>) -> Vec<Client
     let mut seen = BTreeSet::new();
     let mut configs = Vec::new();
     for file in clients.flat_map(|client| client.files(directories)) {
-        // In the home itself, the file of the person and that of the project are the same.
+        // In the home itself, the user's file and the project's file are the same.
         if seen.insert(file.path.clone()) {
             configs.extend(open(&file, directories));
         }
     }
-    refused::mark(&mut configs, directories);
+    rejected_servers::disable_rejected(&mut configs, directories);
     configs
 }
 
-/// Reads one file. It can hold the servers of several projects.
+/// Reads one file, which can hold the servers of several projects.
 pub fn open(file: &ClientFile, directories: &ClientDirectories) -> Vec<ClientConfig> {
     match read_text(&file.path) {
         Ok(text) => read(file, &text, directories),
         Err(error) if is_absent(&error) => Vec::new(),
-        Err(source) => vec![unreadable(file, None, FileFault::Unreadable { source })],
+        Err(source) => vec![unreadable_file(
+            file,
+            None,
+            FileFault::Unreadable { source },
+        )],
     }
 }
 
 /// Reads a file with this text.
 pub fn read(file: &ClientFile, text: &str, directories: &ClientDirectories) -> Vec<ClientConfig> {
     let text = text.trim_start_matches('\u{feff}');
-    let root = match tree::parse(FileFormat::of(&file.path), text) {
+    let root = match tree::parse(FileFormat::from_path(&file.path), text) {
         Ok(root) => root,
         Err(error) => {
             let line = tree::line(text, error.at);
             let message = error.message;
-            return vec![unreadable(file, Some(line), FileFault::Syntax { message })];
+            return vec![unreadable_file(
+                file,
+                Some(line),
+                FileFault::Syntax { message },
+            )];
         }
     };
     let reader = FileReader {
@@ -68,7 +76,7 @@ pub fn read(file: &ClientFile, text: &str, directories: &ClientDirectories) -> V
     sections.map(|section| reader.read(&section)).collect()
 }
 
-/// The facts about a file that its sections have in common.
+/// The facts about a file that its sections share.
 struct FileReader<'a> {
     file: &'a ClientFile,
     text: &'a str,
@@ -97,7 +105,7 @@ impl FileReader<'_> {
     fn read_servers(&self, section: &ServerSection<'_>, config: &mut ClientConfig) {
         let project = config.project.clone();
         let dialect = self.dialect(project.as_deref());
-        for (name, _, node) in named(section) {
+        for (name, _, node) in named_servers(section) {
             match self.read_server(name, node, &dialect) {
                 Ok(server) if server::is_kitbag(&server) => config.kitbag = Some(server.launch),
                 Ok(server) => config.servers.push(server),
@@ -126,7 +134,7 @@ impl FileReader<'_> {
         dialect: &ClientDialect<'_>,
     ) -> Result<FoundServer, FileFault> {
         let Some(name) = name.filter(|name| !name.trim().is_empty()) else {
-            return Err(nameless(node));
+            return Err(missing_name(node));
         };
         let mut server = server::read(&name, node, dialect)?;
         server.disabled |= self.off.contains(&name);
@@ -146,8 +154,8 @@ impl FileReader<'_> {
     }
 }
 
-/// Continue writes `uses` for a block of its own hub.
-fn nameless(node: &Node) -> FileFault {
+/// Continue writes `uses` for a block from its own hub.
+fn missing_name(node: &Node) -> FileFault {
     match node.get("uses").and_then(Node::text) {
         Some(block) => FileFault::PartOfClient {
             server: block.to_owned(),
@@ -156,14 +164,14 @@ fn nameless(node: &Node) -> FileFault {
     }
 }
 
-/// Gemini lists the names of servers that are switched off.
+/// Gemini lists the names of disabled servers.
 fn switched_off(root: &Node) -> BTreeSet<String> {
     let lists = [root.at(&["mcp", "excluded"]), root.get("excludeMCPServers")];
     let names = lists.into_iter().flatten().filter_map(Node::list).flatten();
     names.filter_map(Node::text).map(str::to_owned).collect()
 }
 
-/// The questions that VS Code asks the person.
+/// The questions that VS Code asks the user.
 fn inputs(root: &Node) -> BTreeMap<String, ClientPrompt> {
     let nested = root.at(&["mcp", "inputs"]);
     let items = root.get("inputs").or(nested).and_then(Node::list);
@@ -183,7 +191,7 @@ fn text_of(item: &Node, key: &str) -> Option<String> {
     item.get(key).and_then(Node::text).map(str::to_owned)
 }
 
-fn unreadable(file: &ClientFile, line: Option<usize>, fault: FileFault) -> ClientConfig {
+fn unreadable_file(file: &ClientFile, line: Option<usize>, fault: FileFault) -> ClientConfig {
     let problem = FileProblem {
         path: file.path.clone(),
         line,

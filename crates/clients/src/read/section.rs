@@ -1,4 +1,4 @@
-//! The sections of a file in which servers stand.
+//! The sections of a file that contain servers.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use crate::tree::{Key, Node, NodeData};
 
 #[derive(Debug)]
 pub(crate) struct ServerSection<'a> {
-    /// The keys that lead there.
+    /// The keys that lead to the section.
     pub(crate) keys: Vec<String>,
     pub(crate) node: &'a Node,
-    /// The only folder in which the client uses these servers, if the file names one.
+    /// The folder to which the client limits these servers, if the file names one.
     pub(crate) project: Option<PathBuf>,
 }
 
@@ -30,7 +30,7 @@ fn section_paths(client: Client, root: &Node) -> &'static [&'static [&'static st
         Client::Zed => &[&["context_servers"]],
         Client::Codex => &[&["mcp_servers"]],
         Client::Goose => &[&["extensions"]],
-        Client::Opencode if nests(root) => &[&["mcp", "servers"]],
+        Client::Opencode if has_nested_servers(root) => &[&["mcp", "servers"]],
         Client::Opencode => &[&["mcp"]],
         Client::Gemini | Client::Continue | Client::ClaudeCode => &[&["mcpServers"]],
         _ => &[&["mcpServers"], &["servers"]],
@@ -45,7 +45,7 @@ fn section_at<'a>(root: &'a Node, keys: &[&str]) -> Option<ServerSection<'a>> {
     })
 }
 
-/// Claude Code keeps the servers of a person's projects in the file of the person.
+/// Claude Code stores the servers of a user's projects in the user's file.
 fn project_sections(root: &Node) -> impl Iterator<Item = ServerSection<'_>> {
     let projects = root.get("projects").map(Node::entries).unwrap_or_default();
     projects
@@ -63,15 +63,17 @@ fn project_section<'a>(folder: &str, settings: &'a Node) -> Option<ServerSection
     })
 }
 
-/// True if the servers of opencode stand one level deeper, as they do since its second layout. A
-/// server that happens to be called `servers` has a type.
-fn nests(root: &Node) -> bool {
+/// True if opencode's servers are nested one level deeper, as in its second layout. A server that
+/// happens to be called `servers` has a type.
+fn has_nested_servers(root: &Node) -> bool {
     let servers = root.at(&["mcp", "servers"]);
     servers.is_some_and(|node| node.is_map() && node.get("type").is_none())
 }
 
-/// Returns the servers of a section with their names. In a list each server holds its own name.
-pub(crate) fn named<'a>(section: &ServerSection<'a>) -> Vec<(Option<String>, &'a Key, &'a Node)> {
+/// Returns the servers of a section with their names. In a list, each server holds its own name.
+pub(crate) fn named_servers<'a>(
+    section: &ServerSection<'a>,
+) -> Vec<(Option<String>, &'a Key, &'a Node)> {
     const NO_KEY: &Key = &Key {
         text: String::new(),
         span: 0..0,

@@ -1,4 +1,4 @@
-//! One server, translated from the words of its client into ours.
+//! Translates one server from the client's terms into Kitbag's.
 
 use std::path::Path;
 
@@ -68,7 +68,7 @@ fn notes_about(
         let folder = project.display().to_string();
         notes.push(ImportNote::FixedTo { folder });
     }
-    let keys = settings.unread();
+    let keys = settings.unread_keys();
     if !keys.is_empty() {
         notes.push(ImportNote::NotCarried { keys });
     }
@@ -78,16 +78,16 @@ fn notes_about(
     notes
 }
 
-/// True if this is Kitbag itself, as `kitbag install` writes it or as a person would.
+/// True if this is Kitbag itself, as written by `kitbag install` or by a user.
 pub(super) fn is_kitbag(server: &FoundServer) -> bool {
     match &server.launch {
         ClientLaunch::Stdio { command, args, .. } => {
-            let command = command.masked();
+            let command = command.mask_secrets();
             let program = Path::new(&command).file_stem();
             program.is_some_and(|stem| stem == "kitbag")
-                && args.iter().any(|word| word.masked() == "serve")
+                && args.iter().any(|word| word.mask_secrets() == "serve")
         }
-        ClientLaunch::Http { url, .. } => server.name == "kitbag" && is_local(&url.masked()),
+        ClientLaunch::Http { url, .. } => server.name == "kitbag" && is_local(&url.mask_secrets()),
     }
 }
 

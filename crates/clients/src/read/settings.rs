@@ -1,4 +1,4 @@
-//! The settings of one server, read one by one, so that in the end those that were not read are known.
+//! The settings of one server, read one by one, so that the unread ones are known at the end.
 
 use std::cell::RefCell;
 
@@ -59,7 +59,7 @@ impl<'a> ServerSettings<'a> {
         value.ok_or_else(|| self.fault(key, node, "true or false"))
     }
 
-    /// A list of words; numbers and switches count as words.
+    /// A list of words; numbers and booleans count as words.
     pub(super) fn words(&self, keys: &[&str]) -> Result<Vec<String>, FileFault> {
         let Some((key, node)) = self.first(keys) else {
             return Ok(Vec::new());
@@ -69,7 +69,7 @@ impl<'a> ServerSettings<'a> {
         items.iter().map(|item| self.word(key, item)).collect()
     }
 
-    /// Names and their values; a name without a value does not count.
+    /// Names and their values; a name without a value is skipped.
     pub(super) fn pairs(&self, keys: &[&str]) -> Result<Vec<(String, String)>, FileFault> {
         let Some((key, node)) = self.first(keys) else {
             return Ok(Vec::new());
@@ -112,7 +112,7 @@ impl<'a> ServerSettings<'a> {
     }
 
     /// Returns the settings that have a value and were not read.
-    pub(super) fn unread(&self) -> Vec<String> {
+    pub(super) fn unread_keys(&self) -> Vec<String> {
         let read = self.read.borrow();
         let entries = self.node.entries().iter();
         let unread = entries.filter(|(key, node)| !read.contains(&key.text) && !is_empty(node));

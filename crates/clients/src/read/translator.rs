@@ -1,4 +1,4 @@
-//! Translates the texts of one server, and collects what the person should know about them.
+//! Translates the texts of one server, and collects notes for the user.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl<'a> TextTranslator<'a> {
         self.dialect.translate(text, &mut self.needed, find_secrets)
     }
 
-    /// Translates a text that never is a secret.
+    /// Translates a text that is never a secret.
     pub(super) fn plain(&mut self, text: &str) -> SensitiveText {
         self.text(text, plain)
     }
@@ -50,13 +50,14 @@ impl<'a> TextTranslator<'a> {
         translated
     }
 
-    /// A variable of the environment behind a plain text.
+    /// An environment variable after a plain text.
     pub(super) fn variable(&mut self, name: &str, before: &str) -> SensitiveText {
         let variable = variable(name, VariableSource::Environment, None, &mut self.needed);
-        SensitiveText::of([TextPart::Literal(before.to_owned()), variable])
+        SensitiveText::from_parts([TextPart::Literal(before.to_owned()), variable])
     }
 
-    /// Variables that are named without a value: Codex hands on its own, Goose keeps them locked.
+    /// Variables that are named without a value: Codex passes its own on, Goose stores them in its
+    /// keyring.
     pub(super) fn handed_on(
         &mut self,
         settings: &ServerSettings<'_>,
@@ -68,13 +69,13 @@ impl<'a> TextTranslator<'a> {
         }
         for name in settings.words(&["env_keys"])? {
             let secret = needed_secret(&name, VariableSource::Keyring, &mut self.needed);
-            variables.push((name, SensitiveText::of([secret])));
+            variables.push((name, SensitiveText::from_parts([secret])));
         }
         Ok(variables)
     }
 
-    /// Adds the variables of a file with lines of `NAME=value`. Those that the client sets itself
-    /// come first.
+    /// Adds the variables of a file with lines of `NAME=value`. Variables that the client sets
+    /// itself take precedence.
     pub(super) fn read_env_file(
         &mut self,
         settings: &ServerSettings<'_>,
@@ -83,7 +84,7 @@ impl<'a> TextTranslator<'a> {
         let Some(path) = settings.text(&["envFile"])? else {
             return Ok(());
         };
-        let path = self.dialect.path(&self.plain(path).masked());
+        let path = self.dialect.path(&self.plain(path).mask_secrets());
         let Some(text) = (self.dialect.read_file)(&path) else {
             self.not_carried("envFile");
             return Ok(());
@@ -91,35 +92,35 @@ impl<'a> TextTranslator<'a> {
         for (name, value) in text.lines().filter_map(env_line) {
             if !env.iter().any(|(known, _)| known == name) {
                 let secret = TextPart::Secret(value.to_owned());
-                env.push((name.to_owned(), SensitiveText::of([secret])));
+                env.push((name.to_owned(), SensitiveText::from_parts([secret])));
             }
         }
         self.notes.push(ImportNote::EnvFile { path });
         Ok(())
     }
 
-    /// Translates the path of a folder. Variables that stay open in it are not carried over, so they
-    /// are not needed either.
+    /// Translates the path of a folder. Variables that stay unresolved in it are not carried over,
+    /// so they are not needed either.
     pub(super) fn plain_folder(&self, text: &str) -> String {
         let mut unneeded = Vec::new();
         let folder = self.dialect.translate(text, &mut unneeded, plain);
-        folder.masked()
+        folder.mask_secrets()
     }
 
-    /// Returns the folder to launch in. A server of a project that names files there must be
+    /// Returns the folder to launch in. A project's server that refers to files there must be
     /// launched there.
     pub(super) fn folder(&mut self, cwd: Option<String>, words: &[String]) -> Option<String> {
         let Some(cwd) = cwd else {
             return self.project_folder(words);
         };
-        // A folder is no template, so that a variable in it could never be filled in.
+        // A folder is not a template, so a variable in it could never be filled in.
         if cwd.contains("${") {
             return self.without_cwd();
         }
         if Path::new(&cwd).is_absolute() || cwd.starts_with('~') {
             return Some(cwd);
         }
-        // A relative path has a beginning only in a project.
+        // A relative path is only defined in a project.
         match self.dialect.project {
             Some(project) => Some(project.join(&cwd).display().to_string()),
             None => self.without_cwd(),
@@ -161,14 +162,14 @@ impl<'a> TextTranslator<'a> {
         let text = text.ok_or("it begins with a variable")?;
         let value = self.text(&text, secret::address);
         // Secrets are masked before parsing, so that no error can quote one.
-        let url = Url::parse(&value.masked()).map_err(|error| error.to_string())?;
+        let url = Url::parse(&value.mask_secrets()).map_err(|error| error.to_string())?;
         match url.scheme() {
             "http" | "https" => Ok(value),
-            other => Err(format!("it is reached by `{other}:`")),
+            other => Err(format!("unsupported scheme `{other}:`")),
         }
     }
 
-    /// Replaces a variable at the start of an address by its default.
+    /// Replaces a variable at the start of an address with its default.
     fn with_fixed_host(&mut self, text: &str) -> Option<String> {
         let variable = text.strip_prefix("${");
         let Some((inside, after)) = variable.and_then(|rest| rest.split_once('}')) else {
@@ -197,7 +198,7 @@ fn env_line(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.trim().trim_matches(['"', '\''])))
 }
 
-/// True for `.`, `./server.js` or `src/server.py`, which have a meaning only in the project.
+/// True for `.`, `./server.js` or `src/server.py`, which only mean something in the project.
 fn names_a_file(word: &str) -> bool {
     if word == "." || word.starts_with("./") || word.starts_with("../") {
         return true;

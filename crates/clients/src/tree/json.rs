@@ -1,4 +1,4 @@
-//! Reads JSON as clients write it, with comments and trailing commas, into the tree.
+//! Parses JSON as clients write it, with comments and trailing commas, into the tree.
 
 use jsonc_parser::ast::{ObjectPropName, Value};
 use jsonc_parser::common::Ranged as _;
@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     })
 }
 
-/// The extensions of JSON that at least one client understands.
+/// The JSON extensions that at least one client understands.
 pub(crate) fn options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,

@@ -19,7 +19,7 @@ pub(crate) enum FileFormat {
     Yaml,
 }
 
-/// Two nodes with the same data are equal, also at different positions.
+/// Nodes with the same data are equal, whatever their positions.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) data: NodeData,
@@ -31,7 +31,7 @@ pub(crate) struct Node {
 pub(crate) enum NodeData {
     Null,
     Bool(bool),
-    /// The digits, as they are written or would be.
+    /// The digits as written.
     Number(String),
     Text(String),
     List(Vec<Node>),
@@ -44,7 +44,7 @@ pub(crate) struct Key {
     pub(crate) span: Range<usize>,
 }
 
-/// An error in the syntax of a text. The message never quotes the text, which may hold a secret.
+/// A syntax error in a text. The message never quotes the text, which may hold a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SyntaxError {
     pub(crate) at: usize,
@@ -63,13 +63,13 @@ pub(crate) fn parse(format: FileFormat, text: &str) -> Result<Node, SyntaxError>
     }
 }
 
-/// Returns the number of a line, counted from one, as editors do.
+/// Returns the one-based line number, as editors count.
 pub(crate) fn line(text: &str, at: usize) -> usize {
     text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
 }
 
 impl FileFormat {
-    pub(crate) fn of(path: &Path) -> Self {
+    pub(crate) fn from_path(path: &Path) -> Self {
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("toml") => Self::Toml,
             Some("yaml" | "yml") => Self::Yaml,
@@ -79,7 +79,7 @@ impl FileFormat {
 }
 
 impl Node {
-    /// An empty map in the place of the whole text.
+    /// An empty map that spans the whole text.
     fn empty(text: &str) -> Self {
         Self {
             data: NodeData::Map(Vec::new()),
@@ -92,7 +92,7 @@ impl Node {
     }
 
     pub(crate) fn entry(&self, key: &str) -> Option<(&Key, &Self)> {
-        // If a key is written twice the last one counts, as it does for every client.
+        // If a key is repeated the last one wins, as in every client.
         self.entries()
             .iter()
             .rev()
@@ -104,7 +104,7 @@ impl Node {
         path.iter().try_fold(self, |node, key| node.get(key))
     }
 
-    /// Returns nothing for a node that is no map.
+    /// Empty for a node that is not a map.
     pub(crate) fn entries(&self) -> &[(Key, Self)] {
         match &self.data {
             NodeData::Map(entries) => entries,
@@ -137,7 +137,7 @@ impl Node {
         matches!(self.data, NodeData::Map(_))
     }
 
-    /// True if servers can stand in it, even if there are none.
+    /// True if the node can contain servers, even if it has none.
     pub(crate) fn holds_servers(&self) -> bool {
         matches!(
             self.data,
@@ -145,7 +145,7 @@ impl Node {
         )
     }
 
-    /// The kind of the value, for people.
+    /// The kind of the value, for messages.
     pub(crate) fn kind(&self) -> &'static str {
         match self.data {
             NodeData::Null => "nothing",

@@ -1,4 +1,4 @@
-//! Reads TOML into the tree.
+//! Parses TOML into the tree.
 
 use toml_edit::{Document, Item, Table, TableLike, Value};
 

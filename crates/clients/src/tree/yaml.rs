@@ -1,4 +1,4 @@
-//! Reads YAML into the tree.
+//! Parses YAML into the tree.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use saphyr::{LoadableYamlNode as _, MarkedYaml, Scalar, YamlData};
 
 use super::{Key, Node, NodeData, SyntaxError};
 
-/// Reads the first document of a text.
+/// Parses the first document of a text.
 pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let offsets = ByteOffsets::of(text);
+    let offsets = ByteOffsets::new(text);
     let documents = MarkedYaml::load_from_str(text).map_err(|error| SyntaxError {
         at: offsets.byte(error.marker().index()),
-        message: unquoted(error.info()),
+        message: drop_quoted_text(error.info()),
     })?;
     Ok(match documents.first() {
         Some(document) => offsets.node(document),
@@ -19,20 +19,20 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     })
 }
 
-/// Cuts a message at the first colon or quote, since what follows may be quoted from the file.
-fn unquoted(message: &str) -> String {
+/// Truncates a message at the first colon or quote, since the rest may quote the file.
+fn drop_quoted_text(message: &str) -> String {
     let start = message.split([':', '"', '\'', '`']).next();
     start.unwrap_or_default().trim().to_owned()
 }
 
-/// Turns positions in characters, which the scanner counts, into positions in bytes.
+/// Converts the scanner's character positions into byte positions.
 struct ByteOffsets {
     bytes: Vec<usize>,
     end: usize,
 }
 
 impl ByteOffsets {
-    fn of(text: &str) -> Self {
+    fn new(text: &str) -> Self {
         Self {
             bytes: text.char_indices().map(|(byte, _)| byte).collect(),
             end: text.len(),

@@ -285,7 +285,7 @@ impl Catalog {
                 .iter()
                 .filter_map(|it| it.with_input_schema())
                 .collect();
-            AutomaticIntents::of(
+            AutomaticIntents::new(
                 named
                     .iter()
                     .map(|(entry, exposed, input_schema)| OfferedTool {

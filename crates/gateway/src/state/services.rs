@@ -83,7 +83,7 @@ impl Services {
             parking: Arc::default(),
             in_flight: Arc::default(),
             tasks: Arc::default(),
-            checker: Arc::new(Checker::masking(without_secrets)),
+            checker: Arc::new(Checker::with_mask(without_secrets)),
             remainders: Arc::default(),
             client_lists: Arc::default(),
             announced_guides: Arc::default(),

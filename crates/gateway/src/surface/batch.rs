@@ -3,7 +3,7 @@
 
 use futures::future::join_all;
 use kitbag_domain::WriteClass;
-use kitbag_schema::Taken;
+use kitbag_schema::RereadArguments;
 use kitbag_upstream::CallError;
 use kitbag_wire::meta::code;
 use kitbag_wire::{Raw, RawObject, raw};
@@ -66,7 +66,7 @@ pub(super) async fn run_batch(
 /// One call of a batch.
 struct BatchedCall {
     number: usize,
-    read: Result<(ApiRequest, Option<Taken>), Failure>,
+    read: Result<(ApiRequest, Option<RereadArguments>), Failure>,
     place: CallRoute,
 }
 

@@ -19,7 +19,7 @@ use crate::call::failure::Failure;
 use crate::call::reply;
 use crate::call::required_string;
 use crate::turn::Turn;
-use kitbag_schema::Taken;
+use kitbag_schema::RereadArguments;
 
 pub struct EvalAnswer {
     /// The text that the model reads.
@@ -53,7 +53,7 @@ struct AimedCall {
     name: String,
     arguments: Raw,
     /// The way in which the arguments of the enclosing call were read.
-    taken: Option<Taken>,
+    taken: Option<RereadArguments>,
     also: usize,
 }
 

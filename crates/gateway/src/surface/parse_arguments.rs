@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::request::unwrap_arguments;
 use super::tools::AlwaysOnTool;
 use crate::call::failure::Failure;
-use kitbag_schema::{Checker, Taken};
+use kitbag_schema::{Checker, RereadArguments};
 
 /// The arguments of one of our own tools, and how they were read if that is not as they were
 /// written.
@@ -16,7 +16,7 @@ pub(super) fn parse_arguments<T: DeserializeOwned>(
     checker: &Checker,
     tool: AlwaysOnTool,
     given: Option<&RawValue>,
-) -> Result<(T, Option<Taken>), Failure> {
+) -> Result<(T, Option<RereadArguments>), Failure> {
     let given = normalize_arguments(tool, given);
     let definition = tool.checked_definition();
     // `Request::read` explains what `call_api` can be asked for; a schema would say less.
@@ -26,7 +26,7 @@ pub(super) fn parse_arguments<T: DeserializeOwned>(
             None,
         ));
     }
-    let taken = checker.taken(definition, &given);
+    let taken = checker.reread_arguments(definition, &given);
     let arguments = taken.as_ref().map_or(&given, |taken| &taken.arguments);
     if let Err(misfit) = checker.check_arguments(definition, arguments) {
         let tool = tool.name().to_owned();

@@ -10,7 +10,7 @@ use crate::call::bridge;
 use crate::call::failure::Failure;
 use crate::turn::Turn;
 use crate::turn::view::View;
-use kitbag_schema::{Misfit, Taken};
+use kitbag_schema::{Misfit, RereadArguments};
 
 /// Puts what a client is answered on the bill of the tool of this name.
 pub(super) fn record_tokens(
@@ -29,16 +29,20 @@ pub(super) fn record_tokens(
 
 /// Reads arguments that do not fit as they were meant, where they can only have been meant in one
 /// way.
-pub(crate) fn correct_arguments(turn: &Turn, name: &str, params: &mut RawObject) -> Option<Taken> {
+pub(crate) fn correct_arguments(
+    turn: &Turn,
+    name: &str,
+    params: &mut RawObject,
+) -> Option<RereadArguments> {
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
-    let taken = checker.taken(definition, params.get("arguments")?)?;
+    let taken = checker.reread_arguments(definition, params.get("arguments")?)?;
     params.set("arguments", taken.arguments.clone());
     Some(taken)
 }
 
 /// Tells the model how its arguments were read.
-pub(crate) fn add_correction_note(result: Raw, taken: Option<&Taken>) -> Raw {
+pub(crate) fn add_correction_note(result: Raw, taken: Option<&RereadArguments>) -> Raw {
     match taken {
         // A question, or the ticket of a task, is not for the model.
         Some(taken) if RawObject::peek_member(&result, "content").is_some() => {

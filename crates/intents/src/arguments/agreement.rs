@@ -11,16 +11,16 @@ use super::role::{Parameter, Role};
 use super::spoken::{PartKind, Spoken};
 use crate::words::singular;
 
-/// The rest of a request beside the arguments that were read from it.
+/// The rest of a request, apart from the arguments read from it.
 #[derive(Debug, Default)]
 pub(super) struct Explained {
     pub(super) named: usize,
     pub(super) unexplained: usize,
-    /// Parts that the call would ignore although they say something in particular.
+    /// Parts that the call would ignore although they are specific.
     pub(super) ignored_particulars: usize,
 }
 
-/// Verbs that order a change, in groups that mean nearly the same.
+/// Verbs that order a change, in groups of near-synonyms.
 const CHANGING: &[&[&str]] = &[
     &[
         "create", "make", "add", "insert", "new", "register", "write", "save", "record", "put",
@@ -52,7 +52,7 @@ const CALCULATING: &[&[&str]] = &[&[
     "how",
 ]];
 
-/// Words that take something out of a request, or make it depend on something.
+/// Words that exclude something from a request, or make it conditional.
 const LIMITING: &[&str] = &[
     "not",
     "never",
@@ -71,7 +71,7 @@ const LIMITING: &[&str] = &[
     "than",
 ];
 
-/// Words that say nothing of what is asked for.
+/// Filler words.
 const FILLING: &[&str] = &[
     "what",
     "what's",
@@ -200,7 +200,7 @@ const FILLING: &[&str] = &[
     "rows",
 ];
 
-/// Words of people beside those of authors of tools.
+/// Users' words next to the words of tools' authors.
 const SAME: &[(&str, &str)] = &[
     ("folder", "directory"),
     ("dir", "directory"),
@@ -232,7 +232,7 @@ const SAME: &[(&str, &str)] = &[
     ("math", "calculate"),
 ];
 
-/// Returns false if the request orders another thing than the tool does.
+/// Returns false if the request orders something else than the tool does.
 pub(super) fn verbs_agree(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
     if spoken.len() == 0 {
         return false;
@@ -248,7 +248,7 @@ pub(super) fn verbs_agree(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool
     }
 }
 
-/// The verb that a request begins with, as it was written.
+/// The verb at the start of a request, as written.
 fn verb(spoken: &Spoken<'_>) -> String {
     spoken.raw(0).to_lowercase()
 }
@@ -257,7 +257,7 @@ fn changes(word: &str) -> bool {
     CHANGING.iter().any(|group| group.contains(&word))
 }
 
-/// True if the request begins with the verb of the tool, or with one that means nearly the same.
+/// True if the request begins with the tool's verb, or with a near-synonym.
 fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
     let (name, verb) = (stems(tool.name), verb(spoken));
     let groups = CHANGING.iter().chain(CALCULATING);
@@ -267,10 +267,10 @@ fn is_verb_of(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> bool {
     has_word(tool.name, &verb) || meant.any(|other| name.contains(&stem(other)))
 }
 
-/// A statement of SQL says itself what it does: the tool must name its first word, and one that
-/// only reads is given nothing else. Absent for tools that take no statement.
+/// A SQL statement itself says what it does: the tool must name its first word, and a tool that
+/// only reads is given no other statement. Absent for tools that take no statement.
 fn statement_agrees(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> Option<bool> {
-    let parameters = Parameter::all(tool);
+    let parameters = Parameter::from_tool(tool);
     let mut needed = parameters.iter().filter(|it| it.required);
     needed.any(|it| it.role == Role::Statement).then_some(())?;
     let Some(keyword) = statement_start(spoken.text).map(|(_, keyword)| keyword) else {
@@ -284,21 +284,26 @@ fn statement_agrees(spoken: &Spoken<'_>, tool: &DescribedTool<'_>) -> Option<boo
     Some(class_agrees && words.contains(&stem(&keyword.to_lowercase())))
 }
 
-/// Returns where a statement of SQL begins, and its first word.
+/// Returns the offset of a SQL statement, and its first word.
 pub(super) fn statement_start(text: &str) -> Option<(usize, &'static str)> {
     const KEYWORDS: &[&str] = &[
         "SELECT", "WITH", "EXPLAIN", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "ALTER",
     ];
-    let places = KEYWORDS.iter().filter_map(|keyword| {
+    let offsets = KEYWORDS.iter().filter_map(|keyword| {
         let at = text.find(&format!("{keyword} "))?;
         let alone = !text[..at].ends_with(|it: char| it.is_alphanumeric());
         alone.then_some((at, *keyword))
     });
-    places.min()
+    offsets.min()
 }
 
-/// Counts what the tool explains of a request, of which these words are arguments already.
-pub(super) fn explained(spoken: &Spoken<'_>, tool: &DescribedTool<'_>, used: &[bool]) -> Explained {
+/// Counts the words of a request that the tool explains; `used` marks the words that are already
+/// arguments.
+pub(super) fn count_explained_words(
+    spoken: &Spoken<'_>,
+    tool: &DescribedTool<'_>,
+    used: &[bool],
+) -> Explained {
     let (name, vocabulary) = (stems(tool.name), vocabulary(tool));
     let mut explained = Explained::default();
     let states = statement_agrees(spoken, tool) == Some(true);
@@ -308,23 +313,28 @@ pub(super) fn explained(spoken: &Spoken<'_>, tool: &DescribedTool<'_>, used: &[b
     for (at, used) in used.iter().enumerate() {
         let written = spoken.raw(at).to_lowercase();
         let word = written.as_str();
-        // A verb counts as it was written: to `find` is not the name of what can `search`.
-        let stem = stem(if at == 0 { word } else { spoken.folded(at) });
+        // A verb is compared as written: `find` is not the name of a tool that can `search`.
+        let stem = stem(if at == 0 {
+            word
+        } else {
+            spoken.folded_word(at)
+        });
         let is_named = match at {
             0 => has_word(tool.name, word),
-            _ => names(&name, &stem),
+            _ => names_word(&name, &stem),
         };
         explained.named += usize::from(is_named && spoken.kind(at) != PartKind::Quoted);
         if *used {
             continue;
         }
         let second_order =
-            at > 0 && changes(word) && matches!(spoken.folded(at - 1), "and" | "then" | "or");
+            at > 0 && changes(word) && matches!(spoken.folded_word(at - 1), "and" | "then" | "or");
         if second_order || LIMITING.contains(&word) || spoken.kind(at).is_particular() {
             explained.ignored_particulars += 1;
             continue;
         }
-        let known = is_named || names(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
+        let known =
+            is_named || names_word(&vocabulary, &stem) || at == 0 && is_verb_of(spoken, tool);
         match spoken.kind(at) {
             PartKind::Preposition => {}
             PartKind::Name if !known && !FILLING.contains(&word) => {
@@ -341,7 +351,7 @@ fn has_word(name: &str, word: &str) -> bool {
     split_name(name).iter().any(|it| it == word)
 }
 
-fn names(words: &HashSet<String>, word: &str) -> bool {
+fn names_word(words: &HashSet<String>, word: &str) -> bool {
     let mut same = SAME.iter().filter(|(spoken, _)| stem(spoken) == word);
     words.contains(word) || same.any(|(_, meant)| words.contains(&stem(meant)))
 }
@@ -373,7 +383,7 @@ fn stems_of_text(text: &str) -> impl Iterator<Item = String> {
         .map(|it| stem(&it.to_lowercase()))
 }
 
-/// True for a word that is never a name: one that requests are made of.
+/// True for a common word of requests, which is never a name.
 pub(super) fn is_common(word: &str) -> bool {
     FILLING.contains(&word) || LIMITING.contains(&word) || changes(word)
 }

@@ -1,17 +1,17 @@
-//! The arguments of a tool, read from a request in words by the tool's schema.
+//! Reads a tool's arguments from a request in words, using the tool's schema.
 //!
-//! A request is carried out only if every required argument stands in it, everything particular in
-//! it (a path, a number, a quoted text, a name) goes into an argument, and its other words are words
-//! of the tool. What is left over is a wish that the call would not fulfil.
+//! A request is only carried out if it contains every required argument, everything specific in it
+//! (a path, a number, a quoted text, a name) goes into an argument, and its other words are words
+//! of the tool. Anything left over is a wish that the call would not fulfil.
 //!
 //! # Layout
-//! - this file: a tool is bound to a request
-//! - [`spoken`]: the parts of a request; [`role`]: what a parameter stands for
-//! - [`values`]: the value of a parameter; [`places`]: where in the request values stand
+//! - this file: binding a tool to a request
+//! - [`spoken`]: the parts of a request; [`role`]: the meaning of a parameter
+//! - [`values`]: the value of a parameter; [`positions`]: the positions of values in a request
 //! - [`agreement`]: whether the words are about the tool; [`zones`]: names of time zones
 
 mod agreement;
-mod places;
+mod positions;
 mod role;
 mod spoken;
 #[cfg(test)]
@@ -41,9 +41,9 @@ pub struct DescribedTool<'a> {
 /// The relation of a tool to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Binding {
-    /// The request says all that the tool needs, and nothing that the tool would ignore.
+    /// The request has everything that the tool needs, and nothing that the tool would ignore.
     Complete(BoundCall),
-    /// The words are about the tool, but these required parameters are not in them.
+    /// The words are about the tool, but lack these required parameters.
     Incomplete(Vec<String>),
     /// The request asks for something else, or for more.
     Unrelated,
@@ -54,11 +54,11 @@ pub struct BoundCall {
     pub arguments: Map<String, Value>,
     /// The words of the request that are in the name of the tool.
     pub named: usize,
-    /// The words of the request that nothing of the tool explains.
+    /// The words of the request that nothing in the tool explains.
     pub unexplained: usize,
 }
 
-/// Binds a tool to a request. Arguments that were given win over those that stand in the words.
+/// Binds a tool to a request. Given arguments take precedence over values in the words.
 pub fn bind(
     words: &str,
     given: &Map<String, Value>,
@@ -69,7 +69,7 @@ pub fn bind(
         return Binding::Unrelated;
     }
     let spoken = Spoken::read(words);
-    let parameters = Parameter::all(tool);
+    let parameters = Parameter::from_tool(tool);
     let known = given
         .keys()
         .all(|name| parameters.iter().any(|it| it.name == name));
@@ -89,7 +89,7 @@ pub fn bind(
             None => {}
         }
     }
-    let explained = agreement::explained(&spoken, tool, &reader.used);
+    let explained = agreement::count_explained_words(&spoken, tool, &reader.used);
     if !missing.is_empty() {
         return match explained.named > 0 {
             true => Binding::Incomplete(missing),

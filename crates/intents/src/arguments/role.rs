@@ -1,4 +1,4 @@
-//! The role of a parameter, by its schema, its name and its description.
+//! The role of a parameter, derived from its schema, name and description.
 
 use kitbag_domain::capability::split_name;
 use serde_json::Value;
@@ -15,7 +15,7 @@ pub(super) struct Parameter<'a> {
     pub(super) role: Role,
     /// A list of such values.
     pub(super) many: bool,
-    /// The part of the schema that a value, or each value of a list, must fit.
+    /// The part of the schema that a value, or each value of a list, must match.
     pub(super) schema: &'a Value,
 }
 
@@ -36,13 +36,13 @@ pub(super) enum Role {
     Statement,
     /// A calculation.
     Expression,
-    /// Free text that is looked for or written.
+    /// Free text to search for or to write.
     Text,
     /// A name or an id of something.
     Name,
-    /// A switch that is on if its name is said.
+    /// A boolean that is true if its name is said.
     Flag,
-    /// An object: nothing that is read from words.
+    /// An object, which is never read from words.
     Other,
 }
 
@@ -97,7 +97,7 @@ const TEXTS: &[&str] = &[
 
 impl<'a> Parameter<'a> {
     /// The parameters of a tool, the required ones first.
-    pub(super) fn all(tool: &DescribedTool<'a>) -> Vec<Self> {
+    pub(super) fn from_tool(tool: &DescribedTool<'a>) -> Vec<Self> {
         let required: Vec<&str> = tool.schema["required"]
             .as_array()
             .map(|names| names.iter().filter_map(Value::as_str).collect())
@@ -106,14 +106,14 @@ impl<'a> Parameter<'a> {
         let mut all: Vec<Self> = properties
             .into_iter()
             .flatten()
-            .map(|(name, schema)| Self::of(tool, name, schema, required.contains(&name.as_str())))
+            .map(|(name, schema)| Self::new(tool, name, schema, required.contains(&name.as_str())))
             .collect();
-        // A name may be almost any word, so that others choose theirs before.
+        // A name may be almost any word, so other roles choose first.
         all.sort_by_key(|it| (!it.required, it.role == Role::Text, it.role == Role::Name));
         all
     }
 
-    fn of(tool: &DescribedTool<'a>, name: &'a str, schema: &'a Value, required: bool) -> Self {
+    fn new(tool: &DescribedTool<'a>, name: &'a str, schema: &'a Value, required: bool) -> Self {
         let schema = without_null(schema);
         let many = kind(schema) == Some("array");
         let item = if many {

@@ -17,16 +17,16 @@ pub(super) enum PartKind {
     Url,
     Email,
     Glob,
-    /// A path, or the name of a file with its ending.
+    /// A path, or the name of a file with its extension.
     Path,
-    /// Words with slashes that are no path by their beginning: `Europe/Berlin`, `src/main`.
+    /// Words with slashes that do not begin like a path: `Europe/Berlin`, `src/main`.
     Slashed,
     Date,
     Time,
     Number,
     /// Letters with digits or marks: `WEB-12`, `main_branch`.
     Id,
-    /// A capital letter where no sentence begins.
+    /// A capitalised word that does not begin a sentence.
     Name,
     Preposition,
     Plain,
@@ -52,8 +52,8 @@ impl<'a> Spoken<'a> {
         &self.request.words[at].raw
     }
 
-    /// The word as it is compared; a quoted text has none.
-    pub(super) fn folded(&self, at: usize) -> &str {
+    /// The word in its form for comparison; empty for a quoted text.
+    pub(super) fn folded_word(&self, at: usize) -> &str {
         self.request.words[at].folded.as_deref().unwrap_or("")
     }
 
@@ -61,15 +61,15 @@ impl<'a> Spoken<'a> {
         self.kinds[at]
     }
 
-    /// The words of a range as they were written.
+    /// The words of a range, as written.
     pub(super) fn slice(&self, from: usize, to: usize) -> String {
         self.request.text(&self.request.words[from..to])
     }
 }
 
 impl PartKind {
-    /// True for a part that a request is hardly ever made of by chance, so that a call which ignores
-    /// it does something else.
+    /// True for a part that is hardly ever in a request by chance, so that a call which ignores it
+    /// does something else.
     pub(super) fn is_particular(self) -> bool {
         !matches!(self, Self::Plain | Self::Preposition | Self::Name)
     }
@@ -98,7 +98,7 @@ fn kind(at: usize, word: &SpokenWord) -> PartKind {
     of_marks(raw)
 }
 
-/// The kind of a word with something other than letters in it.
+/// The kind of a word that has characters other than letters.
 fn of_marks(raw: &str) -> PartKind {
     if raw.contains("://") {
         return PartKind::Url;
@@ -163,7 +163,7 @@ fn is_digits(raw: &str, lengths: &[usize], mark: char) -> bool {
         })
 }
 
-/// Reads `9:30`, `3pm` and `3:30pm` as a time of 24 hours.
+/// Reads `9:30`, `3pm` and `3:30pm` as a 24-hour time.
 pub(super) fn clock(raw: &str) -> Option<String> {
     let lower = raw.to_lowercase();
     let (digits, half) = match (lower.strip_suffix("am"), lower.strip_suffix("pm")) {

@@ -1,4 +1,4 @@
-//! Claims about what is read from a request, and about what is left alone.
+//! Claims about which values are read from a request, and which requests are left alone.
 
 use serde_json::json;
 
@@ -12,10 +12,10 @@ fn zones() -> ZoneNames {
         "UTC",
         "posix/Asia/Tokyo",
     ];
-    ZoneNames::of(names.map(str::to_owned))
+    ZoneNames::new(names.map(str::to_owned))
 }
 
-/// Tools in the manner of real servers: name, description, class, required and optional parameters.
+/// Tools modelled on real servers: name, description, class, required and optional parameters.
 fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
     use WriteClass::{Destructive, Read, Unknown, Write};
     let text = json!({ "type": "string" });
@@ -134,7 +134,7 @@ fn tool(name: &str) -> (&'static str, &'static str, WriteClass, Value) {
     }
 }
 
-fn told(words: &str, name: &str) -> String {
+fn describe_call(words: &str, name: &str) -> String {
     let (server, description, class, schema) = tool(name);
     let tool = DescribedTool {
         server,
@@ -156,8 +156,8 @@ fn told(words: &str, name: &str) -> String {
 #[track_caller]
 fn check(cases: &[(&str, &str, &str)]) {
     let wrong = cases.iter().filter_map(|(words, tool, expected)| {
-        let told = told(words, tool);
-        (told != *expected).then(|| format!("{words} | {tool}: {told}, not {expected}"))
+        let outcome = describe_call(words, tool);
+        (outcome != *expected).then(|| format!("{words} | {tool}: {outcome}, not {expected}"))
     });
     assert_eq!(wrong.collect::<Vec<_>>(), [""; 0]);
 }
@@ -254,7 +254,7 @@ fn arguments_are_read_from_plain_requests() {
 }
 
 #[test]
-fn a_request_for_something_else_or_for_more_is_left_alone() {
+fn a_request_for_something_else_or_for_more_is_unrelated() {
     check(&[
         ("delete /d/notes.txt", "read_file", "unrelated"),
         ("read /d/notes.txt", "delete_file", "unrelated"),
@@ -306,17 +306,17 @@ fn given_arguments_win_and_unknown_ones_are_refused() {
 }
 
 #[test]
-fn a_place_becomes_the_zone_that_it_is_in() {
+fn a_location_becomes_its_time_zone() {
     let schema =
         json!({ "properties": { "timezone": { "type": "string" }, "name": { "type": "string" } } });
     let mut arguments = json!({ "timezone": "new york", "name": "Tokyo" });
     let arguments = arguments.as_object_mut().unwrap();
-    zones::settle(&schema, arguments, &zones()).unwrap();
+    zones::resolve_zones(&schema, arguments, &zones()).unwrap();
     assert_eq!(
         Value::Object(arguments.clone()),
         json!({ "timezone": "America/New_York", "name": "Tokyo" })
     );
     arguments.insert("timezone".to_owned(), json!("Atlantis"));
-    let none = zones::settle(&schema, arguments, &zones()).unwrap_err();
+    let none = zones::resolve_zones(&schema, arguments, &zones()).unwrap_err();
     assert_eq!(none, ("timezone".to_owned(), "Atlantis".to_owned()));
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::DescribedTool;
 use super::agreement::{is_common, own_stems, statement_start, stem};
-use super::places::{behind, beside, end_of_text, nouns};
+use super::positions::{end_of_text, name_beside_noun, nouns, range_after};
 use super::role::{Parameter, Role};
 use super::spoken::{PartKind, Spoken, clock, is_file_name};
 use super::zones::ZoneNames;
@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
     pub(super) used: Vec<bool>,
 }
 
-/// Words before the value of a parameter that something goes to, or comes from.
+/// Words before the value of a parameter that is a destination or a source.
 const TO: &[&str] = &["to", "into", "as"];
 const FROM: &[&str] = &["from", "of"];
 
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn take(&mut self, at: usize) -> String {
+    fn take_word(&mut self, at: usize) -> String {
         self.take_range(at, at + 1)
     }
 
@@ -75,16 +75,16 @@ impl<'a> Reader<'a> {
         self.spoken.slice(from, to)
     }
 
-    fn free(&self, kinds: &[PartKind]) -> Vec<usize> {
-        let places = 0..self.spoken.len();
-        places
+    fn free_positions(&self, kinds: &[PartKind]) -> Vec<usize> {
+        let positions = 0..self.spoken.len();
+        positions
             .filter(|at| !self.used[*at] && kinds.contains(&self.spoken.kind(*at)))
             .collect()
     }
 
     fn first_of(&mut self, kinds: &[PartKind]) -> Option<String> {
-        let at = *self.free(kinds).first()?;
-        Some(self.take(at))
+        let at = *self.free_positions(kinds).first()?;
+        Some(self.take_word(at))
     }
 
     /// Several values of one kind: all paths, or all quoted texts and names.
@@ -96,8 +96,8 @@ impl<'a> Reader<'a> {
             }
             _ => return None,
         };
-        let places = self.free(kinds);
-        let values: Vec<String> = places.into_iter().map(|at| self.take(at)).collect();
+        let positions = self.free_positions(kinds);
+        let values: Vec<String> = positions.into_iter().map(|at| self.take_word(at)).collect();
         (!values.is_empty()).then(|| json!(values))
     }
 
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
             let raw = self.spoken.raw(at);
             let same = |choice: &&Value| match choice {
                 Value::String(choice) => {
-                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded(at)
+                    choice.eq_ignore_ascii_case(raw) || *choice == self.spoken.folded_word(at)
                 }
                 other => raw.parse::<Value>().is_ok_and(|value| value == **other),
             };
@@ -119,18 +119,18 @@ impl<'a> Reader<'a> {
         None
     }
 
-    /// True if all words of an optional switch are said: `raw`, `recursive`.
+    /// True if all words of an optional boolean's name are said: `raw`, `recursive`.
     fn flag(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
-        let places = parameter.words.iter().map(|word| {
-            let mut places = 0..self.spoken.len();
-            places.find(|at| !self.used[*at] && self.spoken.folded(*at) == word)
+        let positions = parameter.words.iter().map(|word| {
+            let mut positions = 0..self.spoken.len();
+            positions.find(|at| !self.used[*at] && self.spoken.folded_word(*at) == word)
         });
-        let places: Vec<usize> = places.collect::<Option<_>>()?;
-        places.iter().for_each(|at| self.used[*at] = true);
-        (!parameter.required && !places.is_empty()).then_some(true.into())
+        let positions: Vec<usize> = positions.collect::<Option<_>>()?;
+        positions.iter().for_each(|at| self.used[*at] = true);
+        (!parameter.required && !positions.is_empty()).then_some(true.into())
     }
 
-    /// `the last 5 commits`, and one where a singular stands: `the last commit`.
+    /// `the last 5 commits`, and one for a singular: `the last commit`.
     fn count(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let ends: &[&str] = match () {
             () if parameter.has_word(&["head", "first", "top"]) => &["first", "top", "head"],
@@ -138,11 +138,11 @@ impl<'a> Reader<'a> {
             () => &["first", "top", "last", "recent", "newest"],
         };
         let bounded = parameter.has_word(&["head", "tail", "first", "last"]);
-        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded(at - 1));
-        let numbers = self.free(&[PartKind::Number]);
+        let before = |at: usize| at > 0 && ends.contains(&self.spoken.folded_word(at - 1));
+        let numbers = self.free_positions(&[PartKind::Number]);
         let number = numbers.iter().copied().find(|at| before(*at));
         let counts = |at: &usize| {
-            let next = self.spoken.folded_or_none(at + 1);
+            let next = self.spoken.folded_word_or_none(at + 1);
             next.is_some() && self.spoken.kind(at + 1) == PartKind::Plain
         };
         let plain = numbers.first().copied().filter(|at| !bounded && counts(at));
@@ -150,21 +150,22 @@ impl<'a> Reader<'a> {
             return self.numeric(at, parameter);
         }
         let one = (0..self.spoken.len().saturating_sub(1)).find(|at| {
-            ends.contains(&self.spoken.folded(*at))
+            ends.contains(&self.spoken.folded_word(*at))
                 && self.spoken.kind(at + 1) == PartKind::Plain
                 && self
                     .spoken
                     .raw(at + 1)
-                    .eq_ignore_ascii_case(self.spoken.folded(at + 1))
+                    .eq_ignore_ascii_case(self.spoken.folded_word(at + 1))
         })?;
         self.used[one] = true;
         Some(1.into())
     }
 
     fn number(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
-        let numbers = self.free(&[PartKind::Number]);
+        let numbers = self.free_positions(&[PartKind::Number]);
         let nouns = nouns(parameter, self.tool);
-        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
+        let beside =
+            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| numbers.contains(at));
         let first = numbers.first().copied().filter(|_| parameter.required);
         self.numeric(beside.or(first)?, parameter)
     }
@@ -187,41 +188,41 @@ impl<'a> Reader<'a> {
                 let range = at..at + length;
                 let free =
                     range.end <= self.spoken.len() && !self.used[range.clone()].contains(&true);
-                let place = free.then(|| self.spoken.slice(range.start, range.end))?;
-                let begins = place.chars().next().is_some_and(char::is_uppercase);
-                let zone = self.zones.zone(&place).filter(|_| begins || at > 0)?;
+                let location = free.then(|| self.spoken.slice(range.start, range.end))?;
+                let begins = location.chars().next().is_some_and(char::is_uppercase);
+                let zone = self.zones.zone(&location).filter(|_| begins || at > 0)?;
                 Some((range, zone.to_owned()))
             });
             found.extend(longest);
         }
-        let places: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
-        let chosen = self.directed(parameter, &places)?;
+        let positions: Vec<usize> = found.iter().map(|(range, _)| range.start).collect();
+        let chosen = self.choose_by_direction(parameter, &positions)?;
         let (range, zone) = found.into_iter().find(|(range, _)| range.start == chosen)?;
         self.take_range(range.start, range.end);
         Some(zone.into())
     }
 
     fn path(&mut self, parameter: &Parameter<'_>, all: &[Parameter<'_>]) -> Option<Value> {
-        let mut places = self.free(&[PartKind::Path, PartKind::Slashed]);
+        let mut positions = self.free_positions(&[PartKind::Path, PartKind::Slashed]);
         let others = all.iter().filter(|it| it.role == Role::Path && it.required);
         let several = others.count() > 1;
-        if places.is_empty() || several {
-            let quoted = self.free(&[PartKind::Quoted]);
+        if positions.is_empty() || several {
+            let quoted = self.free_positions(&[PartKind::Quoted]);
             let like_path = |at: &usize| self.spoken.raw(*at).contains(['/', '.']);
-            places.extend(quoted.into_iter().filter(like_path));
+            positions.extend(quoted.into_iter().filter(like_path));
         }
         if self.wants_folder(parameter) {
-            places.retain(|at| !is_file_name(self.spoken.raw(*at)));
+            positions.retain(|at| !is_file_name(self.spoken.raw(*at)));
         }
-        places.sort_unstable();
+        positions.sort_unstable();
         let at = match several {
-            true => self.directed(parameter, &places)?,
-            false => *places.first()?,
+            true => self.choose_by_direction(parameter, &positions)?,
+            false => *positions.first()?,
         };
-        Some(self.take(at).into())
+        Some(self.take_word(at).into())
     }
 
-    /// True if the tool is about folders, so that the name of a file is no value for it.
+    /// True if the tool is about folders, so that a file's name is not a value for it.
     fn wants_folder(&self, parameter: &Parameter<'_>) -> bool {
         let folders = ["directory", "folder", "dir"];
         let name = split_name(self.tool.name);
@@ -229,20 +230,21 @@ impl<'a> Reader<'a> {
         parameter.has_word(&folders) || named
     }
 
-    /// Of several values, the one that something comes from or goes to, as the parameter wants it.
-    fn directed(&self, parameter: &Parameter<'_>, places: &[usize]) -> Option<usize> {
-        let after =
-            |at: &usize, leads: &[&str]| *at > 0 && leads.contains(&self.spoken.folded(at - 1));
-        let mut places = places.iter().copied();
+    /// Chooses the source or the destination among several values, whichever the parameter needs.
+    fn choose_by_direction(&self, parameter: &Parameter<'_>, positions: &[usize]) -> Option<usize> {
+        let after = |at: &usize, leads: &[&str]| {
+            *at > 0 && leads.contains(&self.spoken.folded_word(at - 1))
+        };
+        let mut positions = positions.iter().copied();
         if parameter.has_word(&["destination", "dest", "target", "to", "new", "end"]) {
-            let led = places.clone().find(|at| after(at, TO));
-            return led.or_else(|| places.next_back());
+            let led = positions.clone().find(|at| after(at, TO));
+            return led.or_else(|| positions.next_back());
         }
         if parameter.has_word(&["source", "src", "from", "old", "start", "origin"]) {
-            let led = places.clone().find(|at| after(at, FROM));
-            return led.or_else(|| places.find(|at| !after(at, TO)));
+            let led = positions.clone().find(|at| after(at, FROM));
+            return led.or_else(|| positions.find(|at| !after(at, TO)));
         }
-        places.next()
+        positions.next()
     }
 
     fn glob(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
@@ -252,31 +254,32 @@ impl<'a> Reader<'a> {
             return pattern.map(Value::from);
         }
         let leads = ["named", "called", "matching", "for", "like"];
-        let (from, to) = behind(self.spoken, &leads, &self.used)?;
-        (to - from == 1).then(|| self.take(from).into())
+        let (from, to) = range_after(self.spoken, &leads, &self.used)?;
+        (to - from == 1).then(|| self.take_word(from).into())
     }
 
-    /// A person means any depth, where a tool tells `*.ts` here from `**/*.ts` at any depth.
+    /// Users mean any depth, even if a tool distinguishes `*.ts` here from `**/*.ts` at any depth.
     fn deep(&self, glob: String) -> String {
-        let told = self.tool.description.contains("**/");
-        match told && !glob.contains('/') {
+        let has_deep_globs = self.tool.description.contains("**/");
+        match has_deep_globs && !glob.contains('/') {
             true => format!("**/{glob}"),
             false => glob,
         }
     }
 
     fn time(&mut self) -> Option<Value> {
-        let noon = (0..self.spoken.len())
-            .find(|at| !self.used[*at] && matches!(self.spoken.folded(*at), "noon" | "midnight"));
+        let noon = (0..self.spoken.len()).find(|at| {
+            !self.used[*at] && matches!(self.spoken.folded_word(*at), "noon" | "midnight")
+        });
         if let Some(at) = noon {
-            let is_noon = self.take(at).eq_ignore_ascii_case("noon");
+            let is_noon = self.take_word(at).eq_ignore_ascii_case("noon");
             return Some(if is_noon { "12:00" } else { "00:00" }.into());
         }
-        let at = *self.free(&[PartKind::Time]).first()?;
-        Some(clock(&self.take(at))?.into())
+        let at = *self.free_positions(&[PartKind::Time]).first()?;
+        Some(clock(&self.take_word(at))?.into())
     }
 
-    /// Everything from the first word of a statement on, as it was written.
+    /// Everything from the first word of a statement on, as written.
     fn statement(&mut self) -> Option<Value> {
         let text = self.spoken.text;
         let (start, _) = statement_start(text)?;
@@ -287,7 +290,7 @@ impl<'a> Reader<'a> {
         Some(statement.into())
     }
 
-    /// The longest run of numbers and signs of calculation.
+    /// The longest run of numbers and operators.
     fn expression(&mut self) -> Option<Value> {
         let calculates = |word: &str| {
             let names = ["sqrt(", "sin(", "cos(", "tan(", "log(", "exp(", "abs("];
@@ -308,7 +311,7 @@ impl<'a> Reader<'a> {
         has_sign.then(|| self.take_range(from, from + length).into())
     }
 
-    /// A quoted text, or what stands behind a word that announces it.
+    /// A quoted text, or the words after one that announces it.
     fn text(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         if let Some(quoted) = self.first_of(&[PartKind::Quoted]) {
             return Some(quoted.into());
@@ -320,44 +323,45 @@ impl<'a> Reader<'a> {
             true => &["saying", "say"],
             false => &["for", "about", "matching", "containing", "mentioning", "on"],
         };
-        let (from, to) = behind(self.spoken, leads, &self.used)
-            .or_else(|| self.tail())
-            .or_else(|| self.searched())?;
+        let (from, to) = range_after(self.spoken, leads, &self.used)
+            .or_else(|| self.range_after_tool_name())
+            .or_else(|| self.range_after_search_verb())?;
         Some(self.take_range(from, to).into())
     }
 
-    /// The words behind a verb that searches, unless the tool itself is named so: `find tea in memory`.
-    fn searched(&self) -> Option<(usize, usize)> {
-        let verb = self.spoken.folded(0) == "search";
+    /// The words after a search verb, unless it is the tool's own name: `find tea in memory`.
+    fn range_after_search_verb(&self) -> Option<(usize, usize)> {
+        let verb = self.spoken.folded_word(0) == "search";
         let end = end_of_text(self.spoken, 1, &self.used);
         let end = (1..end)
             .find(|at| self.spoken.kind(*at) == PartKind::Preposition)
             .unwrap_or(end);
-        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded(at)));
+        let plain = (1..end).all(|at| !self.is_own(at) && !is_common(self.spoken.folded_word(at)));
         (verb && end > 1 && plain).then_some((1, end))
     }
 
-    /// The words behind the verb, if that is the whole name of the tool: `echo hello`.
-    fn tail(&self) -> Option<(usize, usize)> {
-        let whole = self.spoken.folded(0) == self.tool.name.to_lowercase();
+    /// The words after the verb, if that is the whole name of the tool: `echo hello`.
+    fn range_after_tool_name(&self) -> Option<(usize, usize)> {
+        let whole = self.spoken.folded_word(0) == self.tool.name.to_lowercase();
         let rest = (1, self.spoken.len());
         (whole && rest.1 > 1 && !self.used[1..].contains(&true)).then_some(rest)
     }
 
     fn name(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let nouns = nouns(parameter, self.tool);
-        let beside = beside(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
+        let beside =
+            name_beside_noun(self.spoken, &nouns, &self.used).filter(|at| self.may_name(*at));
         if let Some(at) = beside {
-            return Some(self.take(at).into());
+            return Some(self.take_word(at).into());
         }
         if !parameter.required {
             return self.like_example(parameter);
         }
-        // A search looks for a text, and the thing that is searched may stand before it.
-        let searches = self.spoken.folded(0) == "search";
-        let scope = searches && self.spoken.folded_or_none(2) == Some("for");
+        // A search looks for a text, which may follow the thing being searched.
+        let searches = self.spoken.folded_word(0) == "search";
+        let scope = searches && self.spoken.folded_word_or_none(2) == Some("for");
         if scope && !self.used[1] && self.may_name(1) && !self.is_own(1) {
-            return Some(self.take(1).into());
+            return Some(self.take_word(1).into());
         }
         let quoted = [PartKind::Quoted].into_iter().filter(|_| !searches);
         let kinds: Vec<PartKind> = quoted
@@ -372,30 +376,30 @@ impl<'a> Reader<'a> {
                 "named", "called", "of", "for", "about", "in", "from", "against", "with", "to",
             ],
         };
-        let (from, to) = behind(self.spoken, leads, &self.used)?;
+        let (from, to) = range_after(self.spoken, leads, &self.used)?;
         let single = to - from == 1 && self.may_name(from);
         self.used[from - 1] |= single;
-        single.then(|| self.take(from).into())
+        single.then(|| self.take_word(from).into())
     }
 
     /// True for a word of the tool's own name.
     fn is_own(&self, at: usize) -> bool {
-        own_stems(self.tool).contains(&stem(self.spoken.folded(at)))
+        own_stems(self.tool).contains(&stem(self.spoken.folded_word(at)))
     }
 
-    /// A word in the form of an example that the parameter's description gives: `A1:B2` for `A1:D10`.
+    /// A word in the form of an example in the parameter's description: `A1:B2` for `A1:D10`.
     fn like_example(&mut self, parameter: &Parameter<'_>) -> Option<Value> {
         let description = parameter.description;
         let examples = description.split(|it: char| it.is_whitespace() || "\"'`(),;".contains(it));
-        let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(form).collect();
-        let ids = self.free(&[PartKind::Id]);
+        let forms: Vec<String> = examples.filter(|it| it.len() > 1).map(unify_form).collect();
+        let ids = self.free_positions(&[PartKind::Id]);
         let at = ids
             .into_iter()
-            .find(|at| forms.contains(&form(self.spoken.raw(*at))))?;
-        Some(self.take(at).into())
+            .find(|at| forms.contains(&unify_form(self.spoken.raw(*at))))?;
+        Some(self.take_word(at).into())
     }
 
-    /// True for a word that can be a name: not one that the request is made of.
+    /// True for a word that can be a name: not a common word of requests.
     fn may_name(&self, at: usize) -> bool {
         let plain = self.spoken.kind(at) == PartKind::Plain;
         let word = self.spoken.raw(at).to_lowercase();
@@ -403,8 +407,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A text with its letters and digits made alike: `a9:a9` for `A1:D10`.
-fn form(text: &str) -> String {
+/// A text with its letters and digits unified: `a9:a9` for `A1:D10`.
+fn unify_form(text: &str) -> String {
     let mut form = String::new();
     for letter in text.trim_end_matches('.').chars() {
         let sort = match letter {

@@ -1,7 +1,7 @@
 //! Intents that simple reading tools answer by themselves: `list issues`, `github list issues`,
 //! `get issue WEB-12`, `search notes for apples`.
 //!
-//! Words that the tools of two servers answer alike count only if they name the server.
+//! Words that fit tools of two servers only count if they name the server.
 //!
 //! - `tool_words`: the words that mean a tool
 
@@ -32,7 +32,7 @@ pub struct DirectCall {
     pub arguments: Map<String, Value>,
 }
 
-/// An immutable snapshot over all tools of a catalog.
+/// An immutable snapshot of all tools of a catalog.
 #[derive(Debug, Clone, Default)]
 pub struct AutomaticIntents {
     tools: Vec<SimpleTool>,
@@ -58,7 +58,7 @@ struct ToolFit {
 #[derive(Debug, Clone)]
 struct SimpleTool {
     exposed: ExposedName,
-    /// The words that mean the tool if no other server has one like it, folded.
+    /// The words that mean the tool if no other server has a similar one, folded.
     shortest: String,
     properties: Map<String, Value>,
     required: Vec<String>,
@@ -68,10 +68,10 @@ struct SimpleTool {
 const MOST_REQUIRED: usize = 3;
 
 impl AutomaticIntents {
-    pub fn of<'a>(offered: impl IntoIterator<Item = OfferedTool<'a>>) -> Self {
+    pub fn new<'a>(offered: impl IntoIterator<Item = OfferedTool<'a>>) -> Self {
         let mut intents = Self::default();
         for tool in offered {
-            if let Some(simple) = SimpleTool::of(&tool) {
+            if let Some(simple) = SimpleTool::new(&tool) {
                 intents.add(&tool, simple);
             }
         }
@@ -81,7 +81,10 @@ impl AutomaticIntents {
     fn add(&mut self, offered: &OfferedTool<'_>, simple: SimpleTool) {
         let number = self.tools.len();
         for (pattern, named) in tool_words::patterns(offered, &simple.required) {
-            let same = self.by_words.entry(pattern.leading()).or_default();
+            let same = self
+                .by_words
+                .entry(pattern.words_before_parameter())
+                .or_default();
             same.push(ToolIntent {
                 tool: number,
                 pattern,
@@ -91,8 +94,8 @@ impl AutomaticIntents {
         self.tools.push(simple);
     }
 
-    /// Finds the one tool that the words mean, if all parameters that it needs are there. `usable`
-    /// says whether the caller may use a tool.
+    /// Finds the one tool that the words mean, if all required parameters are present. `usable`
+    /// reports whether the caller may use a tool.
     pub fn find(
         &self,
         words: &str,
@@ -148,7 +151,7 @@ impl ToolIntent {
 }
 
 impl SimpleTool {
-    fn of(offered: &OfferedTool<'_>) -> Option<Self> {
+    fn new(offered: &OfferedTool<'_>) -> Option<Self> {
         let schema = offered.input_schema;
         let properties = schema["properties"].as_object().cloned();
         let required = schema["required"].as_array().cloned();
@@ -160,7 +163,7 @@ impl SimpleTool {
             .collect();
         let tool = Self {
             exposed: offered.exposed.clone(),
-            shortest: tool_words::shortest(offered),
+            shortest: tool_words::shortest_words(offered),
             properties: properties.unwrap_or_default(),
             required,
         };
@@ -175,7 +178,7 @@ impl SimpleTool {
         matches!(kind, Some("string" | "integer" | "number" | "boolean"))
     }
 
-    /// Returns the call, unless a value is missing, cannot be read or is of no use to the tool.
+    /// Returns the call, unless a value is missing, unreadable or of no use to the tool.
     fn call(
         &self,
         captured: Vec<(String, String)>,
@@ -206,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// The schema of a tool that needs one text.
+    /// The schema of a tool that needs a single text.
     fn text(name: &str) -> Value {
         let properties = json!({ (name): { "type": "string" } });
         json!({ "type": "object", "properties": properties, "required": [name] })
@@ -239,7 +242,7 @@ mod tests {
                 (ExposedName::new(&server, name), server, name, class, schema)
             })
             .collect();
-        AutomaticIntents::of(named.iter().map(|(exposed, server, name, class, schema)| {
+        AutomaticIntents::new(named.iter().map(|(exposed, server, name, class, schema)| {
             OfferedTool {
                 exposed,
                 server,
@@ -303,11 +306,11 @@ mod tests {
             ("list tags now", json!({}), "nothing"),
         ] {
             let given = given.as_object().unwrap();
-            let told = match intents.find(words, given, |_| true) {
+            let outcome = match intents.find(words, given, |_| true) {
                 Some(call) => format!("{} {}", call.tool, Value::Object(call.arguments)),
                 None => "nothing".to_owned(),
             };
-            assert_eq!(told, expected, "{words}");
+            assert_eq!(outcome, expected, "{words}");
         }
         let found = intents
             .find("list issues", &Map::new(), is_of_github)

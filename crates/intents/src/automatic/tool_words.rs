@@ -7,7 +7,7 @@ use crate::pattern::IntentPattern;
 use crate::template::is_parameter_name;
 use crate::words::{SpokenRequest, singular};
 
-/// Returns the intents of a tool, each with whether its words name the server.
+/// Returns the intents of a tool, and for each whether its words name the server.
 pub(super) fn patterns(
     offered: &OfferedTool<'_>,
     required: &[String],
@@ -16,7 +16,7 @@ pub(super) fn patterns(
     let Some((verb, nouns)) = words.split_first() else {
         return Vec::new();
     };
-    let ending = ending(verb, nouns, required);
+    let ending = parameter_placeholder(verb, nouns, required);
     if nouns.is_empty() || ending.is_none() {
         return Vec::new();
     }
@@ -38,9 +38,9 @@ pub(super) fn patterns(
         .collect()
 }
 
-/// Returns the folded words that mean the tool if no other server has one like it.
-pub(super) fn shortest(offered: &OfferedTool<'_>) -> String {
-    SpokenRequest::read(&words_of(offered).join(" ")).folded()
+/// Returns the folded words that mean the tool if no other server has a similar one.
+pub(super) fn shortest_words(offered: &OfferedTool<'_>) -> String {
+    SpokenRequest::read(&words_of(offered).join(" ")).folded_text()
 }
 
 fn words_of(offered: &OfferedTool<'_>) -> Vec<String> {
@@ -51,9 +51,9 @@ const LISTING: [&str; 2] = ["list", "count"];
 const SEARCHING: [&str; 4] = ["search", "find", "query", "lookup"];
 const READING: [&str; 5] = ["get", "read", "show", "describe", "fetch"];
 
-/// Returns the place for the one parameter that the tool needs; an empty text, if the words have no
-/// such place; `None`, if the verb is none that reads.
-fn ending(verb: &str, nouns: &[String], required: &[String]) -> Option<String> {
+/// Returns the placeholder for the only required parameter; an empty text if the words have no
+/// place for one; `None` if the verb does not read.
+fn parameter_placeholder(verb: &str, nouns: &[String], required: &[String]) -> Option<String> {
     let only = match required {
         [name] if is_parameter_name(name) => Some(name),
         _ => None,
@@ -71,8 +71,8 @@ fn reads(verb: &str) -> bool {
     verbs.iter().any(|verbs| verbs.contains(&verb))
 }
 
-/// Returns the words of a tool's name, without those of its server in front if a verb and a noun are
-/// left.
+/// Returns the words of a tool's name. Drops its server's words at the start if a verb and a noun
+/// remain.
 fn own_words(offered: &OfferedTool<'_>) -> Vec<String> {
     let (server, mut words) = (
         split_name(offered.server.as_str()),

@@ -1,8 +1,8 @@
-//! Templates that come from programs which worked.
+//! Templates learned from successful programs.
 //!
 //! A program becomes a candidate, generalised over its literals. After three successes with
-//! different parameters it answers requests by itself; after failures, or when a tool that it uses
-//! changes, it is a candidate again. A person's word counts for more than any count.
+//! different parameters it answers requests by itself; after failures, or when one of its tools
+//! changes, it is a candidate again. A user's decision overrides any count.
 //!
 //! - [`run`]: one run of a program, as evidence; `naming`: words and names for learned templates
 
@@ -19,14 +19,14 @@ use crate::canonical;
 use crate::template::text::TemplateText;
 use crate::template::{IntentTemplate, ToolUse};
 
-/// A program that is or may become a template, with the evidence for it. Values of parameters are
-/// never in it, only digests of sets of them.
+/// A program that is or may become a template, with the evidence for it. It never contains the
+/// values of parameters, only digests of sets of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LearnedTemplate {
     id: String,
     state: LearnedState,
     template: IntentTemplate,
-    /// The intents that callers said, in words; the template has one of its own until there are any.
+    /// The intents in callers' words; the template has a generated one until there are any.
     heard: Vec<String>,
     uses: Vec<LearnedUse>,
     evidence: RunEvidence,
@@ -37,24 +37,24 @@ pub struct LearnedTemplate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LearnedState {
-    /// Waits for more successes, or for a person.
+    /// Waits for more successes, or for a user.
     Candidate,
     /// Answers requests, because it has worked.
     Promoted,
-    /// Answers requests, because a person said so. Failures do not change that.
+    /// Answers requests, because a user approved it. Failures do not change that.
     Approved,
-    /// Has answered requests, and must work again before it does so once more.
+    /// Has answered requests, and must succeed again before it does so once more.
     Demoted,
-    /// A person does not want it. It stays known, so that it is not learned again.
+    /// A user rejected it. It stays recorded, so that it is not learned again.
     Rejected,
 }
 
-/// A tool that a program used, as it was then.
+/// A tool that a program used, as of that run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearnedUse {
     pub server: ServerName,
     pub tool: String,
-    /// The hash of the tool's definition; unknown for a template that was imported and never ran.
+    /// The hash of the tool's definition; unknown for an imported template that never ran.
     pub definition: Option<String>,
 }
 
@@ -68,7 +68,7 @@ pub struct RunEvidence {
     pub parameter_sets: Vec<String>,
 }
 
-/// A change that a run, a changed tool or a person has made.
+/// A change caused by a run, a changed tool or a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateChange {
     Promoted,
@@ -80,33 +80,33 @@ pub enum StateChange {
 
 /// A program that worked once or twice may have been lucky.
 const SUCCESSES: u32 = 3;
-/// With one set of parameters only, the literals may not be parameters at all.
+/// With only one set of parameters, the literals may not be parameters at all.
 const PARAMETER_SETS: usize = 2;
-/// More digests would prove nothing more.
+/// More digests would not prove more.
 const MOST_PARAMETER_SETS: usize = 8;
 const MOST_HEARD: usize = 8;
 const FAILURES_IN_A_ROW: u32 = 2;
-/// A rate says something from this many runs on; one failure in three is too many.
+/// The minimum number of runs for a failure rate; one failure in three is too many.
 const RUNS_FOR_A_RATE: u32 = 6;
 const TOLERATED: u32 = 3;
 
 impl LearnedTemplate {
-    /// Templates and candidates that a tenant may have. The oldest candidates give way.
+    /// The most templates and candidates of one tenant. The oldest candidates are dropped.
     pub const MOST: usize = 200;
 
-    /// Returns the id of what is learned from this code.
+    /// Returns the id of the template learned from this code.
     pub fn id_of(code: &str) -> String {
-        /// In hexadecimal digits; 64 bits tell the programs of one tenant apart.
+        /// In hexadecimal digits; 64 bits distinguish the programs of one tenant.
         const DIGITS: usize = 16;
         canonical::digest_of_text(code)[..DIGITS].to_owned()
     }
 
-    /// Makes a candidate of a program that worked for the first time. Returns nothing if the program
-    /// failed or cannot be a template.
+    /// Makes a candidate from a program that worked for the first time. Returns nothing if the
+    /// program failed or cannot be a template.
     pub fn begin(run: &ProgramRun<'_>) -> Option<Self> {
         let id = Self::id_of(run.code);
         let template = run.succeeded.then(|| run.template(&id))??;
-        let begun = Self {
+        let candidate = Self {
             id,
             state: LearnedState::Candidate,
             template,
@@ -116,18 +116,22 @@ impl LearnedTemplate {
             learned_at: run.at,
             changed_at: run.at,
         };
-        // One success does not promote anything.
-        Some(begun.after_run(run, false).0)
+        // One success never promotes.
+        Some(candidate.after_run(run, false).0)
     }
 
-    /// Takes over a template that a person brings along. It waits for approval.
-    pub fn imported(template: IntentTemplate, at: Timestamp) -> Self {
+    /// Takes over a template that a user imports. It waits for approval.
+    pub fn from_import(template: IntentTemplate, at: Timestamp) -> Self {
         let intents = template.intents().iter();
         Self {
             id: Self::id_of(template.code()),
             state: LearnedState::Candidate,
             heard: intents.map(ToString::to_string).collect(),
-            uses: template.uses().iter().map(LearnedUse::unseen).collect(),
+            uses: template
+                .uses()
+                .iter()
+                .map(LearnedUse::without_definition)
+                .collect(),
             template,
             evidence: RunEvidence::default(),
             learned_at: at,
@@ -135,7 +139,7 @@ impl LearnedTemplate {
         }
     }
 
-    /// Adds the evidence of one run. `promotes` is true if templates may be learned.
+    /// Adds the evidence of one run. `promotes` is true if learning is enabled.
     #[must_use]
     pub fn after_run(
         mut self,
@@ -155,32 +159,32 @@ impl LearnedTemplate {
         (self, judged.or(changed))
     }
 
-    /// Takes note that a server says something else of a tool now.
+    /// Records that a server has changed the definition of a tool.
     #[must_use]
     pub fn after_change(mut self, used: &LearnedUse) -> (Self, Option<StateChange>) {
         let changed = self.note_definitions(std::slice::from_ref(used));
         (self, changed)
     }
 
-    /// Takes a person's approval, which outlasts failures and changed tools.
+    /// Records a user's approval, which outlasts failures and changed tools.
     #[must_use]
-    pub fn approved(self, at: Timestamp) -> (Self, StateChange) {
+    pub fn approve(self, at: Timestamp) -> (Self, StateChange) {
         (
-            self.decided(LearnedState::Approved, at),
+            self.with_decision(LearnedState::Approved, at),
             StateChange::Approved,
         )
     }
 
-    /// Takes a person's refusal.
+    /// Records a user's rejection.
     #[must_use]
-    pub fn rejected(self, at: Timestamp) -> (Self, StateChange) {
+    pub fn reject(self, at: Timestamp) -> (Self, StateChange) {
         (
-            self.decided(LearnedState::Rejected, at),
+            self.with_decision(LearnedState::Rejected, at),
             StateChange::Rejected,
         )
     }
 
-    fn decided(mut self, state: LearnedState, at: Timestamp) -> Self {
+    fn with_decision(mut self, state: LearnedState, at: Timestamp) -> Self {
         (self.state, self.changed_at) = (state, at);
         self
     }
@@ -218,7 +222,7 @@ impl LearnedTemplate {
         matches!(self.state, LearnedState::Promoted | LearnedState::Approved)
     }
 
-    /// Remembers the definitions of tools. A changed one makes everything before it worthless.
+    /// Records the definitions of tools. A changed one voids all earlier evidence.
     fn note_definitions(&mut self, now: &[LearnedUse]) -> Option<StateChange> {
         let mut changed = false;
         for used in &mut self.uses {
@@ -259,7 +263,8 @@ impl LearnedTemplate {
         Some(StateChange::Promoted)
     }
 
-    /// A program that writes needs a person, and one without words would never be asked for.
+    /// A program that writes needs a user's approval, and one without words would never be
+    /// requested.
     fn is_proven(&self) -> bool {
         let sets = self.evidence.parameter_sets.len();
         let varied = sets >= PARAMETER_SETS || self.template.parameters().names().len() == 0;
@@ -267,7 +272,7 @@ impl LearnedTemplate {
         proven && self.template.read_only() && !self.heard.is_empty()
     }
 
-    /// Takes the words and the types of a run into the template. What would spoil it is left out.
+    /// Adds the words and the types of a run to the template, except those that would spoil it.
     fn generalise(&mut self, run: &ProgramRun<'_>) {
         let heard = run
             .words
@@ -320,7 +325,7 @@ impl RunEvidence {
 }
 
 impl LearnedUse {
-    fn unseen(used: &ToolUse) -> Self {
+    fn without_definition(used: &ToolUse) -> Self {
         Self {
             server: used.alias.clone(),
             tool: used.tool.clone(),
@@ -345,8 +350,8 @@ impl LearnedState {
     }
 }
 
-/// Returns the ids of what a tenant must give up to keep to [`LearnedTemplate::MOST`]: of those that
-/// answer nothing, the ones without change for longest.
+/// Returns the ids that a tenant must drop to stay within [`LearnedTemplate::MOST`]: among the
+/// inactive templates, the least recently changed.
 pub fn surplus(learned: &[LearnedTemplate]) -> Vec<&str> {
     let over = learned.len().saturating_sub(LearnedTemplate::MOST);
     let mut idle: Vec<_> = learned.iter().filter(|it| !it.is_active()).collect();

@@ -1,4 +1,4 @@
-//! Words and names for learned templates.
+//! Intents and names for learned templates.
 
 use serde_json::Value;
 
@@ -6,32 +6,32 @@ use super::LearnedUse;
 use crate::pattern::IntentPattern;
 use crate::template::TemplateName;
 
-/// Returns a request in words with places for the literals that stand in it, or nothing if it names
-/// something that is no literal: kept as it is, it would answer for one thing only.
+/// Returns a request in words with placeholders for the literals in it, or nothing if it names
+/// something that is not a literal: unchanged, it would only answer for one thing.
 pub(super) fn intent(words: &str, literals: &[(String, Value)]) -> Option<String> {
     let mut sorted: Vec<_> = literals.iter().collect();
     // A long value may contain a short one.
     sorted.sort_by_key(|(_, value)| std::cmp::Reverse(spelling(value).len()));
     let mut words = words.trim().to_owned();
     for (name, value) in sorted {
-        words = with_place(&words, name, &spelling(value));
+        words = with_placeholder(&words, name, &spelling(value));
     }
     let pattern = IntentPattern::parse(&words).ok()?;
     pattern.is_plain().then(|| pattern.to_string())
 }
 
 /// Returns the name of a template: the tools that it uses, and enough of its id to be unique.
-pub(super) fn name(uses: &[LearnedUse], id: &str) -> String {
+pub(super) fn template_name(uses: &[LearnedUse], id: &str) -> String {
     /// In hexadecimal digits.
     const DIGITS: usize = 6;
-    let tools: Vec<String> = uses.iter().map(|used| plain(&used.tool)).collect();
+    let tools: Vec<String> = uses.iter().map(|used| plain_name(&used.tool)).collect();
     let ending = format!("_{}", &id[..DIGITS.min(id.len())]);
     let mut name = format!("learned_{}", tools.join("_"));
     name.truncate(TemplateName::MAX - ending.len());
     name + &ending
 }
 
-fn plain(tool: &str) -> String {
+fn plain_name(tool: &str) -> String {
     tool.to_ascii_lowercase()
         .replace(|c: char| !c.is_ascii_alphanumeric(), "_")
 }
@@ -45,26 +45,31 @@ fn spelling(value: &Value) -> String {
     }
 }
 
-/// Puts a place for a parameter where its value stands as whole words, with or without quotes.
-fn with_place(words: &str, name: &str, value: &str) -> String {
-    let place = match value.contains(char::is_whitespace) {
+/// Replaces a value by its parameter's placeholder where the value is whole words, with or without
+/// quotes.
+fn with_placeholder(words: &str, name: &str, value: &str) -> String {
+    let placeholder = match value.contains(char::is_whitespace) {
         true => format!("{{{name}...}}"),
         false => format!("{{{name}}}"),
     };
-    if value.is_empty() || words.contains(&place) {
+    if value.is_empty() || words.contains(&placeholder) {
         return words.to_owned();
     }
     for quote in ["\"", "'", "`", ""] {
         let quoted = format!("{quote}{value}{quote}");
-        if let Some(at) = whole(words, &quoted) {
-            return format!("{}{place}{}", &words[..at], &words[at + quoted.len()..]);
+        if let Some(at) = find_whole_words(words, &quoted) {
+            return format!(
+                "{}{placeholder}{}",
+                &words[..at],
+                &words[at + quoted.len()..]
+            );
         }
     }
     words.to_owned()
 }
 
 /// Finds a text that does not begin or end in the middle of a word.
-fn whole(words: &str, text: &str) -> Option<usize> {
+fn find_whole_words(words: &str, text: &str) -> Option<usize> {
     let lower = words.to_ascii_lowercase();
     let text = text.to_ascii_lowercase();
     let mut found = lower.match_indices(&text);
@@ -87,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_in_a_request_become_places_and_other_particulars_spoil_it() {
+    fn literals_in_a_request_become_placeholders_and_other_particulars_spoil_it() {
         for (words, literals, expected) in [
             ("list issues", json!({}), Some("list issues")),
             (

@@ -9,17 +9,17 @@ use super::{LearnedUse, naming};
 use crate::template::IntentTemplate;
 use crate::template::text::TemplateText;
 
-/// A program that ran, with its literals taken out. Values stay in the run; what is kept of them
-/// are types and digests.
+/// A program that ran, with its literals extracted. Values stay in the run; only types and digests
+/// of them are stored.
 #[derive(Debug, Clone, Copy)]
 pub struct ProgramRun<'a> {
-    /// The request in words that led to the program, if there was one.
+    /// The request in words that led to the program, if any.
     pub words: Option<&'a str>,
     /// The program, which reads its literals from `params`.
     pub code: &'a str,
     pub literals: &'a [(String, Value)],
     pub uses: &'a [LearnedUse],
-    /// True if every tool that it used only reads.
+    /// True if all tools that it used are read-only.
     pub read_only: bool,
     pub succeeded: bool,
     pub at: Timestamp,
@@ -28,11 +28,11 @@ pub struct ProgramRun<'a> {
 impl ProgramRun<'_> {
     /// Returns the template that this program would be, or nothing if it cannot be one.
     pub(super) fn template(&self, id: &str) -> Option<IntentTemplate> {
-        let name = naming::name(self.uses, id);
+        let name = naming::template_name(self.uses, id);
         let tools: Vec<String> = self.uses.iter().map(LearnedUse::to_string).collect();
         let text = TemplateText {
             description: format!("Learned from programs that use {}.", tools.join(", ")),
-            // Until words are heard, its name must do.
+            // Until callers use words for it, its name must do.
             intents: vec![name.replace('_', " ")],
             name,
             uses: tools,
@@ -58,7 +58,7 @@ impl std::fmt::Display for LearnedUse {
     }
 }
 
-/// Values that were seen are no choices: a type is all that is learned of them.
+/// Observed values are not choices: only their type is learned.
 fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Number(_) => "number",
@@ -68,7 +68,7 @@ fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Lets a schema accept the type of this value, too.
+/// Extends a schema to accept the type of this value, too.
 pub(super) fn widen(schema: &mut Value, value: &Value) {
     let seen = Value::from(type_of(value));
     let known = &mut schema["type"];

@@ -1,4 +1,4 @@
-//! Runs, and what they make of a template.
+//! Runs, and their effect on a template.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const CODE: &str = "return await tools.git.log({ repo: params.repo });";
 
-fn used(definition: &str) -> LearnedUse {
+fn learned_use(definition: &str) -> LearnedUse {
     LearnedUse {
         server: "git".parse().unwrap(),
         tool: "log".to_owned(),
@@ -18,18 +18,21 @@ fn repository(value: Value) -> [(String, Value); 1] {
     [("repo".to_owned(), value)]
 }
 
-/// Tells the changes of state that a story makes, and the last state. Each letter is an event: a
-/// success with repository `a`, `b` or 7 (`n`), a failure (`F`), a changed tool (`c`), a person's yes
-/// (`y`) and no (`x`).
+/// Describes the changes of state in a story, and the last state. Each letter is an event: a
+/// success with repository `a`, `b` or 7 (`n`), a failure (`F`), a changed tool (`c`), a user's
+/// approval (`y`) and rejection (`x`).
 fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) -> String {
-    let (mut learned, mut told): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
+    let (mut learned, mut events): (Option<LearnedTemplate>, Vec<String>) = (None, Vec::new());
     let mut definition = 1;
     for letter in letters.chars() {
         let repo = match letter {
             'n' => json!(7),
             other => json!(other.to_string()),
         };
-        let (literals, uses) = ([("repo".to_owned(), repo)], [used(&definition.to_string())]);
+        let (literals, uses) = (
+            [("repo".to_owned(), repo)],
+            [learned_use(&definition.to_string())],
+        );
         let run = ProgramRun {
             words,
             code: CODE,
@@ -44,24 +47,24 @@ fn story(letters: &str, words: Option<&str>, read_only: bool, promotes: bool) ->
             (None, _) => (LearnedTemplate::begin(&run), None),
             (Some(it), 'c') => {
                 definition += 1;
-                let (it, change) = it.after_change(&used(&definition.to_string()));
+                let (it, change) = it.after_change(&learned_use(&definition.to_string()));
                 (Some(it), change)
             }
-            (Some(it), 'y') => (Some(it.approved(Timestamp(2)).0), None),
-            (Some(it), 'x') => (Some(it.rejected(Timestamp(2)).0), None),
+            (Some(it), 'y') => (Some(it.approve(Timestamp(2)).0), None),
+            (Some(it), 'x') => (Some(it.reject(Timestamp(2)).0), None),
             (Some(it), _) => {
                 let (it, change) = it.after_run(&run, promotes);
                 (Some(it), change)
             }
         };
-        told.extend(change.map(|change| format!("{change:?}")));
+        events.extend(change.map(|change| format!("{change:?}")));
     }
-    told.push(
+    events.push(
         learned
             .map_or("nothing", |it| it.state().as_str())
             .to_owned(),
     );
-    told.join(" ")
+    events.join(" ")
 }
 
 #[test]
@@ -97,7 +100,7 @@ fn a_program_is_promoted_by_varied_success_and_demoted_by_failure_or_change() {
 }
 
 #[test]
-fn nothing_is_promoted_without_words_without_the_setting_or_if_it_writes() {
+fn nothing_is_promoted_without_intents_without_the_setting_or_if_it_writes() {
     let words = Some("show the log");
     assert_eq!(story("abab", None, true, true), "candidate");
     assert_eq!(story("abab", Some("log of x/y"), true, true), "candidate");
@@ -107,8 +110,8 @@ fn nothing_is_promoted_without_words_without_the_setting_or_if_it_writes() {
 }
 
 #[test]
-fn a_template_takes_its_types_and_words_from_runs_and_no_value() {
-    let uses = [used("1")];
+fn a_template_takes_types_and_intents_but_no_values_from_runs() {
+    let uses = [learned_use("1")];
     let (secret, number) = (repository(json!("s3cret")), repository(json!(7)));
     let run = ProgramRun {
         words: Some("show the log of s3cret"),
@@ -141,7 +144,7 @@ fn a_template_takes_its_types_and_words_from_runs_and_no_value() {
 
     let file = template.to_toml().unwrap();
     let again = IntentTemplate::from_toml(std::path::Path::new("x.toml"), &file).unwrap();
-    let imported = LearnedTemplate::imported(again, Timestamp(3));
+    let imported = LearnedTemplate::from_import(again, Timestamp(3));
     assert_eq!(imported.template(), template);
     assert_eq!(imported.id(), learned.id());
     assert!(!imported.is_active());
@@ -149,7 +152,7 @@ fn a_template_takes_its_types_and_words_from_runs_and_no_value() {
 
 #[test]
 fn the_oldest_that_answer_nothing_give_way() {
-    let uses = [used("1")];
+    let uses = [learned_use("1")];
     let many: Vec<LearnedTemplate> = (0..LearnedTemplate::MOST + 2)
         .map(|number| {
             let code = format!("return {number};");
@@ -164,7 +167,7 @@ fn the_oldest_that_answer_nothing_give_way() {
             };
             let learned = LearnedTemplate::begin(&run).unwrap();
             if number == 0 {
-                learned.approved(Timestamp(0)).0
+                learned.approve(Timestamp(0)).0
             } else {
                 learned
             }

@@ -70,10 +70,10 @@ fn similar(set: &TemplateSet, words: &str, scored: &[(&str, f32)]) -> String {
         })
         .collect();
     let bar = SimilarityBar::default();
-    told(set.best(&scores, bar, words, &Map::new(), |_| true))
+    describe_match(set.best(&scores, bar, words, &Map::new(), |_| true))
 }
 
-fn told(found: Option<TemplateMatch>) -> String {
+fn describe_match(found: Option<TemplateMatch>) -> String {
     match found {
         None => "nothing".to_owned(),
         Some(TemplateMatch::Ready { template, params }) => {
@@ -125,7 +125,7 @@ fn a_request_finds_the_one_template_that_is_meant() {
         ("", json!({}), "nothing"),
     ] {
         let found = set.find(words, given.as_object().unwrap(), |_| true);
-        assert_eq!(told(found), expected, "{words}");
+        assert_eq!(describe_match(found), expected, "{words}");
     }
 }
 
@@ -133,13 +133,20 @@ fn a_request_finds_the_one_template_that_is_meant() {
 fn what_a_caller_cannot_use_does_not_stand_in_the_way() {
     let set = set();
     let found = set.find("show errors in web", &Map::new(), is_not_other);
-    assert_eq!(told(found), "nothing", "`show` is a word of the request");
+    assert_eq!(
+        describe_match(found),
+        "nothing",
+        "`show` is a word of the request"
+    );
     let found = set.find("errors in web", &Map::new(), is_not_other);
-    assert_eq!(told(found), r#"project_errors {"project":"web","limit":5}"#);
+    assert_eq!(
+        describe_match(found),
+        r#"project_errors {"project":"web","limit":5}"#
+    );
 }
 
 #[test]
-fn similar_words_find_a_template_only_by_a_clear_lead_and_without_particulars() {
+fn similar_words_only_find_a_template_with_a_clear_lead_and_without_particulars() {
     let set = set();
     let words = "what errors did we have lately";
     assert_eq!(
@@ -179,7 +186,7 @@ fn an_own_template_replaces_a_built_in_one_and_learned_ones_come_last() {
     ]);
     let told_of: Vec<String> = complaints.iter().map(ToString::to_string).collect();
     assert!(
-        told_of[0].contains("there is a template `a` already"),
+        told_of[0].contains("template `a` already exists"),
         "{told_of:?}"
     );
     assert!(told_of[1].starts_with("b.toml:3:12: "), "{told_of:?}");
@@ -200,6 +207,12 @@ fn an_own_template_replaces_a_built_in_one_and_learned_ones_come_last() {
         .text,
     );
     let set = set.with_learned([learned.unwrap()]);
-    assert_eq!(told(set.find("do it", &Map::new(), |_| true)), "a {}");
-    assert_eq!(told(set.find("do more", &Map::new(), |_| true)), "l {}");
+    assert_eq!(
+        describe_match(set.find("do it", &Map::new(), |_| true)),
+        "a {}"
+    );
+    assert_eq!(
+        describe_match(set.find("do more", &Map::new(), |_| true)),
+        "l {}"
+    );
 }

@@ -1,4 +1,4 @@
-//! A template from the definition of a tool, for a person to change and put into the folder.
+//! Drafts a template from the definition of a tool, for a user to edit and add to the folder.
 
 use std::path::Path;
 
@@ -9,12 +9,12 @@ use serde_json::{Map, Value, json};
 use super::IntentTemplate;
 use super::parameters::is_parameter_name;
 
-/// The tool that a template is made from.
+/// The tool to draft a template from.
 #[derive(Debug, Clone, Copy)]
 pub struct DraftedTool<'a> {
     pub server: &'a ServerName,
     pub name: &'a str,
-    /// The expression by which a program calls it.
+    /// The expression with which a program calls it.
     pub call: &'a str,
     pub definition: &'a Value,
     pub reads: bool,
@@ -22,13 +22,13 @@ pub struct DraftedTool<'a> {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DraftError {
-    #[error("it needs `{parameter}`, which is no text, number, flag or list of these")]
+    #[error("it needs `{parameter}`, which is not a text, number, boolean or list of these")]
     Parameter { parameter: String },
-    #[error("its name and parameters make no template: {reason}")]
+    #[error("its name and parameters are not a valid template: {reason}")]
     Refused { reason: String },
 }
 
-/// Makes a template that calls the tool with what the request says.
+/// Drafts a template that calls the tool with the values in the request.
 pub fn draft(tool: &DraftedTool<'_>) -> Result<IntentTemplate, DraftError> {
     let schema = &tool.definition["inputSchema"];
     let required: Vec<&str> = schema["required"]
@@ -55,24 +55,24 @@ pub fn draft(tool: &DraftedTool<'_>) -> Result<IntentTemplate, DraftError> {
 }
 
 fn description(tool: &DraftedTool<'_>) -> String {
-    let said = tool.definition["description"].as_str();
-    let said = kitbag_domain::text::first_sentence(said.unwrap_or_default());
-    match said.is_empty() {
+    let description = tool.definition["description"].as_str();
+    let description = kitbag_domain::text::first_sentence(description.unwrap_or_default());
+    match description.is_empty() {
         true => format!("Calls {} of {}.", tool.name, tool.server),
-        false => said,
+        false => description,
     }
 }
 
-/// `list issues`, `list issues in github`, and with the parameters that are needed.
+/// `list issues`, `list issues in github`, and with the required parameters.
 fn intents(words: &[String], server: &ServerName, required: &[&str]) -> Vec<String> {
     let base = words.join(" ");
     let mut intents = vec![base.clone(), format!("{base} in {server}")];
-    let places: Vec<String> = required
+    let placeholders: Vec<String> = required
         .iter()
         .map(|name| format!("with {name} {{{name}}}"))
         .collect();
-    if !places.is_empty() {
-        intents.push(format!("{base} {}", places.join(" ")));
+    if !placeholders.is_empty() {
+        intents.push(format!("{base} {}", placeholders.join(" ")));
     }
     if let [only] = required {
         intents.push(format!("{base} {{{only}}}"));
@@ -80,8 +80,7 @@ fn intents(words: &[String], server: &ServerName, required: &[&str]) -> Vec<Stri
     intents
 }
 
-/// The parameters that a template can have. One that the tool can do without is left out if it has
-/// another form.
+/// The parameters that a template can have. An optional parameter of another form is omitted.
 fn parameters(schema: &Value, required: &[&str]) -> Result<Map<String, Value>, DraftError> {
     let mut parameters = Map::new();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
@@ -108,11 +107,11 @@ fn parameter(property: &Value) -> Option<Map<String, Value>> {
     let kind = kind(property)?;
     let mut parameter = Map::new();
     parameter.insert("type".to_owned(), kind.into());
-    let said = property["description"]
+    let description = property["description"]
         .as_str()
         .map(kitbag_domain::text::first_sentence);
-    if let Some(said) = said.filter(|it| !it.is_empty()) {
-        parameter.insert("description".to_owned(), said.into());
+    if let Some(description) = description.filter(|it| !it.is_empty()) {
+        parameter.insert("description".to_owned(), description.into());
     }
     for key in ["enum", "pattern", "minimum", "maximum"] {
         if let Some(value) = property.get(key).filter(|it| !it.is_null()) {
@@ -177,7 +176,7 @@ mod tests {
         );
         let names: Vec<&str> = template.parameters().names().collect();
         assert_eq!(names, ["customer", "limit", "tags"]);
-        let required: Vec<&str> = template.parameters().required().collect();
+        let required: Vec<&str> = template.parameters().required_names().collect();
         assert_eq!(required, ["customer"]);
         let intents: Vec<&str> = template
             .intents()

@@ -1,4 +1,4 @@
-//! A template in a TOML file, and the place of a mistake in it.
+//! A template in a TOML file, and the position of a mistake in it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::text::{LONGEST_CODE, SpottedProblem, TemplateText};
 use super::{IntentTemplate, TemplateProblem};
 use crate::set::TemplateOrigin;
 
-/// A file that is to become a template.
+/// A file to parse as a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TemplateFile {
     pub path: PathBuf,
@@ -18,7 +18,8 @@ pub struct TemplateFile {
     pub origin: TemplateOrigin,
 }
 
-/// A file that is no template, with the place of the mistake; line and column count from 1.
+/// A file that is not a valid template, with the position of the mistake; line and column are
+/// one-based.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{line}:{column}: {problem}", path.display())]
 pub struct TemplateFileError {
@@ -32,7 +33,7 @@ impl IntentTemplate {
     /// In bytes: the program, and as much again for everything else.
     pub const LARGEST_FILE: usize = 2 * LONGEST_CODE;
 
-    /// Reads a template from the text of a file. The path is only for messages.
+    /// Parses a template from the text of a file. The path is only for messages.
     pub fn from_toml(path: &Path, text: &str) -> Result<Self, TemplateFileError> {
         read(text).map_err(|(offset, problem)| {
             let (line, column) = line_and_column(text, offset);
@@ -45,7 +46,7 @@ impl IntentTemplate {
         })
     }
 
-    /// Returns the text of a file that is this template.
+    /// Returns the text of a file with this template.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string_pretty(self)
     }
@@ -74,16 +75,16 @@ fn syntax(error: &toml::de::Error) -> (usize, TemplateProblem) {
     (offset, TemplateProblem::Syntax { message })
 }
 
-/// Returns the offset of a problem in the file; the beginning, if its place has no text.
+/// Returns the offset of a problem in the file; 0 if its position is unknown.
 fn offset_of(text: &str, found: &SpottedProblem) -> usize {
     let Ok(table) = DeTable::parse(text) else {
         return 0;
     };
-    let place = place(table.get_ref(), &found.spot).unwrap_or(0);
-    place + inside(&text[place..], found.offset)
+    let start = find_offset(table.get_ref(), &found.spot).unwrap_or(0);
+    start + offset_in_literal(&text[start..], found.offset)
 }
 
-fn place(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {
+fn find_offset(table: &DeTable<'_>, spot: &[String]) -> Option<usize> {
     let (key, rest) = spot.split_first()?;
     let value = table.get(key.as_str())?;
     Some(place_in(value, rest))
@@ -102,15 +103,15 @@ fn place_in(value: &Spanned<DeValue<'_>>, spot: &[String]) -> usize {
 }
 
 /// Returns the distance from the opening quotes of a literal text to an offset in the text. In
-/// other kinds of text, escapes move everything, so that the opening quotes must do.
-fn inside(value: &str, offset: usize) -> usize {
+/// other kinds of text, escapes shift everything, so the opening quotes must do.
+fn offset_in_literal(value: &str, offset: usize) -> usize {
     match value.strip_prefix("'''") {
         Some(text) if offset > 0 => 3 + first_newline(text) + offset,
         _ => 0,
     }
 }
 
-/// TOML leaves out a newline that follows the opening quotes at once.
+/// TOML drops a newline directly after the opening quotes.
 fn first_newline(text: &str) -> usize {
     match text {
         _ if text.starts_with("\r\n") => 2,
@@ -165,13 +166,13 @@ minimum = 1
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_place_and_a_remedy() {
+    fn a_mistake_is_reported_with_its_position_and_a_remedy() {
         let long = format!("cache_seconds = 60\n# {}", "x".repeat(70_000));
         for (from, to, expected) in [
             (
                 "name = \"list",
                 "name = \"List",
-                "1:8: `List_errors` is no name => write lower-case",
+                "1:8: `List_errors` is not a valid template name => write lower-case",
             ),
             (
                 "name = ",
@@ -193,7 +194,7 @@ minimum = 1
             (
                 "\"list errors\"",
                 "\"{limit}\"",
-                "3:12: the intent `{limit}` has no word",
+                "3:12: the intent `{limit}` has no words",
             ),
             (
                 "sentry.list_issues\"]",
@@ -213,7 +214,7 @@ minimum = 1
             (
                 "type = \"integer\"",
                 "type = \"int\"",
-                "16:1: the parameter `limit` has no `type` that is known",
+                "16:1: the parameter `limit` has no known `type`",
             ),
             (
                 "minimum = 1",
@@ -225,11 +226,11 @@ minimum = 1
             assert!(GOOD.contains(from), "{from}");
             let text = GOOD.replacen(from, to, 1);
             let error = IntentTemplate::from_toml(Path::new("a.toml"), &text).unwrap_err();
-            let told = format!("{error} => {}", error.remedy().unwrap_or_default());
+            let message = format!("{error} => {}", error.remedy().unwrap_or_default());
             let mut parts = expected.split(" => ");
             assert!(
-                parts.all(|part| told.contains(part)),
-                "{told}\nnot {expected}"
+                parts.all(|part| message.contains(part)),
+                "{message}\nnot {expected}"
             );
         }
     }

@@ -1,9 +1,9 @@
 //! A template: a program that carries out an intent, with the schema of its parameters and the
-//! tools it uses. Everything about it is checked when it is read.
+//! tools it uses. Everything in it is checked when it is read.
 //!
-//! - `text`: a template as people write it, and the checks; [`parameters`]: the schema
-//! - [`mod@file`]: a template in a TOML file, and the place of a mistake in it
-//! - [`mod@draft`]: a template from the definition of a tool
+//! - `text`: a template as users write it, and the checks; [`parameters`]: the schema
+//! - [`mod@file`]: a template in a TOML file, and the position of a mistake in it
+//! - [`mod@draft`]: a template drafted from the definition of a tool
 //! - `pasting`: programs that expect text to be pasted into them
 //! - [`problem`]: the mistakes of a template
 
@@ -48,7 +48,7 @@ pub struct IntentTemplate {
 #[serde(try_from = "String", into = "String")]
 pub struct TemplateName(String);
 
-/// A tool that a program uses: `alias.tool`. The alias stands for a server of the caller.
+/// A tool that a program uses: `alias.tool`. The alias refers to one of the caller's servers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ToolUse {
     pub alias: ServerName,
@@ -56,7 +56,7 @@ pub struct ToolUse {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no name for a template")]
+#[error("`{found}` is not a valid template name")]
 pub struct NoTemplateName {
     pub found: String,
 }
@@ -86,12 +86,12 @@ impl IntentTemplate {
         &self.uses
     }
 
-    /// True if its author says that the program only reads. Policy still decides over every call.
+    /// True if the author declares the program read-only. Policy still decides over every call.
     pub fn read_only(&self) -> bool {
         self.read_only
     }
 
-    /// Returns the time for which a result may be used again, if the template names one.
+    /// Returns how long a result may be cached, if the template says so.
     pub fn cache_for(&self) -> Option<Duration> {
         self.cache_for
     }
@@ -105,7 +105,7 @@ impl IntentTemplate {
         &self.parameters
     }
 
-    /// Returns a short digest of everything in the template. A changed template has another.
+    /// Returns a short digest of everything in the template, which differs for a changed template.
     pub fn fingerprint(&self) -> String {
         let value = serde_json::to_value(self).unwrap_or_default();
         canonical::digest(&value)
@@ -121,7 +121,7 @@ impl TryFrom<TemplateText> for IntentTemplate {
 }
 
 impl TemplateName {
-    /// In bytes: as long as the name of a tool may be for every model.
+    /// In bytes, the limit that every model accepts for a tool's name.
     pub const MAX: usize = 64;
 
     pub fn as_str(&self) -> &str {
@@ -169,7 +169,7 @@ impl fmt::Display for TemplateName {
 impl FromStr for ToolUse {
     type Err = ToolUseError;
 
-    /// The alias ends at the first dot, as names of servers have none.
+    /// The alias ends at the first dot, as servers' names have none.
     fn from_str(text: &str) -> Result<Self, ToolUseError> {
         match text.split_once('.') {
             Some((alias, tool)) if !tool.is_empty() => Ok(Self {

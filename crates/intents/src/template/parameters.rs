@@ -1,11 +1,11 @@
-//! The parameters of a template: one strict JSON Schema, and the values that are filled in.
+//! The parameters of a template: one strict JSON Schema, and the values to fill in.
 
 use std::collections::BTreeMap;
 
 use kitbag_domain::Remedy;
 use serde_json::{Map, Value, json};
 
-/// Each parameter with its schema, in the order of the names.
+/// Each parameter with its schema, sorted by name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TemplateParameters {
     schemas: BTreeMap<String, TemplateParameter>,
@@ -21,21 +21,21 @@ struct TemplateParameter {
 pub enum ParameterMistake {
     #[error("has a name that programs cannot read")]
     Name,
-    #[error("is no table")]
+    #[error("is not a table")]
     NoTable,
-    #[error("has no `type` that is known")]
+    #[error("has no known `type`")]
     Type,
-    #[error("has a key `{key}`, which means nothing here")]
+    #[error("has an unknown key `{key}`")]
     Key { key: String },
-    #[error("has a `{key}` of the wrong kind")]
+    #[error("has a `{key}` of the wrong type")]
     Value { key: String },
     #[error("has a default that does not fit its own schema")]
     Default,
 }
 
-/// A letter or `_`, then letters, digits and `_`: what stands behind `params.` in a program.
+/// A letter or `_`, then letters, digits and `_`: a name that may follow `params.` in a program.
 pub fn is_parameter_name(text: &str) -> bool {
-    /// In bytes; longer names are no names.
+    /// In bytes; longer names are invalid.
     const MAX: usize = 64;
     let begins = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     let mut characters = text.chars();
@@ -43,7 +43,7 @@ pub fn is_parameter_name(text: &str) -> bool {
 }
 
 impl TemplateParameters {
-    /// More than this is a form and no request.
+    /// More parameters than this make a form rather than a request.
     pub const MOST: usize = 32;
 
     /// Checks one parameter and adds it.
@@ -79,12 +79,12 @@ impl TemplateParameters {
         json!({
             "type": "object",
             "properties": properties,
-            "required": self.required().collect::<Vec<_>>(),
+            "required": self.required_names().collect::<Vec<_>>(),
             "additionalProperties": false,
         })
     }
 
-    pub fn required(&self) -> impl Iterator<Item = &str> {
+    pub fn required_names(&self) -> impl Iterator<Item = &str> {
         let required = self.schemas.iter().filter(|(_, it)| it.required);
         required.map(|(name, _)| name.as_str())
     }
@@ -102,15 +102,15 @@ impl TemplateParameters {
     }
 
     /// Returns the parameters as their author writes them.
-    pub(super) fn written(&self) -> BTreeMap<String, Value> {
+    pub(super) fn to_values(&self) -> BTreeMap<String, Value> {
         let written = self.schemas.iter();
         written
-            .map(|(name, it)| (name.clone(), it.written()))
+            .map(|(name, it)| (name.clone(), it.to_values()))
             .collect()
     }
 }
 
-/// The key by which an author marks a parameter without a default that may be left out.
+/// The key with which an author marks a parameter without a default as optional.
 const OPTIONAL: &str = "optional";
 
 impl TemplateParameter {
@@ -119,7 +119,7 @@ impl TemplateParameter {
         let optional = match schema.shift_remove(OPTIONAL) {
             None => false,
             Some(Value::Bool(optional)) => optional,
-            Some(_) => return Err(wrong(OPTIONAL)),
+            Some(_) => return Err(wrong_key(OPTIONAL)),
         };
         check_type(&schema)?;
         for (key, value) in &schema {
@@ -132,7 +132,7 @@ impl TemplateParameter {
         Ok(Self { schema, required })
     }
 
-    fn written(&self) -> Value {
+    fn to_values(&self) -> Value {
         let mut written = self.schema.clone();
         if !self.required && !written.contains_key("default") {
             written.insert(OPTIONAL.to_owned(), true.into());
@@ -143,7 +143,7 @@ impl TemplateParameter {
 
 const TYPES: [&str; 5] = ["string", "integer", "number", "boolean", "array"];
 
-/// One type, or a list of them for a parameter that was seen with values of several.
+/// One type, or a list of them for a parameter with observed values of several types.
 fn check_type(schema: &Map<String, Value>) -> Result<(), ParameterMistake> {
     let types = schema.get("type").map(types_of).unwrap_or_default();
     let known = types.iter().all(|it| TYPES.contains(it));
@@ -179,10 +179,10 @@ fn check_key(key: &str, value: &Value) -> Result<(), ParameterMistake> {
             });
         }
     };
-    if right { Ok(()) } else { Err(wrong(key)) }
+    if right { Ok(()) } else { Err(wrong_key(key)) }
 }
 
-fn wrong(key: &str) -> ParameterMistake {
+fn wrong_key(key: &str) -> ParameterMistake {
     ParameterMistake::Value {
         key: key.to_owned(),
     }
@@ -212,14 +212,15 @@ impl Remedy for ParameterMistake {
             Self::Name => "write a letter, then letters, digits and `_`".to_owned(),
             Self::NoTable => "write a table, like { type = \"string\" }".to_owned(),
             Self::Type => format!("write type = one of {}", TYPES.join(", ")),
-            // The keys of the template itself end up here when they stand below this table.
+            // The template's own keys end up here if they follow this table.
             Self::Key { key } if ["code", "uses", "intents", "cache_seconds"].contains(&&**key) => {
                 format!("move `{key}` above the first [parameters.…] table")
             }
             Self::Key { .. } => {
-                "use the keys of JSON Schema, and `optional` for what may be left out".to_owned()
+                "use the keys of JSON Schema, and `optional` for a parameter that may be omitted"
+                    .to_owned()
             }
-            Self::Value { key } => format!("look up what JSON Schema wants for `{key}`"),
+            Self::Value { key } => format!("check the JSON Schema keyword `{key}`"),
             Self::Default => "change the default, or the type or enum".to_owned(),
         })
     }

@@ -1,12 +1,12 @@
-//! Finds places in a program that wait for text to be pasted in: `${project}` or `{project}` in a
-//! plain string, `{{project}}` anywhere. Values reach a program as data, in `params`; text in the
-//! place of code would let a caller write code.
+//! Finds positions in a program that expect text to be pasted in: `${project}` or `{project}` in a
+//! plain string, `{{project}}` anywhere. Values reach a program as data, in `params`; pasting text
+//! into code would let a caller write code.
 //!
 //! The program is not parsed here, only divided into strings, comments and the rest.
 
 use super::TemplateParameters;
 
-/// A place that waits for text.
+/// A position that expects text to be pasted in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PastedText {
     pub(super) found: String,
@@ -61,7 +61,7 @@ fn in_piece(
     })
 }
 
-/// Returns the placeholder whose first brace stands here, if there is one.
+/// Returns the placeholder whose first brace is at this position, if any.
 fn placeholder(
     text: &str,
     at: usize,
@@ -87,9 +87,9 @@ fn placeholder(
 struct Pieces<'a> {
     code: &'a str,
     at: usize,
-    /// For each template literal that an expression is open in, the number of its open braces.
+    /// For each template literal with an open expression, the number of its open braces.
     templates: Vec<usize>,
-    /// The last character of code that is no blank: it tells a division from a regular expression.
+    /// The last non-blank character of code: it distinguishes a division from a regular expression.
     before: Option<char>,
 }
 
@@ -101,11 +101,11 @@ impl Iterator for Pieces<'_> {
         let rest = &self.code[start..];
         let first = rest.chars().next()?;
         let (kind, length) = match first {
-            '"' | '\'' => (PieceKind::String, quoted(rest, first)),
+            '"' | '\'' => (PieceKind::String, quoted_length(rest, first)),
             '`' => (PieceKind::Other, 1 + self.template(&rest[1..])),
-            '/' if rest.starts_with("//") => (PieceKind::Other, until(rest, "\n")),
-            '/' if rest.starts_with("/*") => (PieceKind::Other, until(rest, "*/")),
-            '/' if self.begins_expression() => (PieceKind::Other, quoted(rest, '/')),
+            '/' if rest.starts_with("//") => (PieceKind::Other, length_until(rest, "\n")),
+            '/' if rest.starts_with("/*") => (PieceKind::Other, length_until(rest, "*/")),
+            '/' if self.begins_expression() => (PieceKind::Other, quoted_length(rest, '/')),
             '}' if self.closes_template() => (PieceKind::Other, 1 + self.template(&rest[1..])),
             _ => (PieceKind::Code, self.code_until_next(rest)),
         };
@@ -184,7 +184,7 @@ impl Pieces<'_> {
 }
 
 /// Returns the length of a text in quotes, or up to the end of its line.
-fn quoted(text: &str, quote: char) -> usize {
+fn quoted_length(text: &str, quote: char) -> usize {
     let (mut escaped, mut in_class) = (false, false);
     for (at, c) in text.char_indices().skip(1) {
         match c {
@@ -200,7 +200,7 @@ fn quoted(text: &str, quote: char) -> usize {
     text.len()
 }
 
-fn until(text: &str, end: &str) -> usize {
+fn length_until(text: &str, end: &str) -> usize {
     text.find(end).map_or(text.len(), |at| at + end.len())
 }
 
@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_that_waits_to_be_pasted_is_found_and_javascript_is_left_alone() {
+    fn placeholders_for_pasting_are_found_and_javascript_is_not() {
         let mut parameters = TemplateParameters::default();
         let schema = json!({ "type": "string" });
         parameters.add("project", &schema).unwrap();

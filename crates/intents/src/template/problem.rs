@@ -24,7 +24,7 @@ pub enum TemplateProblem {
         intent: String,
         mistake: PatternMistake,
     },
-    #[error("the intent `{intent}` reads `{name}`, which is no parameter")]
+    #[error("the intent `{intent}` reads `{name}`, which is not a parameter")]
     UnknownParameter { intent: String, name: String },
     #[error("the intent `{intent}` reads `{name}`, which is a list")]
     ListInIntent { intent: String, name: String },
@@ -35,9 +35,9 @@ pub enum TemplateProblem {
     },
     #[error(transparent)]
     Use(#[from] ToolUseError),
-    #[error("results of a program that writes are never kept")]
+    #[error("results of a program that writes are never cached")]
     CacheOfWrites,
-    #[error("results may be kept for {most} seconds at most")]
+    #[error("results may be cached for at most {most} seconds")]
     CacheTooLong { most: u64 },
     #[error("`{found}` waits for text to be pasted into the program")]
     PastedText { found: String },
@@ -51,14 +51,14 @@ impl Remedy for TemplateProblem {
             Self::Name(_) => {
                 "write lower-case letters, digits and `_`, like name = \"list_errors\"".to_owned()
             }
-            Self::Empty { key } => format!("write something into `{key}`"),
+            Self::Empty { key } => format!("add a value for `{key}`"),
             Self::TooLong { key, .. } | Self::TooMany { key, .. } => format!("shorten `{key}`"),
             Self::Intent { mistake, .. } => return Some(intent_remedy(*mistake).to_owned()),
             Self::UnknownParameter { name, .. } => {
-                format!("add a table [parameters.{name}], or take {{{name}}} out of the intent")
+                format!("add a table [parameters.{name}], or remove {{{name}}} from the intent")
             }
             Self::ListInIntent { name, .. } => {
-                format!("take {{{name}}} out of the intent; callers hand it over as a parameter")
+                format!("remove {{{name}}} from the intent; callers pass it as a parameter")
             }
             Self::Parameter { mistake, .. } => return mistake.remedy(),
             Self::Use(_) => "write server and tool, like \"sentry.list_issues\"".to_owned(),
@@ -71,7 +71,7 @@ impl Remedy for TemplateProblem {
     }
 }
 
-/// TOML takes a key behind a table for a key of that table, which surprises authors.
+/// TOML assigns a key after a table to that table, which surprises authors.
 fn syntax_remedy(message: &str) -> Option<String> {
     let advice = if message.contains("unknown field") {
         "use one of the keys that the message names"

@@ -1,4 +1,4 @@
-//! A template as people write it, and the checks that make a template of it.
+//! A template as users write it, and the checks that turn it into a template.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{IntentTemplate, TemplateParameters, TemplateProblem, ToolUse, pasting};
 use crate::pattern::IntentPattern;
 
-/// The keys of a template. The tables of parameters come last, as TOML wants it.
+/// The keys of a template. The tables of parameters come last, as TOML requires.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TemplateText {
@@ -28,11 +28,11 @@ pub(crate) struct TemplateText {
     pub(crate) parameters: BTreeMap<String, Value>,
 }
 
-/// A problem, and the keys that lead to its place; a number leads into a list.
+/// A problem, and the keys that lead to its position; a number is an index into a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpottedProblem {
     pub(crate) spot: Vec<String>,
-    /// The number of bytes from the beginning of the text at that place.
+    /// The byte offset within the text at that position.
     pub(crate) offset: usize,
     pub problem: TemplateProblem,
 }
@@ -41,10 +41,10 @@ fn reads() -> bool {
     true
 }
 
-/// A day. What is older than that is not what a caller asks for.
+/// A day. Callers do not want anything older.
 const LONGEST_CACHE: u64 = 86_400;
 const LONGEST_DESCRIPTION: usize = 1_000;
-/// A program of this size is a tool; the sandbox takes no larger one.
+/// A larger program should be a tool; the sandbox accepts no larger one.
 pub(super) const LONGEST_CODE: usize = 32 * 1024;
 const MOST_INTENTS: usize = 32;
 const MOST_USES: usize = 32;
@@ -175,7 +175,7 @@ fn number(key: &'static str, found: usize, most: usize) -> Result<(), SpottedPro
     Err(at(&[key])(TemplateProblem::TooMany { key, most }))
 }
 
-/// Ties a problem to the keys that lead to its place.
+/// Attaches the keys of its position to a problem.
 fn at<P: Into<TemplateProblem>>(spot: &[&str]) -> impl Fn(P) -> SpottedProblem + use<P> {
     let spot: Vec<String> = spot.iter().map(|&key| key.to_owned()).collect();
     move |problem| SpottedProblem {
@@ -196,7 +196,7 @@ impl From<IntentTemplate> for TemplateText {
             read_only: template.read_only,
             cache_seconds: template.cache_for.map(|it| it.as_secs()),
             code: template.code,
-            parameters: template.parameters.written(),
+            parameters: template.parameters.to_values(),
         }
     }
 }

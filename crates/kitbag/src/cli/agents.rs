@@ -154,7 +154,7 @@ fn write_page(path: &Path, page: &Value) -> io::Result<()> {
 }
 
 fn report_ages(library: &Library, date: Date, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let vague = lint::vague(library).into_iter();
+    let vague = lint::vague_capabilities(library).into_iter();
     let report = AgeReport {
         date,
         sources: lint::ages(library, date),

@@ -146,7 +146,7 @@ fn review_servers(file: &ProjectFile, path: &Path) -> Vec<Review> {
     file.servers
         .iter()
         .chain(&file.disabled)
-        .filter_map(|spec| Review::of_spec(spec, origin.clone()))
+        .filter_map(|spec| Review::from_spec(spec, origin.clone()))
         .collect()
 }
 

@@ -222,7 +222,7 @@ impl ImportPlan {
             from,
             known,
         } = merged;
-        let review = Review::of(
+        let review = Review::new(
             name.as_str(),
             review_source(&from, at),
             &reveal_values(&server.launch),

@@ -95,7 +95,7 @@ fn each_check_finds_what_was_planted() {
         ("04", "cat/TOOLS.md", "support |\n", "support |\n| other | curated | x | read | y |\n",
             "cat/TOOLS.md:4: check 04 manifest: `other` has a row and no file `other.toml`"),
         ("08", TOOL, ", \"additionalProperties\": false", "",
-            "cat/tools/ticket.toml:21: check 08 strict schemas: action `search`: the input takes members that it does not know"),
+            "cat/tools/ticket.toml:21: check 08 strict schemas: action `search`: the input accepts unknown members"),
         ("08", TOOL, "\"text\": { \"type\": \"string\" }", "\"text\": { \"items\": { \"type\": \"object\" } }",
             "cat/tools/ticket.toml:30: check 08 strict schemas: action `open`: `/properties/text/items` takes members"),
         ("14", PAGE, "`open`", "more",
@@ -105,17 +105,17 @@ fn each_check_finds_what_was_planted() {
         ("write-class", TOOL, "writes = \"read\"\n", "",
             "cat/tools/ticket.toml:15: check write class: in `actions.search`: the key `writes` is missing"),
         ("hosts", TOOL, "credential =", "hosts = [\"other.example\"]\ncredential =",
-            "cat/tools/ticket.toml:11: check hosts: requests go to `desk.example`, and the hosts are other.example"),
+            "cat/tools/ticket.toml:11: check hosts: requests go to `desk.example`, but the hosts are other.example"),
         ("arguments", TOOL, "q = \"{words}\"", "q = \"x\"",
-            "cat/tools/ticket.toml:21: check arguments: action `search` takes `words` and sends it nowhere"),
+            "cat/tools/ticket.toml:21: check arguments: action `search` takes `words`, but never sends it"),
         ("examples", TOOL, "'{ \"words\": \"printer\" }'", "'{ \"word\": \"printer\" }'",
-            "cat/tools/ticket.toml:22: check examples: an example of `search` does not fit: "),
+            "cat/tools/ticket.toml:22: check examples: an example of `search` does not match the schema: "),
         ("intents", TOOL, "[\"is there a ticket about the printer\"]", "[]",
             "cat/tools/ticket.toml:7: check intents: `ticket` has no intents"),
         ("secrets", TOOL, "X-Client = \"kitbag\"", secret,
             "cat/tools/ticket.toml:13: check secrets: this line seems to hold a secret"),
         ("dated-data", DATA, MODELS, &twice,
-            "cat/data/models.toml:8: check dated data: `m of p` has two rows that hold on 2026-01-01"),
+            "cat/data/models.toml:8: check dated data: `m of p` has two rows that are valid on 2026-01-01"),
     ];
     for (check, file, from, to, expected) in planted {
         finds(check, file, from, to, expected);
@@ -178,7 +178,7 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
     assert_eq!(told.code, Some(2), "{}", told.stderr);
     assert!(
         told.stderr
-            .contains("`99` is no check; the checks are 03, 04"),
+            .contains("`99` is not a check; the checks are 03, 04"),
         "{}",
         told.stderr
     );

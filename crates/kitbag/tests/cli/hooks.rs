@@ -81,5 +81,8 @@ fn a_hook_goes_also_from_a_file_that_was_changed_or_that_had_nothing_else() {
     assert!(!home.path(path).exists());
 
     let refused = home.fails(&["install", "--client", "zed", "--hook"]);
-    assert!(refused.contains("Zed has no hook for prompts"), "{refused}");
+    assert!(
+        refused.contains("Zed has no known prompt hook"),
+        "{refused}"
+    );
 }

@@ -52,7 +52,7 @@ fn templates_of_every_origin_are_listed_and_a_bad_file_is_told_with_its_line() {
     assert!(told.stdout.contains("count_stars"), "{}", told.stdout);
     for text in [
         "bad.toml:3:12: ",
-        "reads `repo`, which is no parameter",
+        "reads `repo`, which is not a parameter",
         "try: add a table [parameters.repo]",
     ] {
         assert!(told.stderr.contains(text), "no {text}: {}", told.stderr);

@@ -1,4 +1,4 @@
-//! Addresses that mislead, or whose traffic others on the way can read and change.
+//! Addresses that mislead, or whose traffic others on the network can read and change.
 
 use std::net::IpAddr;
 
@@ -6,22 +6,25 @@ use url::{Host, Url};
 
 use super::Danger;
 
-/// Returns the dangers of the address of a server.
+/// Returns the dangers of a server's address.
 pub(super) fn dangers(text: &str) -> Vec<Danger> {
-    let misleading = misleading(text).map(|reason| Danger::new(text, reason));
-    open(text).into_iter().chain(misleading).collect()
+    let misleading = misleading_reason(text).map(|reason| Danger::new(text, reason));
+    unencrypted_address(text)
+        .into_iter()
+        .chain(misleading)
+        .collect()
 }
 
-fn misleading(text: &str) -> Option<&'static str> {
+fn misleading_reason(text: &str) -> Option<&'static str> {
     let Ok(url) = Url::parse(text) else {
-        return Some("where this leads cannot be told");
+        return Some("its destination cannot be determined");
     };
     let mut parts = text.split('/');
-    // The host stands behind the two slashes of the scheme.
+    // The host follows the scheme's two slashes.
     if parts.nth(2).is_some_and(|host| host.contains("${")) {
-        Some("where this leads depends on a variable")
+        Some("its destination depends on a variable")
     } else if !url.username().is_empty() {
-        Some("what stands before the @ is a user, not the host")
+        Some("the part before the @ is a user, not the host")
     } else if url.host_str().is_some_and(|host| host.contains("xn--")) {
         Some("its host has letters that may look like others")
     } else {
@@ -30,8 +33,8 @@ fn misleading(text: &str) -> Option<&'static str> {
 }
 
 /// Finds an address in a word that is reached without encryption.
-pub(super) fn open(word: &str) -> Option<Danger> {
-    const REASON: &str = "http: others on the way can read and change what is sent";
+pub(super) fn unencrypted_address(word: &str) -> Option<Danger> {
+    const REASON: &str = "http: others on the network can read and change the traffic";
     let at = word.to_ascii_lowercase().find("http://")?;
     let address = &word[at..];
     (!leads_to_this_machine(address)).then(|| Danger::new(address, REASON))

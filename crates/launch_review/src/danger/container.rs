@@ -12,7 +12,7 @@ const PROGRAMS: [&str; 7] = [
     "container",
 ];
 
-/// The sockets through which a container program is steered.
+/// The sockets that control a container engine.
 const SOCKETS: [&str; 3] = ["docker.sock", "podman.sock", "containerd.sock"];
 
 /// Returns the options and mounts of a docker or podman container that let it out.
@@ -35,7 +35,7 @@ fn names_socket(word: &str) -> bool {
 }
 
 fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
-    let (flag, value) = parted(word, next)?;
+    let (flag, value) = split_option(word, next)?;
     let reason = reason(flag, &value.to_lowercase())?;
     Some(match flag {
         "--privileged" => Danger::new(flag, reason),
@@ -43,14 +43,14 @@ fn flag(word: &str, next: Option<&String>) -> Option<Danger> {
     })
 }
 
-/// Returns an option and its value, however the two are written.
-fn parted<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a str)> {
+/// Returns an option and its value, in either notation.
+fn split_option<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a str)> {
     let behind = next.map(String::as_str).unwrap_or_default();
     if word.starts_with("--") {
         return Some(word.split_once('=').unwrap_or((word, behind)));
     }
     let letters = word.strip_prefix('-')?;
-    // Letters of switches may stand before the one that takes a value.
+    // Letters of switches may precede the one that takes a value.
     let at = letters.find(|c: char| !"itdPq".contains(c))?;
     let end = 1 + at + letters[at..].chars().next()?.len_utf8();
     Some(match word.split_at(end) {
@@ -61,21 +61,21 @@ fn parted<'a>(word: &'a str, next: Option<&'a String>) -> Option<(&'a str, &'a s
 
 fn reason(flag: &str, value: &str) -> Option<&'static str> {
     Some(match flag.trim_start_matches('-') {
-        "privileged" if value != "false" => "the container may do everything the machine can",
+        "privileged" if value != "false" => "the container gets full access to the machine",
         "volume" if is_host_path(value) => MOUNT,
         "mount" if is_host_mount(value) => MOUNT,
-        "volumes-from" => "takes the folders of another container",
+        "volumes-from" => "mounts the folders of another container",
         "network" | "net" if is_shared(value) => "shares the network with the machine",
         "pid" | "ipc" | "uts" | "userns" | "cgroupns" if is_shared(value) => {
             "shares the machine's processes"
         }
         "device" | "device-cgroup-rule" => "reaches a device of the machine",
         "cap-add" | "security-opt" | "sysctl" | "runtime" | "cgroup-parent" => {
-            "loosens what keeps the container in"
+            "weakens the isolation of the container"
         }
-        "env-file" => "hands over the variables in a file",
+        "env-file" => "passes on the variables in a file",
         "use-api-socket" => SOCKET,
-        "host" | "context" | "connection" | "url" => "is run by a machine that the author chose",
+        "host" | "context" | "connection" | "url" => "runs on a machine that the author chose",
         letters if !flag.starts_with("--") && letters.ends_with('v') && is_host_path(value) => {
             MOUNT
         }
@@ -83,15 +83,15 @@ fn reason(flag: &str, value: &str) -> Option<&'static str> {
     })
 }
 
-/// True if a namespace is that of the machine or of another container.
+/// True if a namespace belongs to the machine or to another container.
 fn is_shared(value: &str) -> bool {
     value == "host" || value.starts_with("container:") || value.starts_with("ns:")
 }
 
 const MOUNT: &str = "opens a folder of the machine to the container";
-const SOCKET: &str = "a program that has this socket rules the machine";
+const SOCKET: &str = "a program with this socket controls the machine";
 
-/// A volume by name stays with the container program; anything else is a place on this machine.
+/// A named volume stays with the container engine; anything else is a path on this machine.
 fn is_host_path(value: &str) -> bool {
     value.contains(':') && value.starts_with(['/', '~', '.', '$', '\\'])
         || value.get(1..3) == Some(":\\")

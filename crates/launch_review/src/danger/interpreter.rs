@@ -5,11 +5,11 @@ use super::{Danger, option};
 /// Programs that run the text of one of their options.
 struct Interpreter {
     names: &'static [&'static str],
-    /// Letters of options with one dash, which may stand together.
+    /// Letters of single-dash options, which may be combined.
     short: &'static str,
-    /// Options written out, however many dashes they have.
+    /// Long options, with any number of dashes.
     long: &'static [&'static str],
-    /// Options that take no value, so that the word behind them is not their value.
+    /// Options that take no value, so the next word is not their value.
     alone: &'static [&'static str],
     reason: &'static str,
 }
@@ -17,37 +17,36 @@ struct Interpreter {
 pub(super) const SHELL: &str = "a shell runs the next word as a program";
 pub(super) const CODE: &str = "runs the next word as a program";
 
-/// Returns the option by which a program, named without its folder, runs the text of a word.
+/// Returns the options with which a program, named without its folder, runs the text of a word.
 pub(super) fn dangers(name: &str, rest: &[String]) -> impl Iterator<Item = Danger> {
     let known = INTERPRETERS
         .iter()
         .filter(move |it| it.names.contains(&name));
-    known.filter_map(move |it| it.told(name, rest))
+    known.filter_map(move |it| it.find_danger(name, rest))
 }
 
 impl Interpreter {
-    fn told(&self, name: &str, rest: &[String]) -> Option<Danger> {
+    fn find_danger(&self, name: &str, rest: &[String]) -> Option<Danger> {
         let own = own_words(rest, self.alone).iter();
         let mut flags = own.filter_map(|word| option(word)).map(|(flag, _)| flag);
-        let flag = flags.find(|flag| self.takes(flag))?;
+        let flag = flags.find(|flag| self.accepts_flag(flag))?;
         Some(Danger::new(&format!("{name} {flag}"), self.reason))
     }
 
-    fn takes(&self, flag: &str) -> bool {
+    fn accepts_flag(&self, flag: &str) -> bool {
         self.long.iter().any(|known| is_long(known, flag))
             || letters(flag).contains(|c| self.short.contains(c))
     }
 }
 
-/// True if the flag is a known option, or the beginning of one: some programs take the beginning
-/// for the whole.
+/// True if the flag is a known option, or a prefix of one: some programs accept prefixes.
 fn is_long(known: &str, flag: &str) -> bool {
-    /// The number of characters that must be there.
+    /// The minimum length of a prefix.
     const AT_LEAST: usize = 5;
     known == flag || (flag.len() >= AT_LEAST && known.starts_with(flag))
 }
 
-/// Returns the letters behind a single dash.
+/// Returns the letters after a single dash.
 fn letters(flag: &str) -> &str {
     match flag.strip_prefix('-') {
         Some(letters) if !letters.starts_with('-') => letters,
@@ -55,14 +54,14 @@ fn letters(flag: &str) -> &str {
     }
 }
 
-/// Returns the words that a program may take for its own: everything up to the first that is
-/// neither an option nor can be the value of one.
+/// Returns the words that a program may take as its own: everything before the first word that is
+/// neither an option nor a possible value of one.
 pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] {
     let mut may_be_value = false;
     for (at, word) in rest.iter().enumerate() {
         match option(word) {
             _ if word == "--" => return &rest[..at],
-            // A module is the program; the words behind it are the module's.
+            // A module is the program; the words after it belong to the module.
             Some(("-m", None)) => return &rest[..at],
             Some((flag, value)) => may_be_value = value.is_none() && !alone.contains(&flag),
             None if word.starts_with('+') => may_be_value = true,
@@ -73,7 +72,7 @@ pub(super) fn own_words<'a>(rest: &'a [String], alone: &[&str]) -> &'a [String] 
     rest
 }
 
-/// Verbs of runners, behind which their options go on.
+/// Verbs of runners, after which their options continue.
 pub(super) const SUBVERBS: [&str; 6] = ["exec", "x", "dlx", "run", "tool", "create"];
 
 const INTERPRETERS: &[Interpreter] = &[
@@ -135,7 +134,7 @@ const INTERPRETERS: &[Interpreter] = &[
             "--env-file",
         ],
         alone: &["--no-warnings", "--enable-source-maps"],
-        reason: "runs or loads what the next word says",
+        reason: "runs or loads the next word",
     },
     Interpreter {
         names: &["python", "pythonw", "pypy", "ipython", "py", "jython"],
@@ -230,13 +229,13 @@ const INTERPRETERS: &[Interpreter] = &[
             "--upload-pack",
         ],
         alone: &[],
-        reason: "can be told to run a program this way",
+        reason: "can run a program this way",
     },
     Interpreter {
         names: &["java"],
         short: "",
         long: &["-javaagent", "-agentlib", "-agentpath"],
         alone: &[],
-        reason: "loads what the next word says",
+        reason: "loads the next word",
     },
 ];

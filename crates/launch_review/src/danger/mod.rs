@@ -1,15 +1,15 @@
-//! The forms of a command line, a variable or an address that can do more than start a server.
+//! The forms of a command line, variable or address that can do more than start a server.
 //!
-//! A mark is no verdict: many a good server mounts a folder. The mark tells the person where to
-//! look before saying yes. A form is judged by its letters alone; nothing is looked up.
+//! A mark is not a verdict: many a good server mounts a folder. It shows the user where to look
+//! before agreeing. Only the text is judged; nothing is looked up.
 //!
 //! # Layout
-//! - `program`: programs that take another program as an argument, or other rights;
-//!   `interpreter`: those that run the text of one of their options
+//! - `program`: programs that take another program as an argument, or other rights; `interpreter`:
+//!   programs that run the text of one of their options
 //! - `container`: ways out of a container
 //! - `package`: packages that do not come from the usual registries
 //! - `address`: addresses that mislead, or whose traffic others can read
-//! - `variable`: variables that steer the program they are set for
+//! - `variable`: variables that control the program they are set for
 
 mod address;
 mod container;
@@ -29,7 +29,7 @@ use serde::{Serialize, Serializer};
 
 use super::words::{is_hidden, unset, variables, visible};
 
-/// A form, and the reason for which it is marked.
+/// A form, and the reason for marking it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Danger {
     form: String,
@@ -57,8 +57,8 @@ impl Serialize for Danger {
     }
 }
 
-/// Returns everything that a person should look at twice. `project` is the folder that the launch
-/// came along with.
+/// Returns everything that a user should check twice. `project` is the folder that the launch came
+/// with.
 pub fn dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
     let mut distinct = Vec::new();
     for danger in all_dangers(reach, project) {
@@ -81,16 +81,20 @@ fn all_dangers(reach: &Reach, project: Option<&Path>) -> Vec<Danger> {
             let mut found = Vec::from_iter(variable_program(command));
             found.extend(of_words(&words, project));
             found.extend(env.iter().filter_map(|(name, _)| variable::danger(name)));
-            found.extend(words.iter().filter_map(|word| address::open(word)));
+            found.extend(
+                words
+                    .iter()
+                    .filter_map(|word| address::unencrypted_address(word)),
+            );
             found.extend(words.iter().filter_map(|word| of_project(word, project?)));
-            found.extend(words.iter().filter_map(|word| hidden(word)));
+            found.extend(words.iter().filter_map(|word| hidden_text_danger(word)));
             found.extend(hidden_in_pairs(env));
-            found.extend(cwd.iter().filter_map(|path| hidden(path)));
+            found.extend(cwd.iter().filter_map(|path| hidden_text_danger(path)));
             found
         }
         Reach::Remote { url, headers, .. } => {
             let mut found = address::dangers(&unset(url));
-            found.extend(hidden(url));
+            found.extend(hidden_text_danger(url));
             found.extend(hidden_in_pairs(headers));
             found
         }
@@ -111,7 +115,7 @@ fn of_words(words: &[String], project: Option<&Path>) -> Vec<Danger> {
     found
 }
 
-/// Returns the name of a program without its folder, its ending and its version: `python` for
+/// Returns the name of a program without its folder, extension and version: `python` for
 /// `/usr/bin/python3.12`.
 fn program_name(word: &str) -> String {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
@@ -126,7 +130,7 @@ fn without_ending<'a>(name: &'a str, endings: [&str; 2]) -> &'a str {
     shorter.next().unwrap_or(name)
 }
 
-/// Returns a word that is an option, with the value behind its `=`.
+/// Returns a word that is an option, with the value after its `=`.
 fn option(word: &str) -> Option<(&str, Option<&str>)> {
     if !word.starts_with('-') || word == "-" {
         return None;
@@ -139,12 +143,12 @@ fn option(word: &str) -> Option<(&str, Option<&str>)> {
 
 fn hidden_in_pairs(pairs: &[(String, String)]) -> impl Iterator<Item = Danger> {
     let texts = pairs.iter().flat_map(|(name, value)| [name, value]);
-    texts.filter_map(|text| hidden(text))
+    texts.filter_map(|text| hidden_text_danger(text))
 }
 
-fn hidden(text: &str) -> Option<Danger> {
+fn hidden_text_danger(text: &str) -> Option<Danger> {
     text.contains(is_hidden)
-        .then(|| Danger::new(text, "has characters that do not show as they are"))
+        .then(|| Danger::new(text, "has invisible or misleading characters"))
 }
 
 /// Marks a word that names a file of the project.

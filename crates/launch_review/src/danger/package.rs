@@ -8,7 +8,7 @@ const RUNNERS: [&str; 17] = [
     "dotnet", "go", "cargo", "gem",
 ];
 
-/// Options after which the word behind is no value.
+/// Options that take no value.
 const ALONE: [&str; 12] = [
     "-y",
     "--yes",
@@ -24,7 +24,7 @@ const ALONE: [&str; 12] = [
     "--prerelease",
 ];
 
-/// Options that tell the source of packages, or the way in which they are run.
+/// Options that set the source of packages, or how they are run.
 const SOURCES: [&str; 30] = [
     "--index-url",
     "-i",
@@ -58,7 +58,7 @@ const SOURCES: [&str; 30] = [
     "--strict-ssl",
 ];
 
-/// The beginnings of a package that is an address, in small letters.
+/// The prefixes of a package that is an address, in lower case.
 const BEGINNINGS: [&str; 12] = [
     "http://",
     "https://",
@@ -73,14 +73,14 @@ const BEGINNINGS: [&str; 12] = [
     "file:",
     "link:",
 ];
-/// The beginnings of an address behind the name of a package.
+/// The start of an address after a package's name.
 const INSIDE: [&str; 8] = [
     "@http:", "@https:", "@git+", "@github:", "@npm:", "@file:", " @ ", "@git:",
 ];
-/// The endings of a package that is a file.
+/// The extensions of a package that is a file.
 const ENDINGS: [&str; 4] = [".tgz", ".tar.gz", ".whl", ".zip"];
 
-/// Returns the dangers in what a runner such as `npx` or `uvx` is told to fetch.
+/// Returns the dangers in the packages that a runner such as `npx` or `uvx` would fetch.
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let mut names = words.iter().map(|word| program_name(word));
     let Some(at) = names.position(|name| RUNNERS.contains(&name.as_str())) else {
@@ -90,13 +90,17 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let own = own_words(rest, &ALONE);
     let package = rest[own.len()..].iter().find(|word| *word != "--");
     let mut found: Vec<_> = own.iter().filter_map(|word| source(word)).collect();
-    found.extend(own.iter().chain(package).filter_map(|word| elsewhere(word)));
+    found.extend(
+        own.iter()
+            .chain(package)
+            .filter_map(|word| outside_registry(word)),
+    );
     let short = package.filter(|word| is_short_for_github(&runner, word));
     found.extend(short.map(|word| Danger::new(word, ELSEWHERE)));
     found
 }
 
-const ELSEWHERE: &str = "a package that no registry has looked at";
+const ELSEWHERE: &str = "a package from outside the registries";
 
 fn source(word: &str) -> Option<Danger> {
     let (flag, _) = option(word)?;
@@ -105,7 +109,7 @@ fn source(word: &str) -> Option<Danger> {
         .then(|| Danger::new(flag, "changes where packages come from or what they may do"))
 }
 
-fn elsewhere(word: &str) -> Option<Danger> {
+fn outside_registry(word: &str) -> Option<Danger> {
     if SUBVERBS.contains(&word) {
         return None;
     }
@@ -119,7 +123,7 @@ fn is_elsewhere(small: &str) -> bool {
     is_file || begins || INSIDE.iter().any(|part| small.contains(part))
 }
 
-/// `owner/name` is a repository for the runners of npm; a package has `@` before its owner.
+/// `owner/name` is a repository for the npm runners; a package has `@` before its owner.
 fn is_short_for_github(runner: &str, word: &str) -> bool {
     let of_npm = matches!(
         runner,

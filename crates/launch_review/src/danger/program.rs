@@ -7,8 +7,8 @@ use crate::danger::variable;
 pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     let mut found = Vec::new();
     for (at, word) in words.iter().enumerate() {
-        // A word is a program if it is the first, or if a launcher such as `env`, `timeout` or
-        // `uv run` stands before it.
+        // A word is a program if it is the first, or follows a launcher such as `env`, `timeout` or
+        // `uv run`.
         if at > 0 && !is_launched(&words[..at]) {
             break;
         }
@@ -22,7 +22,7 @@ pub(super) fn dangers(words: &[String]) -> Vec<Danger> {
     found
 }
 
-/// True if the words before a word only launch it.
+/// True if the preceding words only launch it.
 fn is_launched(before: &[String]) -> bool {
     before
         .first()
@@ -44,7 +44,7 @@ fn subcommand(name: &str, rest: &[String]) -> Option<Danger> {
     Some(Danger::new(&format!("{name} {verb}"), CODE))
 }
 
-/// Options of PowerShell may be cut short anywhere, and have one dash.
+/// PowerShell's options have one dash and may be abbreviated to any prefix.
 fn powershell(name: &str, rest: &[String]) -> Option<Danger> {
     if !matches!(name, "pwsh" | "powershell") {
         return None;
@@ -74,7 +74,7 @@ fn set_by_word(words: &[String]) -> Vec<Danger> {
 
 /// Finds a program that obeys files of the folder in which it is started.
 pub(super) fn of_project(words: &[String]) -> Option<Danger> {
-    const REASON: &str = "does what files of the project say";
+    const REASON: &str = "obeys files of the project";
     let (first, rest) = words.split_first()?;
     let name = program_name(first);
     if OBEDIENT.contains(&name.as_str()) {
@@ -92,7 +92,7 @@ fn runs_project(name: &str, verb: &str) -> bool {
     }
 }
 
-/// Programs that need no option to run another one from a text.
+/// Programs that run another program from a text without an option.
 const ALWAYS: &[(&[&str], &str)] = &[
     (
         &[
@@ -119,7 +119,7 @@ const ALWAYS: &[(&[&str], &str)] = &[
     ),
 ];
 
-/// Words that mean a program only together: the program, then one of these.
+/// Words that only mean a program together: the program, then one of these.
 const SUBCOMMANDS: &[(&str, &[&str])] = &[
     ("deno", &["eval", "repl"]),
     ("cmd", &["/c", "/k", "/r"]),
@@ -174,7 +174,7 @@ const LAUNCHERS: [&str; 44] = [
     "bwrap",
 ];
 
-/// Programs that do what a file of the folder says, whatever their arguments.
+/// Programs that obey a file of the folder, whatever their arguments.
 const OBEDIENT: [&str; 18] = [
     "make",
     "just",
@@ -196,7 +196,7 @@ const OBEDIENT: [&str; 18] = [
     "docker-compose",
 ];
 
-/// Verbs by which a runner does so.
+/// Verbs with which a runner does so.
 const PROJECT_VERBS: [&str; 7] = [
     "run",
     "start",

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Checks the forms that are marked in a command line, each word separated by `|`.
+/// Checks which forms of a command line are marked; its words are separated by `|`.
 #[track_caller]
 fn check(line: &str, expected: &[&str]) {
     let mut words = line.split('|').map(str::to_owned);

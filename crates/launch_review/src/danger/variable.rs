@@ -1,4 +1,4 @@
-//! Variables that steer the program they are set for: its libraries, its search paths, its trust.
+//! Variables that control the program they are set for: its libraries, search paths and trust.
 
 use super::Danger;
 
@@ -7,7 +7,7 @@ const FETCHES: &str = "decides where packages come from";
 const TRUSTS: &str = "decides through whom its traffic goes, or whom it trusts";
 const FINDS: &str = "decides which programs and settings it finds";
 
-/// The variables by the beginning of their names, in capitals.
+/// The variables by the prefix of their names, in upper case.
 const BEGINNINGS: &[(&str, &str)] = &[
     ("LD_", LOADS),
     ("DYLD_", LOADS),

@@ -1,8 +1,8 @@
-//! A worker on its own, for the tests and benchmarks of the sandbox.
+//! A standalone worker, for the tests and benchmarks of the sandbox.
 
 use std::process::ExitCode;
 
-/// The allocator of the program: it must get along with the jail.
+/// The program's allocator, which must work inside the jail.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Lines that a program prints go to the gateway at once, so that they outlive a run that is killed.
+//! Lines that a program prints are sent to the gateway at once, so that they survive a killed run.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
 pub(crate) struct Console {
-    /// The bytes that may still be printed; `None` once there was more.
+    /// The bytes that may still be printed; `None` once the limit was exceeded.
     left: Cell<Option<usize>>,
     pipe: GatewayPipe,
 }
@@ -36,13 +36,13 @@ impl Console {
         };
         let mut line = Vec::new();
         for value in values {
-            line.push(shown(ctx, value, left)?);
+            line.push(to_text(ctx, value, left)?);
         }
         self.write(level, line.join(" "));
         Ok(())
     }
 
-    /// Sends a line while there is room, and then once the words that there was more.
+    /// Sends a line while there is room, and then once the notice that more was printed.
     pub(crate) fn write(&self, level: ConsoleLevel, text: String) {
         let Some(left) = self.left.get() else { return };
         let mut line = ConsoleLine { level, text };
@@ -54,7 +54,7 @@ impl Console {
         self.send(line);
     }
 
-    /// If the gateway is gone, the worker finds out when it waits for the next message.
+    /// If the gateway is gone, the worker notices when it waits for the next message.
     fn send(&self, line: ConsoleLine) {
         let _ = self.pipe.send(&FromWorker::Console(line));
     }
@@ -62,11 +62,11 @@ impl Console {
 
 const MORE: &str = "\n… more was printed";
 
-/// Text as it is, everything else as JSON.
-fn shown<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -> Result<String> {
+/// Formats text as it is, everything else as JSON.
+fn to_text<'js>(ctx: &Ctx<'js>, value: &Value<'js>, most: usize) -> Result<String> {
     match value.as_string() {
         Some(string) => text(ctx, string),
         None if value.is_undefined() => Ok("undefined".to_owned()),
-        None => json::shown(ctx, value, most),
+        None => json::format_lenient(ctx, value, most),
     }
 }

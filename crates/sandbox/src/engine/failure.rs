@@ -1,4 +1,4 @@
-//! An exception that a program did not catch, told in the author's terms.
+//! An uncaught exception of a program, described in the author's terms.
 
 use rquickjs::{Ctx, Object, Value};
 
@@ -9,7 +9,7 @@ use super::program_text::ProgramText;
 use super::text::text;
 use crate::outcome::RunFailure;
 
-pub(crate) fn thrown<'js>(
+pub(crate) fn describe_exception<'js>(
     ctx: &Ctx<'js>,
     thrown: &Value<'js>,
     program: &ProgramText<'_>,
@@ -18,9 +18,9 @@ pub(crate) fn thrown<'js>(
     let stack = thrown
         .as_object()
         .and_then(|error| property(ctx, error, "stack"));
-    let place = stack.and_then(|stack| program.place(&stack));
-    let path = place.and_then(|place| program.path_at(place));
-    let message = named(message(ctx, thrown), path);
+    let position = stack.and_then(|stack| program.position(&stack));
+    let path = position.and_then(|position| program.path_at(position));
+    let message = name_value(message(ctx, thrown), path);
     let circumstances = Circumstances {
         message: &message,
         path,
@@ -30,13 +30,13 @@ pub(crate) fn thrown<'js>(
     let hint = circumstances.hint();
     RunFailure::Thrown {
         message,
-        line: place.map(|place| place.line),
-        column: place.map(|place| place.column),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
         hint,
     }
 }
 
-/// The engine throws this when its memory is used up, or `null` if there is no room for an error. A
+/// The engine throws this when it runs out of memory, or `null` if there is no room for an error. A
 /// program may throw `null`, too.
 pub(crate) fn is_out_of_memory<'js>(
     ctx: &Ctx<'js>,
@@ -49,8 +49,8 @@ pub(crate) fn is_out_of_memory<'js>(
     }
 }
 
-/// The engine says neither what is no function nor what is undefined.
-fn named(message: String, path: Option<&str>) -> String {
+/// Adds the name of the value, which the engine's message lacks.
+fn name_value(message: String, path: Option<&str>) -> String {
     let Some(path) = path else { return message };
     if message == "TypeError: not a function" {
         return format!("TypeError: {path} is not a function");
@@ -70,23 +70,23 @@ fn named(message: String, path: Option<&str>) -> String {
 }
 
 fn message<'js>(ctx: &Ctx<'js>, thrown: &Value<'js>) -> String {
-    let said = match thrown.as_object() {
-        // Also what is an error in all but its kind, such as a proxy of one.
+    let message = match thrown.as_object() {
+        // Also objects like errors, such as a proxy of one.
         Some(object) => {
-            error_message(ctx, object).or_else(|| json::shown(ctx, thrown, LONGEST).ok())
+            error_message(ctx, object).or_else(|| json::format_lenient(ctx, thrown, LONGEST).ok())
         }
         _ if thrown.is_undefined() => Some("the program threw undefined".to_owned()),
         _ if thrown.is_null() => Some("the program threw null".to_owned()),
-        _ => json::shown(ctx, thrown, LONGEST).ok(),
+        _ => json::format_lenient(ctx, thrown, LONGEST).ok(),
     };
-    said.unwrap_or_else(|| {
-        // Showing it threw again, and that is not the failure.
+    message.unwrap_or_else(|| {
+        // Formatting it threw again, and that is not the failure.
         ctx.catch();
         "the program threw something that cannot be shown".to_owned()
     })
 }
 
-/// In bytes, of a message: enough for a sentence and the text that a tool adds to it.
+/// In bytes of a message: enough for a sentence and the text that a tool adds to it.
 const LONGEST: usize = 4_000;
 
 fn error_message<'js>(ctx: &Ctx<'js>, error: &Object<'js>) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Advice for the slips that models make most.
+//! Advice for models' most common mistakes.
 
 use std::collections::HashMap;
 
@@ -11,15 +11,15 @@ use super::request::tool_name;
 /// The state of the program when it failed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Circumstances<'a> {
-    /// The engine's word for what happened.
+    /// The engine's message.
     pub message: &'a str,
     /// True if there are calls without an answer.
     pub calls_are_open: bool,
     /// The kind of the last answer of each tool.
     pub answers: Option<&'a HashMap<String, String>>,
-    /// The path that stands at the place of the mistake, such as `issues.map`.
+    /// The path at the mistake's position, such as `issues.map`.
     pub path: Option<&'a str>,
-    /// The program, as its author wrote it.
+    /// The program as its author wrote it.
     pub source: &'a str,
 }
 
@@ -43,8 +43,8 @@ impl Circumstances<'_> {
         self.origin()
     }
 
-    /// Says which call the value came from. Of a value that the program made itself, nothing is
-    /// known; if there was only one call, that is the one.
+    /// Reports which call the value came from. The origin of a value that the program created
+    /// itself is unknown; if there was only one call, it is that one.
     fn origin(&self) -> Option<String> {
         let answers = self.answers?;
         let variable = self
@@ -72,16 +72,16 @@ impl Circumstances<'_> {
     }
 }
 
-/// The engine says so if a value is not of the kind that the program takes it for.
+/// The engine's messages for a value of an unexpected type.
 const MISTAKEN_VALUE: &[&str] = &["not a function", "cannot read property", "not iterable"];
 
-/// The prelude says so if a program reads a property of a promise.
+/// The prelude's message for reading a property of a promise.
 const OF_PROMISE: &str = "of a promise";
 
 const MISSING_AWAIT: &str = "did you forget `await`? A call returns a promise: write `await` before it, \
                              as in `(await tools.server.tool(args)).items`";
 
-/// Said of a value that has the words for a promise in it.
+/// For a value that contains the text of a promise.
 pub(crate) const PROMISE_IN_TEXT: &str = "the value contains [object Promise]; did you forget `await`? Write `await` before the call that belongs there";
 
 fn undefined_name(name: &str) -> Option<String> {
@@ -95,7 +95,7 @@ fn undefined_name(name: &str) -> Option<String> {
     ))
 }
 
-/// Names that programs elsewhere reach the outside with.
+/// Names for outside access in other environments.
 const OUTSIDE: &[&str] = &[
     "axios",
     "Buffer",
@@ -142,7 +142,7 @@ fn keys(object: &IndexMap<String, IgnoredAny>) -> String {
     format!("the keys {}{more}", named.join(", "))
 }
 
-/// Enough to recognise the one that was meant.
+/// Enough to recognise the intended one.
 const MOST_KEYS: usize = 12;
 
 fn simple_kind(json: &str) -> &'static str {

@@ -6,10 +6,10 @@ use rquickjs::{Ctx, Function, Object, Value};
 
 use super::text::text;
 
-/// The reason why a value is no JSON.
+/// The reason why a value cannot be JSON.
 #[derive(Debug)]
 pub(crate) enum NoJson {
-    /// A place in the value, and the reason why JSON has nothing for it.
+    /// A path into the value, and the reason why JSON cannot represent it.
     Unfit {
         reason: String,
     },
@@ -24,7 +24,7 @@ impl From<rquickjs::Error> for NoJson {
     }
 }
 
-/// Writes a value of at most so many bytes. `name` is the value's name in complaints.
+/// Writes a value, limited to `most` bytes. `name` is the value's name in errors.
 pub(crate) fn exact<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,
@@ -36,8 +36,8 @@ pub(crate) fn exact<'js>(
     Ok(writer.text)
 }
 
-/// Writes a value for a person; only what the program itself throws is an error.
-pub(crate) fn shown<'js>(
+/// Writes a value for a person; only an exception of the program itself is an error.
+pub(crate) fn format_lenient<'js>(
     ctx: &Ctx<'js>,
     value: &Value<'js>,
     most: usize,
@@ -59,16 +59,16 @@ struct JsonWriter<'a, 'js> {
     ctx: &'a Ctx<'js>,
     text: String,
     most: usize,
-    /// The way from the root to the value that is being written.
+    /// The path from the root to the current value.
     path: Vec<String>,
     ancestors: Vec<Object<'js>>,
     manner: Manner,
 }
 
-/// The parsers that read the value later give up beyond 128 levels.
+/// Later parsers of the value give up beyond 128 levels.
 const DEEPEST: usize = 100;
 
-/// The steps of a path that a complaint shows.
+/// The segments of a path that an error shows.
 const SHOWN_START: usize = 8;
 const SHOWN_END: usize = 2;
 
@@ -85,7 +85,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
     }
 
     fn value(&mut self, value: Value<'js>) -> Result<(), NoJson> {
-        let value = self.converted(value)?;
+        let value = self.apply_to_json(value)?;
         match (value.as_string(), value.as_number()) {
             (Some(string), _) => {
                 let string = text(self.ctx, string)?;
@@ -93,29 +93,29 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
             }
             (_, Some(number)) => self.number(number),
             _ if value.is_null() || value.is_undefined() => self.push("null"),
-            _ => self.rest(&value),
+            _ => self.write_other(&value),
         }
     }
 
-    fn rest(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
+    fn write_other(&mut self, value: &Value<'js>) -> Result<(), NoJson> {
         if let Some(truth) = value.as_bool() {
             return self.push(if truth { "true" } else { "false" });
         }
-        if let Some(reason) = unfit(value) {
-            return self.unfit(reason);
+        if let Some(reason) = unfit_reason(value) {
+            return self.reject(reason);
         }
         match value.as_object() {
-            Some(object) => self.nested(object),
-            None => self.unfit("is of a kind that JSON lacks"),
+            Some(object) => self.write_object(object),
+            None => self.reject("is of a type that JSON lacks"),
         }
     }
 
-    fn nested(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
+    fn write_object(&mut self, object: &Object<'js>) -> Result<(), NoJson> {
         if self.ancestors.contains(object) {
-            return self.unfit("contains itself");
+            return self.reject("contains itself");
         }
         if self.ancestors.len() >= DEEPEST {
-            return self.unfit("is nested too deeply");
+            return self.reject("is nested too deeply");
         }
         self.ancestors.push(object.clone());
         let written = match object.as_value().is_array() {
@@ -174,8 +174,8 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         Ok(())
     }
 
-    /// A date, among others, says itself what it is in JSON.
-    fn converted(&self, value: Value<'js>) -> Result<Value<'js>, NoJson> {
+    /// An object such as a date defines its own JSON.
+    fn apply_to_json(&self, value: Value<'js>) -> Result<Value<'js>, NoJson> {
         let Some(object) = value.as_object().filter(|it| !it.as_value().is_promise()) else {
             return Ok(value);
         };
@@ -191,7 +191,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
 
     fn number(&mut self, number: f64) -> Result<(), NoJson> {
         let whole = number as i64;
-        // Beyond this, a number is no longer exactly the digits it is written with.
+        // Beyond this, a number no longer equals the digits it is written with.
         if number.fract() == 0.0 && number.abs() < 9_007_199_254_740_992.0 {
             return self.push(&whole.to_string());
         }
@@ -218,7 +218,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         Ok(())
     }
 
-    /// The path, without the middle of a long one.
+    /// The path, with the middle of a long one omitted.
     fn shown_path(&self) -> String {
         match self.path.len().checked_sub(SHOWN_END) {
             Some(end) if end > SHOWN_START => {
@@ -229,7 +229,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
         }
     }
 
-    fn unfit(&mut self, reason: &str) -> Result<(), NoJson> {
+    fn reject(&mut self, reason: &str) -> Result<(), NoJson> {
         match self.manner {
             Manner::Exact => Err(NoJson::Unfit {
                 reason: format!("{} {reason}", self.shown_path()),
@@ -239,7 +239,7 @@ impl<'a, 'js> JsonWriter<'a, 'js> {
     }
 }
 
-fn unfit(value: &Value<'_>) -> Option<&'static str> {
+fn unfit_reason(value: &Value<'_>) -> Option<&'static str> {
     match () {
         () if value.is_promise() => Some("is a promise: write `await` before the call"),
         () if value.is_function() => Some("is a function"),

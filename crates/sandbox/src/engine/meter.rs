@@ -1,4 +1,4 @@
-//! The processor time of a run, measured on the worker's only thread, and the memory that it took.
+//! The processor time of a run, measured on the worker's only thread, and its memory use.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Once over, always over: a program that was stopped is not given another moment.
+/// Once exceeded, it stays exceeded: a stopped program gets no more time.
 #[derive(Debug, Clone)]
 pub(crate) struct CpuMeter {
     end: Duration,
@@ -17,18 +17,18 @@ pub(crate) struct CpuMeter {
 impl CpuMeter {
     pub(crate) fn start(budget: Duration) -> Self {
         Self {
-            end: used() + budget,
+            end: cpu_time() + budget,
             over: Rc::default(),
         }
     }
 
     pub(crate) fn is_over(&self) -> bool {
-        self.over.update(|over| over || used() >= self.end);
+        self.over.update(|over| over || cpu_time() >= self.end);
         self.over.get()
     }
 }
 
-/// The most memory that the worker had at a time, compared with the most before the run.
+/// The worker's peak memory, compared with the peak before the run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MemoryMeter {
     budget: usize,
@@ -48,8 +48,8 @@ impl MemoryMeter {
         }
     }
 
-    /// True if the run took most of its memory. The engine counts bytes, and the kernel pages that were
-    /// written to, so the two differ.
+    /// True if the run took most of its memory. The engine counts bytes, and the kernel written
+    /// pages, so the two differ.
     pub(crate) fn came_close(&self) -> bool {
         let now = most_memory();
         now > self.before && now.saturating_sub(self.own) >= self.budget / 4 * 3
@@ -69,8 +69,8 @@ fn most_memory() -> usize {
     0
 }
 
-/// Since the worker was started.
-pub(crate) fn used() -> Duration {
+/// Returns the processor time since the worker was started.
+pub(crate) fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()
 }

@@ -1,6 +1,7 @@
-//! Runs one program: a fresh engine, the world of the program around it, and the end of the run.
+//! Runs one program: a fresh engine, the program's environment, and the end of the run.
 
 mod console;
+mod environment;
 mod failure;
 mod hints;
 mod json;
@@ -9,7 +10,6 @@ mod program_text;
 mod request;
 mod text;
 mod timers;
-mod world;
 
 use rquickjs::context::EvalOptions;
 use rquickjs::promise::PromiseState;
@@ -19,18 +19,18 @@ use serde_json::value::RawValue;
 use crate::outcome::RunFailure;
 use crate::protocol::{FinishedRun, FromWorker, RunJob, ToWorker};
 use crate::worker::{GatewayPipe, PipeError};
+use environment::ProgramEnvironment;
 use meter::CpuMeter;
 use program_text::{FILE, ProgramText};
-use world::ProgramWorld;
 
-/// Runs a program and tells the gateway how it ended.
+/// Runs a program and reports its result to the gateway.
 pub(crate) fn run(job: &RunJob, pipe: &GatewayPipe) -> Result<(), PipeError> {
     let value = value(job, pipe)?;
     let shape = (job.wants_shape && value.is_ok()).then(|| kitbag_script::shape(&job.source).ok());
     pipe.send(&FromWorker::Finished(FinishedRun {
         value,
         shape: shape.flatten(),
-        cpu: meter::used(),
+        cpu: meter::cpu_time(),
     }))
 }
 
@@ -40,17 +40,17 @@ pub(crate) fn report(words: &str, pipe: &GatewayPipe) -> Result<(), PipeError> {
     pipe.send(&FromWorker::Finished(FinishedRun {
         value: serde_json::value::to_raw_value(words).map_err(|_| RunFailure::Stuck),
         shape: None,
-        cpu: meter::used(),
+        cpu: meter::cpu_time(),
     }))
 }
 
-/// Makes the engine and the C library read what they read only once, such as the time zone.
+/// Makes the engine and the C library read their lazily loaded files, such as the time zone.
 pub(crate) fn warm_up() {
     let Ok(runtime) = Runtime::new() else { return };
     let Ok(context) = Context::full(&runtime) else {
         return;
     };
-    // A failure shows when the first program is run.
+    // A failure becomes visible when the first program runs.
     let _ = context.with(|ctx| ctx.eval::<(), _>("new Date().getTimezoneOffset(); Math.random()"));
 }
 
@@ -82,7 +82,7 @@ fn engine(job: &RunJob, meter: &CpuMeter) -> rquickjs::Result<(Runtime, Context)
     Ok((runtime, context))
 }
 
-/// Of the 8 MB that a process has: some thousand calls deep, with room for the frames of Rust.
+/// Of a process's 8 MB: some thousand calls deep, with room for Rust's frames.
 const STACK: usize = 1 << 20;
 
 fn in_world(
@@ -92,13 +92,13 @@ fn in_world(
     pipe: &GatewayPipe,
     meter: CpuMeter,
 ) -> Result<Ended, PipeError> {
-    let world = ProgramWorld::new(ctx, job, text, pipe, meter);
-    let ended = match world.furnish().and_then(|()| begin(ctx, text)) {
-        Ok(program) => live(&world, &program),
-        Err(_) => Ok(Err(world.failure(&ctx.catch()))),
+    let environment = ProgramEnvironment::new(ctx, job, text, pipe, meter);
+    let ended = match environment.define_globals().and_then(|()| begin(ctx, text)) {
+        Ok(program) => run_to_end(&environment, &program),
+        Err(_) => Ok(Err(environment.failure(&ctx.catch()))),
     };
-    // The engine cannot see that these refer to each other; it ends the process over what is left.
-    world.clear();
+    // The engine cannot see that these refer to each other; it aborts over leftovers.
+    environment.clear();
     ended
 }
 
@@ -108,35 +108,44 @@ fn begin<'js>(ctx: &Ctx<'js>, text: &ProgramText<'_>) -> rquickjs::Result<Promis
     ctx.eval_with_options(text.as_function(), options)
 }
 
-/// Runs jobs, fires timers and takes in answers until the program has returned.
-fn live<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Result<Ended, PipeError> {
+/// Runs jobs, fires timers and delivers answers until the program has returned.
+fn run_to_end<'js>(
+    environment: &ProgramEnvironment<'_, 'js>,
+    program: &Promise<'js>,
+) -> Result<Ended, PipeError> {
     loop {
-        if let Some(failure) = world.run_jobs() {
+        if let Some(failure) = environment.run_jobs() {
             return Ok(Err(failure));
         }
-        if let Some(ended) = settled(world, program) {
+        if let Some(ended) = find_end(environment, program) {
             return Ok(ended);
         }
-        if world.is_idle() {
+        if environment.is_idle() {
             return Ok(Err(RunFailure::Stuck));
         }
-        let message = world.desk.pipe.receive_until(world.desk.timers.next())?;
+        let message = environment
+            .state
+            .pipe
+            .receive_until(environment.state.timers.next())?;
         if let Some(ToWorker::Answer { id, answer }) = message {
-            let heard = program.state() == PromiseState::Pending;
-            world.answered(id, answer, heard);
+            let is_running = program.state() == PromiseState::Pending;
+            environment.deliver_answer(id, answer, is_running);
         }
-        if let Some(failure) = world.fire() {
+        if let Some(failure) = environment.fire() {
             return Ok(Err(failure));
         }
     }
 }
 
-/// The end of the program, once the requests that it did not wait for are answered, too: a call
-/// without `await` would otherwise be cut off in the middle.
-fn settled<'js>(world: &ProgramWorld<'_, 'js>, program: &Promise<'js>) -> Option<Ended> {
+/// Returns the program's result, once the requests that it did not wait for are answered, too: a
+/// call without `await` would otherwise be interrupted.
+fn find_end<'js>(
+    environment: &ProgramEnvironment<'_, 'js>,
+    program: &Promise<'js>,
+) -> Option<Ended> {
     match program.result::<Value<'_>>()? {
-        Ok(_) if world.awaits_answers() => None,
-        Ok(value) => Some(world.returned(&value)),
-        Err(_) => Some(Err(world.failure(&program.ctx().catch()))),
+        Ok(_) if environment.awaits_answers() => None,
+        Ok(value) => Some(environment.finish_value(&value)),
+        Err(_) => Some(Err(environment.failure(&program.ctx().catch()))),
     }
 }

@@ -1,6 +1,7 @@
-//! A program as its author wrote it and as the engine runs it: where in the one is a place of the other?
+//! A program as its author wrote it and as the engine runs it, and the mapping of positions between
+//! them.
 
-/// The name of the program in stacks.
+/// The name of the program in stack traces.
 pub(crate) const FILE: &str = "program.js";
 
 /// The head of the function around the program takes one line.
@@ -12,9 +13,9 @@ pub(crate) struct ProgramText<'a> {
     pub code: &'a str,
 }
 
-/// Lines and columns are counted from 1.
+/// Lines and columns are one-based.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ProgramPlace {
+pub(crate) struct ProgramPosition {
     pub line: usize,
     pub column: usize,
 }
@@ -25,23 +26,26 @@ impl ProgramText<'_> {
         format!("(async () => {{\n{}\n}})()", self.code)
     }
 
-    /// The innermost place of a stack that is in the program, as the author counts.
-    pub(crate) fn place(&self, stack: &str) -> Option<ProgramPlace> {
-        let place = stack.lines().find_map(in_code)?;
-        let column = match (line(self.source, place.line), line(self.code, place.line)) {
-            (Some(written), Some(run)) => unshifted(written, run, place.column),
-            _ => place.column,
+    /// The innermost position of a stack trace in the program, as the author counts.
+    pub(crate) fn position(&self, stack: &str) -> Option<ProgramPosition> {
+        let position = stack.lines().find_map(in_code)?;
+        let column = match (
+            line(self.source, position.line),
+            line(self.code, position.line),
+        ) {
+            (Some(written), Some(run)) => original_column(written, run, position.column),
+            _ => position.column,
         };
-        Some(ProgramPlace { column, ..place })
+        Some(ProgramPosition { column, ..position })
     }
 
-    /// The path that stands at a place or ends there, such as `issues.map`. Engines point before,
-    /// into or behind the last name of it.
-    pub(crate) fn path_at(&self, place: ProgramPlace) -> Option<&str> {
-        let line = line(self.source, place.line)?;
+    /// The path at a position, such as `issues.map`. Engines point before, into or after its last
+    /// name.
+    pub(crate) fn path_at(&self, position: ProgramPosition) -> Option<&str> {
+        let line = line(self.source, position.line)?;
         let at = line
             .char_indices()
-            .nth(place.column.checked_sub(1)?)
+            .nth(position.column.checked_sub(1)?)
             .map_or(line.len(), |(at, _)| at);
         let before = line[..at].trim_end_matches('(');
         let start = before
@@ -66,28 +70,28 @@ impl ProgramText<'_> {
 }
 
 /// `    at load (program.js:3:7)`
-fn in_code(line: &str) -> Option<ProgramPlace> {
-    let (_, place) = line.split_once(FILE)?;
-    let mut numbers = place.trim_matches([':', ')']).split(':').map(str::parse);
+fn in_code(line: &str) -> Option<ProgramPosition> {
+    let (_, position) = line.split_once(FILE)?;
+    let mut numbers = position.trim_matches([':', ')']).split(':').map(str::parse);
     let line: usize = numbers.next()?.ok()?;
     let column = numbers.next()?.ok()?;
     let line = line.checked_sub(HEAD).filter(|line| *line > 0)?;
-    Some(ProgramPlace { line, column })
+    Some(ProgramPosition { line, column })
 }
 
 fn line(text: &str, number: usize) -> Option<&str> {
     text.lines().nth(number.checked_sub(1)?)
 }
 
-/// Takes out what was written into the line so that its value is returned.
-fn unshifted(written: &str, run: &str, column: usize) -> usize {
+/// Subtracts the text that was inserted into the line to return its value.
+fn original_column(written: &str, run: &str, column: usize) -> usize {
     let common = written
         .chars()
         .zip(run.chars())
         .take_while(|(a, b)| a == b)
         .count();
-    let inserted = after(run, common)
-        .find(&after(written, common))
+    let inserted = text_after(run, common)
+        .find(&text_after(written, common))
         .unwrap_or(0);
     if column > common + inserted {
         column - inserted
@@ -96,7 +100,7 @@ fn unshifted(written: &str, run: &str, column: usize) -> usize {
     }
 }
 
-fn after(line: &str, letters: usize) -> String {
+fn text_after(line: &str, letters: usize) -> String {
     line.chars().skip(letters).collect()
 }
 
@@ -113,15 +117,15 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(source: &str, code: &str, stack: &str, place: (usize, usize), path: Option<&str>) {
+    fn check(source: &str, code: &str, stack: &str, position: (usize, usize), path: Option<&str>) {
         let text = ProgramText { source, code };
-        let found = text.place(stack).unwrap();
-        assert_eq!((found.line, found.column), place);
+        let found = text.position(stack).unwrap();
+        assert_eq!((found.line, found.column), position);
         assert_eq!(text.path_at(found), path);
     }
 
     #[test]
-    fn a_place_is_counted_as_the_author_counts() {
+    fn a_position_is_counted_as_the_author_counts() {
         check(
             "a\nr.map()",
             "a\nr.map()",

@@ -1,4 +1,4 @@
-//! Requests of a program: the functions that make them, and the promises they leave behind.
+//! Requests of a program: the functions that make them, and the promises that they return.
 
 use std::rc::Rc;
 
@@ -6,19 +6,19 @@ use kitbag_script::ToolPath;
 use rquickjs::{Ctx, Exception, Function, Object, Promise, Result, Value};
 use serde_json::value::RawValue;
 
+use super::environment::{ProgramState, define};
 use super::json::{self, NoJson};
-use super::world::{ProgramDesk, define};
 use crate::host::{HostAnswer, HostError, HostRequest};
 use crate::protocol::{FromWorker, MOST_TEXT};
 
 /// A request that waits for its answer.
 #[derive(Debug)]
 pub(crate) struct Unanswered<'js> {
-    /// The tool, or the function that was called.
+    /// The tool or function that was called.
     pub name: String,
     resolve: Function<'js>,
     reject: Function<'js>,
-    /// Made where the program made the request; it gets its words if the request fails.
+    /// Created where the program made the request; it gets its message if the request fails.
     error: Object<'js>,
 }
 
@@ -44,27 +44,28 @@ impl<'js> Unanswered<'js> {
     }
 }
 
-/// The functions that the prelude builds the program's own from. Each gets the error to reject with.
-pub(crate) fn install<'js>(native: &Object<'js>, desk: &Rc<ProgramDesk<'js>>) -> Result<()> {
-    let here = desk.clone();
+/// Installs the functions from which the prelude builds the program's own. Each gets the error to
+/// reject with.
+pub(crate) fn install<'js>(native: &Object<'js>, state: &Rc<ProgramState<'js>>) -> Result<()> {
+    let here = state.clone();
     define(native, "search", move |ctx, error, text, limit| {
         here.search(&ctx, error, &text, &limit)
     })?;
-    let here = desk.clone();
+    let here = state.clone();
     define(native, "describe", move |ctx, error, name| {
         here.describe(&ctx, error, &name)
     })?;
-    let here = desk.clone();
+    let here = state.clone();
     define(native, "call", move |ctx, error, name, args| {
         here.call(&ctx, error, &name, &args)
     })?;
-    let here = desk.clone();
+    let here = state.clone();
     define(native, "member", move |ctx, error, server, tool, args| {
         here.call_tool(&ctx, error, ToolPath::Member { server, tool }, &args)
     })
 }
 
-impl<'js> ProgramDesk<'js> {
+impl<'js> ProgramState<'js> {
     fn search(
         &self,
         ctx: &Ctx<'js>,
@@ -112,7 +113,7 @@ impl<'js> ProgramDesk<'js> {
         self.ask(ctx, name, error, HostRequest::Call { tool, arguments })
     }
 
-    /// Sends the request at once, so that requests made together are under way together.
+    /// Sends the request at once, so that requests made together run concurrently.
     fn ask(
         &self,
         ctx: &Ctx<'js>,
@@ -129,7 +130,7 @@ impl<'js> ProgramDesk<'js> {
             error,
         };
         self.unanswered.borrow_mut().insert(id, waiting);
-        // If the gateway is gone, the worker finds out when it waits for the answer.
+        // If the gateway is gone, the worker notices when it waits for the answer.
         let _ = self.pipe.send(&FromWorker::Request { id, request });
         Ok(promise)
     }
@@ -137,29 +138,29 @@ impl<'js> ProgramDesk<'js> {
 
 fn arguments<'js>(ctx: &Ctx<'js>, tool: &str, args: &Value<'js>) -> Result<Box<RawValue>> {
     if args.is_undefined() || args.is_null() {
-        return raw(ctx, "{}".to_owned());
+        return raw_value(ctx, "{}".to_owned());
     }
-    let text =
-        json::exact(ctx, args, "the argument", MOST_TEXT).map_err(|no| complaint(ctx, tool, no))?;
+    let text = json::exact(ctx, args, "the argument", MOST_TEXT)
+        .map_err(|no| argument_error(ctx, tool, no))?;
     if !text.starts_with('{') {
         let message = format!(
-            "{tool} takes one object with its arguments by name, and got {}",
-            shortened(&text)
+            "{tool} takes one object with its arguments by name, but got {}",
+            shorten_text(&text)
         );
         return Err(Exception::throw_type(ctx, &message));
     }
-    raw(ctx, text)
+    raw_value(ctx, text)
 }
 
-fn raw(ctx: &Ctx<'_>, json: String) -> Result<Box<RawValue>> {
+fn raw_value(ctx: &Ctx<'_>, json: String) -> Result<Box<RawValue>> {
     RawValue::from_string(json).map_err(|error| Exception::throw_type(ctx, &error.to_string()))
 }
 
-fn shortened(text: &str) -> &str {
+fn shorten_text(text: &str) -> &str {
     &text[..text.floor_char_boundary(40)]
 }
 
-fn complaint(ctx: &Ctx<'_>, tool: &str, no: NoJson) -> rquickjs::Error {
+fn argument_error(ctx: &Ctx<'_>, tool: &str, no: NoJson) -> rquickjs::Error {
     match no {
         NoJson::Thrown => rquickjs::Error::Exception,
         NoJson::Unfit { reason } => Exception::throw_type(ctx, &format!("{tool}: {reason}")),

@@ -1,18 +1,18 @@
-//! Text of a program as text of Rust.
+//! Converts a program's text to Rust text.
 
 use rquickjs::{Ctx, Error, Result, String as JsString};
 
-/// The text; halves of surrogate pairs, which JavaScript allows on their own, become `\u{fffd}`.
+/// Returns the text; lone halves of surrogate pairs, which JavaScript allows, become `\u{fffd}`.
 pub(crate) fn text<'js>(ctx: &Ctx<'js>, string: &JsString<'js>) -> Result<String> {
     match string.to_string() {
-        Err(Error::Utf8(_)) => repaired(ctx, string),
+        Err(Error::Utf8(_)) => replace_lone_halves(ctx, string),
         Err(Error::Unknown) => Err(Error::Exception),
         other => other,
     }
 }
 
-/// JSON spells a lone half as an escape, which is the one kind of escape that begins with `\ud`.
-fn repaired<'js>(ctx: &Ctx<'js>, string: &JsString<'js>) -> Result<String> {
+/// JSON writes a lone half as an escape, the only kind of escape that begins with `\ud`.
+fn replace_lone_halves<'js>(ctx: &Ctx<'js>, string: &JsString<'js>) -> Result<String> {
     let json = ctx.json_stringify(string.clone())?.ok_or(Error::Unknown)?;
     let whole = without_halves(&json.to_string()?);
     serde_json::from_str(&whole).map_err(|_| Error::Unknown)

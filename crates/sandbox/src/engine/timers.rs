@@ -1,4 +1,4 @@
-//! The functions that a program wants to be called later.
+//! Functions that a program has scheduled for later.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub(crate) struct Timers<'js> {
 }
 
 impl<'js> Timers<'js> {
-    /// Returns the number by which the timer is cleared.
+    /// Returns the number with which the timer is cleared.
     pub(crate) fn set(&self, function: Function<'js>, milliseconds: f64) -> u32 {
         self.last.update(|last| last + 1);
         let due = Instant::now() + duration(milliseconds);
@@ -37,7 +37,7 @@ impl<'js> Timers<'js> {
         self.due.borrow().keys().next().map(|(due, _)| *due)
     }
 
-    /// The first function whose time has come.
+    /// Takes the first function that is due.
     pub(crate) fn take_due(&self) -> Option<Function<'js>> {
         let mut all = self.due.borrow_mut();
         let first = all.first_entry()?;
@@ -45,7 +45,7 @@ impl<'js> Timers<'js> {
     }
 }
 
-/// Nonsense such as a negative time or NaN is now, as it is in browsers.
+/// Nonsense such as a negative time or NaN means now, as in browsers.
 fn duration(milliseconds: f64) -> Duration {
     Duration::from_secs_f64((milliseconds / 1000.0).clamp(0.0, LONGEST))
 }

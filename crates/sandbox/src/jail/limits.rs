@@ -1,4 +1,4 @@
-//! Limits that the kernel keeps for the worker: a backstop behind the limits of the engine.
+//! Limits that the kernel enforces on the worker: a backstop for the engine's limits.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
     let limits = [
         (Resource::As, address_space(mapped, jail.memory)),
         (Resource::Cpu, jail.cpu.as_secs().max(1)),
-        // `poll` wants the number of its files to be within the limit.
+        // `poll` requires the number of its files to be within the limit.
         (Resource::Nofile, 3),
         (Resource::Nproc, 0),
         (Resource::Core, 0),
@@ -22,15 +22,15 @@ pub(super) fn set(jail: JailLimits, mapped: u64) -> Result<(), String> {
     give_way()
 }
 
-/// A busy program gets the processor when the gateway and its servers do not need it.
+/// A busy program gets the processor only when the gateway and its servers do not need it.
 fn give_way() -> Result<(), String> {
-    /// Of 19: programs that cannot go further back still make progress.
+    /// Of 19: programs that cannot lower their priority further still make progress.
     const NICE: i32 = 15;
     rustix::process::setpriority_process(None, NICE).map_err(|error| format!("priority: {error}"))
 }
 
 fn limit(what: Resource, most: u64) -> Result<(), String> {
-    // The signal for too much processor time comes at the lower limit, the end at the higher.
+    // The signal for too much processor time comes at the lower limit, the kill at the higher.
     let grace = u64::from(what == Resource::Cpu);
     let both = Rlimit {
         current: Some(most),
@@ -39,8 +39,8 @@ fn limit(what: Resource, most: u64) -> Result<(), String> {
     rustix::process::setrlimit(what, both).map_err(|error| format!("{what:?}: {error}"))
 }
 
-/// Beyond what the process has already: the heap of the program, the same again for the gaps in
-/// it and for texts on their way to the gateway, and frames.
+/// On top of the current size: the program's heap, the same again for its gaps and for texts in
+/// transit to the gateway, and frames.
 fn address_space(mapped: u64, memory: usize) -> u64 {
     mapped + 2 * memory as u64 + FRAMES
 }
@@ -48,8 +48,8 @@ fn address_space(mapped: u64, memory: usize) -> u64 {
 /// One frame being read, one being written, and their parts.
 const FRAMES: u64 = 96 << 20;
 
-/// The bytes of address space that the process has now.
-pub(super) fn mapped() -> Result<u64, String> {
+/// The bytes of address space that the process has mapped.
+pub(super) fn mapped_bytes() -> Result<u64, String> {
     let pages = fs::read_to_string("/proc/self/statm").map_err(|error| error.to_string())?;
     let first = pages
         .split(' ')

@@ -1,4 +1,4 @@
-//! The layers as Linux has them.
+//! The layers on Linux.
 
 use std::fmt::Display;
 use std::fs;
@@ -13,10 +13,10 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use super::{JailLayer, LayerReport, TIME_ZONE, limits, system_calls};
 use crate::protocol::JailLimits;
 
-/// Closes layers, and reports those of all that do not hold on this machine.
+/// Closes layers, and reports on all of them whether they hold on this machine.
 pub(crate) fn close(layers: &[JailLayer], jail: JailLimits) -> Vec<LayerReport> {
-    // Read before Landlock closes the file that says it.
-    let mapped = limits::mapped();
+    // Must be read before Landlock closes the file.
+    let mapped = limits::mapped_bytes();
     let mut reports = Vec::new();
     for layer in JailLayer::ALL {
         let closed = match layers.contains(&layer) {
@@ -53,11 +53,11 @@ fn close_layer(
     }
 }
 
-/// Closes what the gateway's own starter left open, such as a shell. The directory that is read is
-/// open itself meanwhile, and gone before the others are closed.
+/// Closes files that the gateway inherited, such as from a shell. The directory being listed is
+/// open itself, and closed before the others.
 fn only_the_pipe_is_open() -> Result<(), String> {
     for number in open_files()? {
-        // The number of the directory is no longer open.
+        // The number of the directory is already closed.
         let _ = nix::unistd::close(number);
     }
     Ok(())
@@ -72,7 +72,7 @@ fn open_files() -> Result<Vec<RawFd>, String> {
         .collect())
 }
 
-/// Standard error; it leads nowhere.
+/// Standard error, which is discarded.
 const LAST_OF_THE_PIPE: RawFd = 2;
 
 fn nothing_is_inherited() -> Result<(), String> {
@@ -95,7 +95,7 @@ fn drop_capabilities() -> Result<(), String> {
 fn restrict_with_landlock() -> Result<(), String> {
     match deny_all().map_err(text)? {
         RulesetStatus::NotEnforced => Err(NO_LANDLOCK.to_owned()),
-        // Older kernels lack the denial of TCP, abstract sockets and signals, which seccomp has.
+        // Older kernels cannot deny TCP, abstract sockets and signals, which seccomp covers.
         RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Ok(()),
     }
 }
@@ -104,7 +104,7 @@ const NO_LANDLOCK: &str = "the kernel has none or it is switched off: use Linux 
                            and name landlock in the boot parameter lsm=";
 
 fn deny_all() -> Result<RulesetStatus, RulesetError> {
-    // The newest interface with the denial of signals; the crate leaves out what the kernel lacks.
+    // The newest ABI, which denies signals; the crate drops features that the kernel lacks.
     let abi = ABI::V6;
     let restricted = Ruleset::default()
         .handle_access(AccessFs::from_all(abi))?

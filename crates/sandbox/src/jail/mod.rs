@@ -1,6 +1,6 @@
 //! The jail that a worker puts itself into, layer by layer, before it sees a program.
 //!
-//! Each layer alone would do for most attacks; a hole in one is covered by another.
+//! Each layer by itself would stop most attacks; a hole in one is covered by another.
 
 #[cfg(target_os = "linux")]
 mod limits;
@@ -18,15 +18,15 @@ pub(crate) use elsewhere::close;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::close;
 
-/// The one variable of a worker: its dates are in UTC whichever zone the machine is in, and the C
-/// library looks for no file about it.
+/// The only variable of a worker: its dates are in UTC whatever the machine's zone, and the C
+/// library looks for no zone file.
 pub(crate) const TIME_ZONE: (&str, &str) = ("TZ", "UTC0");
 
 /// A layer of the jail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JailLayer {
-    /// No file is open but the pipe to the gateway.
+    /// Only the pipe to the gateway is open.
     Descriptors,
     /// No variable of the gateway is visible.
     Environment,
@@ -34,7 +34,7 @@ pub enum JailLayer {
     Undumpable,
     /// The worker ends with the gateway.
     ParentDeath,
-    /// A worker of root has none of the powers of root.
+    /// A worker run by root has none of root's capabilities.
     Capabilities,
     /// No file can be opened, no address connected to.
     Landlock,
@@ -42,7 +42,7 @@ pub enum JailLayer {
     Limits,
     /// No program can give the worker more rights.
     NoNewPrivileges,
-    /// System calls that a worker does not need end it.
+    /// Any system call that a worker does not need kills it.
     Seccomp,
 }
 
@@ -50,12 +50,12 @@ pub enum JailLayer {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LayerReport {
     pub layer: JailLayer,
-    /// The reason why the layer does not hold; absent if it holds.
+    /// The reason why the layer is missing; absent if it holds.
     pub missing: Option<String>,
 }
 
 impl JailLayer {
-    /// In the order in which they are closed: a later one takes away what an earlier one needs.
+    /// In closing order: a later one takes away something that an earlier one needs.
     pub const ALL: [Self; 9] = [
         Self::Descriptors,
         Self::Environment,
@@ -100,10 +100,10 @@ mod elsewhere {
     use crate::protocol::JailLimits;
 
     pub(crate) fn close(_: &[JailLayer], _: JailLimits) -> Vec<LayerReport> {
-        JailLayer::ALL.map(missing).to_vec()
+        JailLayer::ALL.map(missing_layer).to_vec()
     }
 
-    fn missing(layer: JailLayer) -> LayerReport {
+    fn missing_layer(layer: JailLayer) -> LayerReport {
         LayerReport {
             layer,
             missing: Some("only Linux has it".to_owned()),

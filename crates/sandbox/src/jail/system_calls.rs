@@ -7,7 +7,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// From here on, any other system call ends the process.
+/// From here on, any other system call kills the process.
 pub(super) fn filter() -> Result<(), String> {
     let program = program().map_err(|error| error.to_string())?;
     seccompiler::apply_filter_all_threads(&program).map_err(|error| error.to_string())
@@ -15,7 +15,7 @@ pub(super) fn filter() -> Result<(), String> {
 
 fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     let allowed = FREE.iter().map(|call| (*call, Vec::new()));
-    let rules: BTreeMap<_, _> = allowed.chain(bound()?).collect();
+    let rules: BTreeMap<_, _> = allowed.chain(restricted_calls()?).collect();
     SeccompFilter::new(
         rules,
         SeccompAction::KillProcess,
@@ -25,7 +25,7 @@ fn program() -> Result<BpfProgram, seccompiler::BackendError> {
     .try_into()
 }
 
-/// Allowed with any arguments. None of them reaches a file: the only ones open are the pipe.
+/// Allowed with any arguments. None of them reaches a file, since only the pipe is open.
 const FREE: &[i64] = &[
     // The pipe to the gateway.
     libc::SYS_read,
@@ -33,7 +33,7 @@ const FREE: &[i64] = &[
     libc::SYS_ppoll,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_poll,
-    // Memory, for the allocators of Rust and C; three more are bound below.
+    // Memory, for the allocators of Rust and C; three more are restricted below.
     libc::SYS_brk,
     libc::SYS_munmap,
     libc::SYS_mremap,
@@ -41,7 +41,7 @@ const FREE: &[i64] = &[
     libc::SYS_futex,
     libc::SYS_sched_yield,
     libc::SYS_getcpu,
-    // Time and chance.
+    // Time and randomness.
     libc::SYS_clock_gettime,
     libc::SYS_getrusage,
     libc::SYS_gettimeofday,
@@ -60,8 +60,8 @@ const FREE: &[i64] = &[
 
 type BoundCall = (i64, Vec<SeccompRule>);
 
-/// Allowed with harmless arguments.
-fn bound() -> Result<[BoundCall; 4], seccompiler::BackendError> {
+/// Allowed only with harmless arguments.
+fn restricted_calls() -> Result<[BoundCall; 4], seccompiler::BackendError> {
     Ok([
         (
             libc::SYS_mmap,
@@ -85,7 +85,7 @@ fn not_executable() -> Result<SeccompCondition, seccompiler::BackendError> {
     SeccompCondition::new(2, SeccompCmpArgLen::Dword, executable, 0)
 }
 
-/// The allocator gives its memory a name; `prctl` does much else.
+/// The allocator names its memory; `prctl` can do much else.
 fn names_memory() -> Result<SeccompCondition, seccompiler::BackendError> {
     let names = libc::PR_SET_VMA as u64;
     SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::Eq, names)
@@ -111,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The kernel's verdict on a system call, worked out from the filter as the kernel does it.
+    /// The kernel's verdict on a system call, computed from the filter.
     fn is_allowed(call: i64, arguments: [u64; 6]) -> bool {
         let filter = program().unwrap();
         let data = call_data(call, arguments);
@@ -167,7 +167,7 @@ mod tests {
 
     #[test]
     fn no_other_system_call_is_allowed_whatever_its_number() {
-        // Beyond the last number of today, and the same numbers in the 32-bit table of x86.
+        // Beyond today's last number, and the same numbers in the 32-bit table of x86.
         let all = (0..1024).chain(0x4000_0000..0x4000_0400);
         let allowed: Vec<_> = all.filter(|call| is_allowed(*call, [0; 6])).collect();
         let mut listed: Vec<_> = FREE

@@ -1,4 +1,4 @@
-//! One run as the gateway sees it: a job for the worker, requests that are answered, and an end.
+//! One run on the gateway's side: a job for the worker, answers to its requests, and a result.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use serde_json::value::RawValue;
 
-use super::death;
+use super::worker_failure;
 use super::worker_process::WorkerProcess;
 use crate::host::{Host, HostAnswer, HostError, HostRequest};
 use crate::outcome::{ConsoleLine, RunFailure, RunOutcome};
@@ -27,8 +27,8 @@ pub(super) struct RunConversation<'a, H> {
     calls: usize,
 }
 
-/// In bytes: so much of a program's requests, and of the answers to them, the gateway holds. A
-/// program that asks for more waits; a frame or two more than that may be on their way.
+/// In bytes: the limit on a program's requests, and their answers, that the gateway holds. A
+/// program that asks for more waits; a frame or two more than that may be in transit.
 const MOST_HELD: usize = 2 * MOST_FRAME;
 
 type NumberedAnswer = (u64, HostAnswer);
@@ -49,43 +49,46 @@ impl<'a, H: Host> RunConversation<'a, H> {
 
     pub(super) async fn run(mut self, job: ToWorker) -> RunOutcome {
         self.worker.put(&job);
-        let expired = expired(self.host, self.budget.wall);
+        let expired = wait_until_expired(self.host, self.budget.wall);
         let ended = tokio::select! {
-            ended = self.talk() => ended,
+            ended = self.exchange_messages() => ended,
             () = expired => Err(RunFailure::TooLong { after: self.budget.wall }),
         };
         self.outcome(ended)
     }
 
-    async fn talk(&mut self) -> Result<FinishedRun, RunFailure> {
+    async fn exchange_messages(&mut self) -> Result<FinishedRun, RunFailure> {
         loop {
             tokio::select! {
-                message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.heard(message?)? {
+                message = self.worker.exchange(self.queued < MOST_HELD) => if let Some(finished) = self.handle_message(message?)? {
                     return Ok(finished);
                 },
-                Some((id, answer)) = self.answers.next() => self.tell(id, answer),
+                Some((id, answer)) = self.answers.next() => self.send_answer(id, answer),
             }
             self.answer_more();
         }
     }
 
-    fn heard(&mut self, message: Option<FromWorker>) -> Result<Option<FinishedRun>, RunFailure> {
+    fn handle_message(
+        &mut self,
+        message: Option<FromWorker>,
+    ) -> Result<Option<FinishedRun>, RunFailure> {
         match message {
             None => {}
             Some(FromWorker::Finished(finished)) => return Ok(Some(finished)),
             Some(FromWorker::Console(line)) => self.console.add(line),
-            Some(FromWorker::Request { id, request }) => self.requested(id, request)?,
-            Some(other) => return Err(death::strange(&other)),
+            Some(FromWorker::Request { id, request }) => self.handle_request(id, request)?,
+            Some(other) => return Err(worker_failure::unexpected_message(&other)),
         }
         Ok(None)
     }
 
-    fn requested(&mut self, id: u64, request: HostRequest) -> Result<(), RunFailure> {
+    fn handle_request(&mut self, id: u64, request: HostRequest) -> Result<(), RunFailure> {
         let most = self.budget.calls;
         self.calls += 1;
         match self.calls {
             calls if calls <= most => self.enqueue(id, request),
-            calls if calls <= 2 * most => self.tell(id, Err(too_many(most))),
+            calls if calls <= 2 * most => self.send_answer(id, Err(too_many(most))),
             _ => return Err(RunFailure::TooManyCalls { most }),
         }
         Ok(())
@@ -108,8 +111,8 @@ impl<'a, H: Host> RunConversation<'a, H> {
         }
     }
 
-    fn tell(&mut self, id: u64, answer: HostAnswer) {
-        let answer = answer.and_then(bounded).map_err(bounded_error);
+    fn send_answer(&mut self, id: u64, answer: HostAnswer) {
+        let answer = answer.and_then(check_answer_size).map_err(bounded_error);
         self.worker.put(&ToWorker::Answer { id, answer });
     }
 
@@ -118,7 +121,7 @@ impl<'a, H: Host> RunConversation<'a, H> {
             self.worker.finished_run(finished.cpu);
         }
         let (value, shape) = match ended {
-            Ok(finished) => (believed(finished.value, self.budget), finished.shape),
+            Ok(finished) => (check_limits(finished.value, self.budget), finished.shape),
             Err(failure) => (Err(failure), None),
         };
         RunOutcome {
@@ -130,14 +133,14 @@ impl<'a, H: Host> RunConversation<'a, H> {
     }
 }
 
-/// The worker keeps to these limits by itself, unless it has been taken over.
-fn believed(value: RunValue, budget: &Budget) -> RunValue {
+/// The worker keeps to these limits by itself, unless it has been compromised.
+fn check_limits(value: RunValue, budget: &Budget) -> RunValue {
     match value {
         Ok(value) if value.get().len() > budget.output => {
-            Err(death::unreadable(&"its value is too long"))
+            Err(worker_failure::unreadable(&"its value is too long"))
         }
         Err(failure) if failure.to_string().len() > LONGEST_SENTENCE => {
-            Err(death::unreadable(&"its reason is too long"))
+            Err(worker_failure::unreadable(&"its reason is too long"))
         }
         value => value,
     }
@@ -145,7 +148,7 @@ fn believed(value: RunValue, budget: &Budget) -> RunValue {
 
 type RunValue = Result<Box<RawValue>, RunFailure>;
 
-/// In bytes; the worker cuts the message of an exception to 4,000.
+/// In bytes; the worker truncates the message of an exception to 4,000.
 const LONGEST_SENTENCE: usize = 16_000;
 
 async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAnswer {
@@ -155,7 +158,7 @@ async fn answer<H: Host>(host: &H, id: u64, request: HostRequest) -> NumberedAns
 /// The longest answer that fits into a frame with room for the message around it.
 const MOST_ANSWER: usize = MOST_FRAME / 2;
 
-fn bounded(value: Box<RawValue>) -> HostAnswer {
+fn check_answer_size(value: Box<RawValue>) -> HostAnswer {
     if value.get().len() <= MOST_ANSWER {
         return Ok(value);
     }
@@ -187,8 +190,8 @@ fn too_many(most: usize) -> HostError {
     }
 }
 
-/// Returns when the time is over, not counting the time in which a person is asked.
-async fn expired<H: Host>(host: &H, mut left: Duration) {
+/// Returns when the time is over, not counting the time in which a user is asked.
+async fn wait_until_expired<H: Host>(host: &H, mut left: Duration) {
     while !left.is_zero() {
         let began = Instant::now();
         tokio::time::sleep(left.min(GLANCE)).await;
@@ -198,10 +201,10 @@ async fn expired<H: Host>(host: &H, mut left: Duration) {
     }
 }
 
-/// So often the host is asked whether a person is being asked.
+/// How often to check whether the host is waiting for a user.
 const GLANCE: Duration = Duration::from_millis(50);
 
-/// The lines that a program printed, up to a number of bytes: the worker counts too, but it may be
+/// The lines that a program printed, up to a byte limit: the worker counts too, but it may be
 /// hostile.
 #[derive(Debug)]
 struct ConsoleTranscript {
@@ -210,7 +213,7 @@ struct ConsoleTranscript {
 }
 
 impl ConsoleTranscript {
-    /// The words that more was printed need room, too.
+    /// The notice that more was printed needs room, too.
     fn new(most: usize) -> Self {
         Self {
             lines: Vec::new(),

@@ -1,9 +1,9 @@
-//! Frames of a worker are read with suspicion: it may have been taken over.
+//! A worker's frames are read defensively: it may have been compromised.
 
 use bytes::BytesMut;
 use tokio_util::codec::LengthDelimitedCodec;
 
-use super::death;
+use super::worker_failure;
 use crate::outcome::RunFailure;
 use crate::protocol::{FromWorker, MOST_FRAME, ToWorker};
 
@@ -15,23 +15,23 @@ pub(super) fn codec() -> LengthDelimitedCodec {
 
 pub(super) fn read(frame: &[u8]) -> Result<FromWorker, RunFailure> {
     if levels(frame) > MOST_LEVELS {
-        return Err(death::unreadable(&"it is nested too deeply"));
+        return Err(worker_failure::unreadable(&"it is nested too deeply"));
     }
-    serde_json::from_slice(frame).map_err(|error| death::unreadable(&error))
+    serde_json::from_slice(frame).map_err(|error| worker_failure::unreadable(&error))
 }
 
 pub(super) fn write(message: &ToWorker, to: &mut BytesMut) {
-    // Nothing that is sent has a form that JSON lacks.
+    // No message contains a form that JSON lacks.
     let text = serde_json::to_vec(message).unwrap_or_default();
     to.extend_from_slice(&(text.len() as u32).to_be_bytes());
     to.extend_from_slice(&text);
 }
 
-/// Values are handed on as text; a reader that comes later gives up beyond 128 levels or has no
-/// stack for them. The worker keeps to 100 and wraps them in a few more.
+/// Values are passed on as text; a later reader gives up beyond 128 levels or runs out of stack.
+/// The worker keeps to 100 and wraps them in a few more.
 const MOST_LEVELS: usize = 120;
 
-/// The levels of brackets in a JSON text.
+/// The nesting depth of a JSON text.
 fn levels(json: &[u8]) -> usize {
     let (mut open, mut most) = (0_usize, 0);
     let mut bytes = json.iter();

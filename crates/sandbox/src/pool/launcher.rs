@@ -1,7 +1,7 @@
 //! Starts workers from one thread that lives as long as the sandbox.
 //!
-//! The kernel ends a worker with the *thread* that started it. A thread of the runtime may end while
-//! the gateway goes on; this one does not.
+//! The kernel kills a worker when the *thread* that started it ends. A runtime thread may end while
+//! the gateway continues; this one does not.
 
 use std::process::Stdio;
 use std::sync::{Arc, OnceLock, mpsc};
@@ -11,8 +11,8 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use super::death::unavailable;
 use super::retirement;
+use super::worker_failure::unavailable;
 use super::worker_process::WorkerProcess;
 use crate::jail::{LayerReport, TIME_ZONE};
 use crate::outcome::RunFailure;
@@ -22,7 +22,7 @@ use crate::settings::{Isolation, SandboxSettings, WorkerCommand};
 #[derive(Debug)]
 pub(super) struct Launcher {
     settings: Arc<SandboxSettings>,
-    /// The way to the thread, which begins with the first worker.
+    /// The channel to the thread, which starts with the first worker.
     orders: OnceLock<mpsc::Sender<Order>>,
 }
 
@@ -36,18 +36,21 @@ impl Launcher {
         }
     }
 
-    /// A worker behind its jail. If a layer is missing and all are required, there is none.
+    /// Starts a worker in its jail. Fails if a layer is missing and all are required.
     pub(super) async fn start(&self) -> Result<WorkerProcess, RunFailure> {
         let worker = self.start_anyhow().await?;
         match self.settings.isolation {
-            Isolation::Required => required(worker),
+            Isolation::Required => require_all_layers(worker),
             Isolation::BestEffort => Ok(worker),
         }
     }
 
-    /// A worker, whichever layers its jail lacks.
+    /// Starts a worker, whichever layers its jail lacks.
     pub(super) async fn start_anyhow(&self) -> Result<WorkerProcess, RunFailure> {
-        let child = self.spawn().await.map_err(|error| self.unstarted(&error))?;
+        let child = self
+            .spawn()
+            .await
+            .map_err(|error| self.start_failure(&error))?;
         WorkerProcess::greet(child, self.limits()).await
     }
 
@@ -68,7 +71,7 @@ impl Launcher {
         }
     }
 
-    fn unstarted(&self, error: &std::io::Error) -> RunFailure {
+    fn start_failure(&self, error: &std::io::Error) -> RunFailure {
         let program = self.settings.worker.program.display();
         unavailable(&format!(
             "the worker {program} could not be started: {error}"
@@ -80,7 +83,7 @@ fn begin(command: &WorkerCommand) -> mpsc::Sender<Order> {
     let (orders, taken) = mpsc::channel();
     let command = command.clone();
     let runtime = Handle::current();
-    // If no thread can be started, each order says so.
+    // If no thread can be started, each order reports it.
     let _ = thread::Builder::new()
         .name("sandbox-launcher".to_owned())
         .spawn(move || launch(&command, &taken, &runtime));
@@ -90,7 +93,7 @@ fn begin(command: &WorkerCommand) -> mpsc::Sender<Order> {
 fn launch(command: &WorkerCommand, orders: &mpsc::Receiver<Order>, runtime: &Handle) {
     let _context = runtime.enter();
     for order in orders {
-        // A child that is no longer wanted is killed when it is dropped.
+        // A child that is no longer wanted is killed on drop.
         let _ = order.send(child(command));
     }
 }
@@ -102,13 +105,13 @@ fn child(command: &WorkerCommand) -> std::io::Result<Child> {
         .env(TIME_ZONE.0, TIME_ZONE.1)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
-        // The text of a hostile process has no business in the log.
+        // The output of a hostile process does not belong in the log.
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()
 }
 
-fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
+fn require_all_layers(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
     let missing: Vec<_> = worker
         .layers()
         .iter()
@@ -123,7 +126,7 @@ fn required(worker: WorkerProcess) -> Result<WorkerProcess, RunFailure> {
 fn missing_layers(missing: &[&LayerReport]) -> String {
     let layers: Vec<_> = missing.iter().map(ToString::to_string).collect();
     format!(
-        "the sandbox is not closed: {}. Mend this, or allow programs behind the layers that there are",
+        "the sandbox is incomplete: {}. Fix this, or allow programs with the available layers",
         layers.join("; ")
     )
 }

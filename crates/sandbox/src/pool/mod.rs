@@ -1,12 +1,12 @@
-//! The gateway's side: workers are started, lent to runs, and ended.
+//! The gateway's side: starting workers, lending them to runs, and ending them.
 
 mod conversation;
-mod death;
 mod frame;
-mod hall;
 mod launcher;
-mod places;
+mod slots;
+mod worker_failure;
 mod worker_process;
+mod worker_queue;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,23 +20,23 @@ use crate::outcome::{RunFailure, RunOutcome};
 use crate::protocol::{FromWorker, MOST_TEXT, RunJob, ToWorker};
 use crate::settings::{Budget, Program, SandboxSettings};
 use conversation::RunConversation;
-use hall::WorkerUse;
 use launcher::Launcher;
-use places::{LentWorker, Places};
+use slots::{LentWorker, WorkerSlots};
+use worker_queue::WorkerUse;
 
 /// Runs programs in workers. Clones share the workers.
 #[derive(Debug, Clone)]
 pub struct Sandbox {
-    places: Arc<Places>,
+    slots: Arc<WorkerSlots>,
     settings: Arc<SandboxSettings>,
 }
 
-/// The reason why a program was not found to be in order.
+/// The reason why a program did not pass the check.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CheckFailure {
     #[error(transparent)]
     Syntax(#[from] SyntaxMistake),
-    /// The program could not be read at all, because of its author or this machine.
+    /// The program could not be parsed at all, because of its author or this machine.
     #[error(transparent)]
     Unread(RunFailure),
 }
@@ -46,29 +46,29 @@ impl Sandbox {
     pub fn new(settings: SandboxSettings) -> Self {
         let settings = Arc::new(settings);
         let launcher = Launcher::new(settings.clone());
-        let places = Places::new(launcher, &settings);
-        Self { places, settings }
+        let slots = WorkerSlots::new(launcher, &settings);
+        Self { slots, settings }
     }
 
-    /// Starts the workers that wait for programs, in the background. Without it they are started
-    /// after the first run. Call it within a Tokio runtime.
+    /// Starts idle workers in the background. Without this, they are started after the first run.
+    /// Must be called within a Tokio runtime.
     pub fn warm_up(&self) {
-        self.places.fill();
+        self.slots.fill();
     }
 
-    /// Runs a program to its end. A run that is dropped is killed, with its requests.
+    /// Runs a program to its end. A dropped run is killed, with its requests.
     pub async fn run<H: Host>(&self, owner: &Tenant, program: Program, host: &H) -> RunOutcome {
-        if let Err(mistake) = bounded(&program) {
-            return RunOutcome::failed(RunFailure::Syntax(mistake));
+        if let Err(mistake) = check_program_size(&program) {
+            return RunOutcome::from_failure(RunFailure::Syntax(mistake));
         }
         match self.lend(WorkerUse::Programs(owner.clone())).await {
             Ok(worker) => self.run_in(worker, program, host).await,
-            Err(failure) => RunOutcome::failed(failure),
+            Err(failure) => RunOutcome::from_failure(failure),
         }
     }
 
-    /// Reads a program without running it. Also this is done in a worker: a text can be built so
-    /// that reading it takes more stack than there is.
+    /// Parses a program without running it. This is also done in a worker: parsing a malicious text
+    /// can overflow the stack.
     pub async fn check(&self, source: &str) -> Result<ProgramShape, CheckFailure> {
         bounded_text(source.len())?;
         let worker = self.lend(WorkerUse::Checks).await;
@@ -80,20 +80,20 @@ impl Sandbox {
         }
     }
 
-    /// The layers of the jail on this machine, for a person who asks whether they hold.
+    /// The layers of the jail on this machine, for diagnostics.
     pub async fn layers(&self) -> Vec<LayerReport> {
-        match self.places.start().await {
+        match self.slots.start().await {
             Ok(worker) => worker.layers().to_vec(),
             Err(failure) => JailLayer::ALL
-                .map(|layer| unknown(layer, &failure))
+                .map(|layer| unknown_layer(layer, &failure))
                 .to_vec(),
         }
     }
 
-    /// A worker for this use, which may take as long as a run.
+    /// A worker for this use, which may be kept as long as a run takes.
     async fn lend(&self, serves: WorkerUse) -> Result<LentWorker, RunFailure> {
-        let place = self.places.take(serves);
-        match tokio::time::timeout(self.settings.budget.wall, place).await {
+        let slot = self.slots.acquire(serves);
+        match tokio::time::timeout(self.settings.budget.wall, slot).await {
             Ok(worker) => worker,
             Err(_) => Err(RunFailure::Busy {
                 workers: self.settings.most,
@@ -128,7 +128,7 @@ impl Sandbox {
     }
 }
 
-fn bounded(program: &Program) -> Result<(), SyntaxMistake> {
+fn check_program_size(program: &Program) -> Result<(), SyntaxMistake> {
     let params = program
         .params
         .as_ref()
@@ -167,19 +167,22 @@ async fn read_in(mut worker: LentWorker, source: String) -> Result<ProgramShape,
             worker.give_back();
             Ok(checked?)
         }
-        Ok(other) => Err(CheckFailure::Unread(death::strange(&other))),
+        Ok(other) => Err(CheckFailure::Unread(worker_failure::unexpected_message(
+            &other,
+        ))),
         Err(failure) => Err(CheckFailure::Unread(failure)),
     }
 }
 
-fn unknown(layer: JailLayer, failure: &RunFailure) -> LayerReport {
+fn unknown_layer(layer: JailLayer, failure: &RunFailure) -> LayerReport {
     LayerReport {
         layer,
         missing: Some(failure.to_string()),
     }
 }
 
-/// A worker ends after so many budgets of processor time; the kernel kills it after twice as many.
+/// A worker is retired after this many budgets of processor time; the kernel kills it after twice
+/// as many.
 const CPU_BUDGETS: u32 = 4;
 
 fn retirement(budget: &Budget) -> Duration {

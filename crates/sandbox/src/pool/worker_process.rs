@@ -1,4 +1,4 @@
-//! A worker as the gateway holds it: a process, a pipe to it, and what is known of it.
+//! A worker on the gateway's side: its process, the pipe to it, and its state.
 
 use std::io;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, ChildStdout};
 use tokio_util::codec::{FramedRead, LengthDelimitedCodec};
 
-use super::death::{self, unavailable};
 use super::frame;
+use super::worker_failure::{self, unavailable};
 use crate::jail::LayerReport;
 use crate::outcome::RunFailure;
 use crate::protocol::{FromWorker, JailLimits, ToWorker};
@@ -20,7 +20,7 @@ pub(super) struct WorkerProcess {
     child: Child,
     input: ChildStdin,
     output: FramedRead<ChildStdout, LengthDelimitedCodec>,
-    /// Bytes on their way to the worker.
+    /// Bytes to send to the worker.
     outbox: BytesMut,
     layers: Vec<LayerReport>,
     runs: u32,
@@ -28,14 +28,14 @@ pub(super) struct WorkerProcess {
     cpu: Duration,
 }
 
-/// So many runs of one tenant: what leaks in the engine does not add up for long.
+/// The most runs for one tenant, so that leaks in the engine do not add up for long.
 const MOST_RUNS: u32 = 200;
 
 /// A worker that has not closed its jail by then never will.
 const GREETING: Duration = Duration::from_secs(10);
 
 impl WorkerProcess {
-    /// Tells a new process its limits, and waits until its jail is closed.
+    /// Sends a new process its limits, and waits until its jail is closed.
     pub(super) async fn greet(mut child: Child, limits: JailLimits) -> Result<Self, RunFailure> {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(unavailable("the worker has no pipe"));
@@ -49,15 +49,15 @@ impl WorkerProcess {
             runs: 0,
             cpu: Duration::ZERO,
         };
-        worker.layers = worker.greeted(limits).await?;
+        worker.layers = worker.read_greeting(limits).await?;
         Ok(worker)
     }
 
-    async fn greeted(&mut self, limits: JailLimits) -> Result<Vec<LayerReport>, RunFailure> {
+    async fn read_greeting(&mut self, limits: JailLimits) -> Result<Vec<LayerReport>, RunFailure> {
         let start = ToWorker::Start(limits);
         match tokio::time::timeout(GREETING, self.ask(&start)).await {
             Ok(Ok(FromWorker::Ready { layers })) => Ok(layers),
-            Ok(Ok(other)) => Err(unavailable(&death::strange(&other))),
+            Ok(Ok(other)) => Err(unavailable(&worker_failure::unexpected_message(&other))),
             Ok(Err(failure)) => Err(unavailable(&failure)),
             Err(_) => Err(unavailable("the worker did not answer when it was started")),
         }
@@ -67,7 +67,7 @@ impl WorkerProcess {
         &self.layers
     }
 
-    /// Sends a message and waits for the next one that the worker sends.
+    /// Sends a message and waits for the worker's next one.
     pub(super) async fn ask(&mut self, message: &ToWorker) -> Result<FromWorker, RunFailure> {
         self.put(message);
         loop {
@@ -86,29 +86,29 @@ impl WorkerProcess {
         self.outbox.len()
     }
 
-    /// Writes some of the outbox, or reads a message if `reads`. Both at once, because a worker that
-    /// writes does not read. Can be dropped at any time.
+    /// Writes some of the outbox, or reads a message if `reads`. Both at once, because a worker
+    /// that writes does not read. Cancel-safe.
     pub(super) async fn exchange(&mut self, reads: bool) -> Result<Option<FromWorker>, RunFailure> {
         let waiting = !self.outbox.is_empty();
         tokio::select! {
-            frame = self.output.next(), if reads => self.opened(frame).await.map(Some),
+            frame = self.output.next(), if reads => self.read_frame(frame).await.map(Some),
             written = self.input.write_buf(&mut self.outbox), if waiting => match written {
                 Ok(_) => Ok(None),
-                Err(_) => Err(death::of(&mut self.child).await),
+                Err(_) => Err(worker_failure::from_exit(&mut self.child).await),
             },
             // The caller waits for something else, too.
             else => std::future::pending().await,
         }
     }
 
-    async fn opened(
+    async fn read_frame(
         &mut self,
         frame: Option<io::Result<BytesMut>>,
     ) -> Result<FromWorker, RunFailure> {
         match frame {
             Some(Ok(frame)) => frame::read(&frame),
-            Some(Err(error)) => Err(death::unreadable(&error)),
-            None => Err(death::of(&mut self.child).await),
+            Some(Err(error)) => Err(worker_failure::unreadable(&error)),
+            None => Err(worker_failure::from_exit(&mut self.child).await),
         }
     }
 

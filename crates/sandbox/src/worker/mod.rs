@@ -1,4 +1,4 @@
-//! The worker: a process that closes its jail and then runs the programs that it is handed.
+//! The worker: a process that closes its jail and then runs the programs that it receives.
 //!
 //! It has one thread and speaks with the gateway over its standard input and output.
 
@@ -12,21 +12,21 @@ use crate::protocol::{FromWorker, JailLimits, RunJob, ToWorker};
 
 pub(crate) use pipe::{GatewayPipe, PipeError};
 
-/// Runs this process as a worker until the gateway closes the pipe. Call it before anything else:
-/// threads that are there already would stay outside the jail.
+/// Runs this process as a worker until the gateway closes the pipe. Must be called before anything
+/// else: existing threads would stay outside the jail.
 pub fn main() -> ExitCode {
-    ended(&serve(&JailLayer::ALL, engine::run))
+    exit_code(&serve(&JailLayer::ALL, engine::run))
 }
 
 /// A worker that attacks: before each program it calls `attack` with the text of the program, and
-/// returns the words of the attack in place of running the program.
+/// returns the attack's text instead of running the program.
 #[cfg(feature = "attacks")]
 pub fn main_with(layers: &[JailLayer], attack: fn(&str) -> Option<String>) -> ExitCode {
     let run = move |job: &RunJob, pipe: &GatewayPipe| match attack(&job.source) {
         Some(words) => engine::report(&words, pipe),
         None => engine::run(job, pipe),
     };
-    ended(&serve(layers, run))
+    exit_code(&serve(layers, run))
 }
 
 fn serve(
@@ -39,13 +39,13 @@ fn serve(
         match pipe.receive()? {
             ToWorker::Run(job) => run(&job, &pipe)?,
             ToWorker::Check { source } => check(&source, &pipe)?,
-            // An answer to a run that has ended meanwhile.
+            // An answer to a run that has already ended.
             ToWorker::Answer { .. } | ToWorker::Start(_) => {}
         }
     }
 }
 
-fn ended(served: &Result<(), PipeError>) -> ExitCode {
+fn exit_code(served: &Result<(), PipeError>) -> ExitCode {
     match served {
         Ok(()) | Err(PipeError::Closed) => ExitCode::SUCCESS,
         Err(PipeError::Unreadable { .. }) => ExitCode::FAILURE,

@@ -1,4 +1,4 @@
-//! The worker's end of the pipe: frames are read and written with system calls that block.
+//! The worker's end of the pipe: frames are read and written with blocking system calls.
 
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 
 use crate::protocol::{FromWorker, MOST_FRAME, ToWorker};
 
-/// Standard input and output. Nothing is read ahead, so `poll` sees all that is unread.
+/// Standard input and output. Nothing is read ahead, so `poll` sees all unread data.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct GatewayPipe {
     last_request: Rc<Cell<u64>>,
@@ -20,7 +20,7 @@ pub(crate) struct GatewayPipe {
 pub(crate) enum PipeError {
     #[error("the gateway closed the pipe")]
     Closed,
-    #[error("the gateway sent something that is no message: {reason}")]
+    #[error("the gateway sent an invalid message: {reason}")]
     Unreadable { reason: String },
 }
 
@@ -36,12 +36,12 @@ impl GatewayPipe {
     pub(crate) fn receive(&self) -> Result<ToWorker, PipeError> {
         let mut length = [0; LENGTH];
         read_exactly(&mut length)?;
-        let mut text = vec![0; bounded(u32::from_be_bytes(length) as usize)?];
+        let mut text = vec![0; check_length(u32::from_be_bytes(length) as usize)?];
         read_exactly(&mut text)?;
         serde_json::from_slice(&text).map_err(|error| unreadable(&error))
     }
 
-    /// Waits for a message until the given time; `None` if there was none.
+    /// Waits for a message until the given time; `None` if none arrived.
     pub(crate) fn receive_until(
         &self,
         end: Option<Instant>,
@@ -52,7 +52,7 @@ impl GatewayPipe {
         Ok(None)
     }
 
-    /// The number of the next request. It is never used twice, so a late answer finds nothing.
+    /// The number of the next request. It is never reused, so a late answer matches nothing.
     pub(crate) fn next_request(&self) -> u64 {
         self.last_request.update(|last| last + 1);
         self.last_request.get()
@@ -61,7 +61,7 @@ impl GatewayPipe {
 
 const LENGTH: usize = size_of::<u32>();
 
-fn bounded(length: usize) -> Result<usize, PipeError> {
+fn check_length(length: usize) -> Result<usize, PipeError> {
     if length > MOST_FRAME {
         return Err(unreadable(&format!("a frame of {length} bytes")));
     }
@@ -71,13 +71,13 @@ fn bounded(length: usize) -> Result<usize, PipeError> {
 fn readable(end: Option<Instant>) -> bool {
     let input = input();
     let mut waiting = [PollFd::new(&input, PollFlags::IN)];
-    let timeout = end.map(until);
+    let timeout = end.map(time_left);
     poll(&mut waiting, timeout.as_ref()) == Ok(1)
 }
 
-fn until(end: Instant) -> Timespec {
+fn time_left(end: Instant) -> Timespec {
     let left = end.saturating_duration_since(Instant::now());
-    // A time that the kernel cannot hold is longer than any run.
+    // A time that the kernel cannot represent is longer than any run.
     Timespec::try_from(left.min(LONGEST_WAIT)).unwrap_or_default()
 }
 

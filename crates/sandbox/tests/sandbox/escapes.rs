@@ -1,14 +1,14 @@
-//! Workers that are broken or taken over: each attack is contained and told in one sentence, and a
-//! run of another tenant then works.
+//! Workers that crash or are compromised: each attack is contained and reported in one sentence,
+//! and a run of another tenant works afterwards.
 
 use std::time::Duration;
 
 use kitbag_sandbox::{Isolation, Sandbox, SandboxSettings};
 use serde_json::json;
 
-use crate::harness::{ATTACKER, Bench, command, program, run, settings, tenant, told};
+use crate::harness::{ATTACKER, Bench, command, program, run, settings, tenant, value_or_error};
 
-/// A program, and words of the sentence about it or of its value.
+/// A program, and a part of its error or its value.
 pub(crate) type Escape<'a> = (&'a str, &'a str);
 
 pub(crate) async fn contained(settings: SandboxSettings, escapes: &[Escape<'_>]) {
@@ -17,16 +17,16 @@ pub(crate) async fn contained(settings: SandboxSettings, escapes: &[Escape<'_>])
         let outcome = sandbox
             .run(&tenant("mallory"), program(source), &Bench::default())
             .await;
-        let said = match told(&outcome) {
+        let text = match value_or_error(&outcome) {
             Ok(value) => value.to_string(),
             Err(sentence) => sentence,
         };
         assert!(
-            said.contains(words) && !said.contains('\n') && said.len() < 5_000,
-            "{source}\n{said:.400}"
+            text.contains(words) && !text.contains('\n') && text.len() < 5_000,
+            "{source}\n{text:.400}"
         );
         assert_eq!(
-            told(&run(&sandbox, "return 1").await),
+            value_or_error(&run(&sandbox, "return 1").await),
             Ok(json!(1)),
             "after {source}"
         );
@@ -49,7 +49,7 @@ fn behind(layer: &str) -> SandboxSettings {
     }
 }
 
-/// Attacks by name, all told with the same words.
+/// Attacks by name, all reported with the same text.
 async fn attacks_contained(settings: SandboxSettings, names: &[&str], words: &str) {
     let sources: Vec<_> = names
         .iter()
@@ -109,7 +109,7 @@ async fn a_system_call_that_a_worker_does_not_need_ends_it() {
 }
 
 #[tokio::test]
-async fn each_layer_holds_alone_where_it_can() {
+async fn each_layer_holds_by_itself_where_it_can() {
     std::fs::write("/tmp/kitbag-sandbox-victim", "").unwrap();
     let files = [
         "read a file",
@@ -132,7 +132,7 @@ async fn each_layer_holds_alone_where_it_can() {
     attacks_contained(
         behind("resource limits"),
         &["fill the memory"],
-        "the engine gave up",
+        "the engine aborted",
     )
     .await;
     attacks_contained(
@@ -169,10 +169,10 @@ async fn a_worker_that_crashes_costs_one_run() {
     contained(
         attacker(),
         &[
-            ("//attack abort", "the engine gave up"),
+            ("//attack abort", "the engine aborted"),
             ("//attack panic", "it exited with 101"),
             ("//attack overflow the stack", "the engine"),
-            ("//attack fill the memory", "the engine gave up"),
+            ("//attack fill the memory", "the engine aborted"),
             ("//attack leave", "it exited with 0"),
             ("//attack leave with an error", "it exited with 3"),
         ],
@@ -198,18 +198,15 @@ async fn a_worker_that_does_not_keep_to_the_protocol_is_ended() {
     contained(
         hasty,
         &[
-            (
-                "//attack send garbage",
-                "it sent something that is no message",
-            ),
+            ("//attack send garbage", "it sent an invalid message"),
             (
                 "//attack send a frame without end",
-                "it sent something that is no message",
+                "it sent an invalid message",
             ),
             ("//attack send half a frame", "it"),
             (
                 "//attack send a text that is no message",
-                "it sent something that is no message",
+                "it sent an invalid message",
             ),
             (
                 "//attack send a greeting again",
@@ -217,11 +214,11 @@ async fn a_worker_that_does_not_keep_to_the_protocol_is_ended() {
             ),
             (
                 "//attack send an end without a value",
-                "it sent something that is no message",
+                "it sent an invalid message",
             ),
             (
                 "//attack send a value that is no JSON",
-                "it sent something that is no message",
+                "it sent an invalid message",
             ),
             ("//attack send a deep value", "it is nested too deeply"),
             ("//attack send a long value", "its value is too long"),

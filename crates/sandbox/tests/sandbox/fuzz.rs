@@ -7,7 +7,7 @@ use std::time::Duration;
 use kitbag_sandbox::{RunFailure, Sandbox};
 use serde_json::json;
 
-use crate::harness::{Bench, program, run, settings, tenant, told};
+use crate::harness::{Bench, program, run, settings, tenant, value_or_error};
 
 #[tokio::test]
 async fn random_programs_are_answered_and_leave_the_sandbox_in_order() {
@@ -31,7 +31,10 @@ async fn random_programs_are_answered_and_leave_the_sandbox_in_order() {
             outcome.value
         );
     }
-    assert_eq!(told(&run(&sandbox, "return 1").await), Ok(json!(1)));
+    assert_eq!(
+        value_or_error(&run(&sandbox, "return 1").await),
+        Ok(json!(1))
+    );
 }
 
 fn count() -> usize {
@@ -39,7 +42,7 @@ fn count() -> usize {
     wanted.map_or(300, |count| count.parse().expect("KITBAG_FUZZ is a number"))
 }
 
-/// A program can end in any way but these: it must not bring the worker down.
+/// A program can end in any way but these: it must not crash the worker.
 fn is_an_answer(failure: Option<&RunFailure>) -> bool {
     !matches!(
         failure,
@@ -70,7 +73,7 @@ impl Dice {
     }
 }
 
-/// A program from a small grammar: `@` stands for a statement, `#` for an expression.
+/// A program from a small grammar: `@` is replaced by a statement, `#` by an expression.
 fn grown(dice: &mut Dice, depth: usize) -> String {
     let statements = [
         dice.pick(STATEMENTS),
@@ -100,7 +103,7 @@ fn part(dice: &mut Dice, kind: char, depth: usize) -> String {
     filled(dice, form, depth.saturating_sub(1))
 }
 
-/// A real program with some bytes changed, left out or doubled.
+/// A real program with some bytes changed, omitted or doubled.
 fn mutated(dice: &mut Dice) -> String {
     let mut bytes = dice.pick(PROGRAMS).as_bytes().to_vec();
     for _ in 0..=dice.below(6) {

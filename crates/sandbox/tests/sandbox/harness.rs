@@ -1,4 +1,4 @@
-//! A sandbox over real workers, and a host whose tools are a few lines of Rust.
+//! A sandbox with real workers, and a host whose tools are a few lines of Rust.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,8 +67,8 @@ pub(crate) async fn run(sandbox: &Sandbox, source: &str) -> RunOutcome {
         .await
 }
 
-/// The value of a program, or the sentence that says why there is none.
-pub(crate) fn told(outcome: &RunOutcome) -> Result<Value, String> {
+/// The value of a program, or its error.
+pub(crate) fn value_or_error(outcome: &RunOutcome) -> Result<Value, String> {
     match &outcome.value {
         Ok(value) => Ok(serde_json::from_str(value.get()).unwrap()),
         Err(failure) => Err(sentence(failure)),
@@ -91,10 +91,10 @@ fn sentence(failure: &RunFailure) -> String {
 /// The tools of the tests, on the server `bench`.
 #[derive(Debug)]
 pub(crate) struct Bench {
-    /// Opens when so many calls of `meet` wait at the same time.
+    /// Opens when this many calls of `meet` wait at the same time.
     meeting: Barrier,
     person: AtomicBool,
-    /// Told when a call begins to wait.
+    /// Notified when a call begins to wait.
     waits: Notify,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn workers() -> Vec<Pid> {
         .collect()
 }
 
-/// The one worker there is, once others that were told to end are gone.
+/// The only worker, once the others are gone.
 pub(crate) async fn only_worker() -> Pid {
     loop {
         if let [worker] = workers()[..] {
@@ -185,7 +185,7 @@ fn children(thread: &Path) -> Vec<Pid> {
         .collect()
 }
 
-/// A process that has ended and has not been asked how is there, but has no command line.
+/// A process that has ended but was not reaped still exists, but has no command line.
 fn is_alive(process: Pid) -> bool {
     let line = std::fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
     line.is_ok_and(|line| !line.is_empty())

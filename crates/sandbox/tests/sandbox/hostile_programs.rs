@@ -6,7 +6,7 @@ use kitbag_sandbox::Sandbox;
 use serde_json::json;
 
 use crate::escapes::contained;
-use crate::harness::{Bench, budget, program, run, settings, tenant, told};
+use crate::harness::{Bench, budget, program, run, settings, tenant, value_or_error};
 
 #[tokio::test]
 async fn a_program_that_does_not_end_is_stopped() {
@@ -77,7 +77,7 @@ async fn a_program_that_waits_for_ever_is_stopped_by_the_clock() {
                 "setTimeout(() => {}, 1e9); await new Promise(() => {})",
                 "took longer than 1 s",
             ),
-            // The engine looks at the clock only between steps of the program, and this is one step.
+            // The engine only checks the clock between steps of the program, and this is one step.
             ("return new Array(2 ** 31).fill(0).length", "the program "),
             (
                 "return Array.prototype.indexOf.call({ length: 2 ** 52 }, 1)",
@@ -271,12 +271,12 @@ async fn nothing_is_left_over_from_an_earlier_run() {
         let left = sandbox
             .run(&tenant(who), program(traces), &Bench::default())
             .await;
-        assert_eq!(told(&left), Ok(json!(1)));
+        assert_eq!(value_or_error(&left), Ok(json!(1)));
         let found = sandbox
             .run(&tenant(who), program(looks), &Bench::default())
             .await;
         assert_eq!(
-            told(&found),
+            value_or_error(&found),
             Ok(json!(["undefined", null, 1, null, null])),
             "{who}"
         );

@@ -1,6 +1,6 @@
-//! Programs in real workers behind their real jail.
+//! Programs in real workers in their real jail.
 
-// Elsewhere there is no jail.
+// Other systems have no jail.
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that fails says so by it")]
 

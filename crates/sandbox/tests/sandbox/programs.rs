@@ -1,28 +1,28 @@
-//! The world of a program: what it can call, what it returns, and what it is told when it fails.
+//! The environment of a program: the functions it can call, its result, and its errors.
 
 use kitbag_sandbox::Sandbox;
 use serde_json::{Value, json};
 
-use crate::harness::{run, settings, told};
+use crate::harness::{run, settings, value_or_error};
 
 async fn returns(cases: &[(&str, Value)]) {
     let sandbox = Sandbox::new(settings());
     for (source, expected) in cases {
         assert_eq!(
-            told(&run(&sandbox, source).await).as_ref(),
+            value_or_error(&run(&sandbox, source).await).as_ref(),
             Ok(expected),
             "{source}"
         );
     }
 }
 
-/// The sentence about each program contains these words.
+/// The error of each program contains these words.
 async fn fails(cases: &[(&str, &[&str])]) {
     let sandbox = Sandbox::new(settings());
     for (source, words) in cases {
-        let said = told(&run(&sandbox, source).await).unwrap_err();
+        let text = value_or_error(&run(&sandbox, source).await).unwrap_err();
         for word in *words {
-            assert!(said.contains(word), "{source}\n{said}\nlacks {word}");
+            assert!(text.contains(word), "{source}\n{text}\nlacks {word}");
         }
     }
 }
@@ -136,7 +136,7 @@ async fn timers_and_chance_work_and_params_are_frozen() {
 }
 
 #[tokio::test]
-async fn a_mistake_is_told_with_its_place_and_a_hint() {
+async fn a_mistake_is_reported_with_its_position_and_a_hint() {
     fails(&[
         ("let a = 1;\nlet b = ;", &["line 2", "column 9"]),
         (
@@ -266,7 +266,7 @@ async fn a_mistake_is_told_with_its_place_and_a_hint() {
 }
 
 #[tokio::test]
-async fn printed_lines_come_back_beside_the_value() {
+async fn printed_lines_are_returned_with_the_value() {
     let sandbox = Sandbox::new(settings());
     let outcome = run(&sandbox, "console.log('a', { b: 1 }, undefined, null); console.error([() => 1]); console.warn(new Error('x'), tools.bench.issues())").await;
     let lines: Vec<_> = outcome
@@ -293,7 +293,7 @@ async fn a_call_without_await_is_finished_and_a_promise_in_a_text_is_noticed() {
         "tools.bench.issues(); return Object.prototype.toString.call(tools.bench.issues())",
     )
     .await;
-    assert_eq!(told(&outcome), Ok(json!("[object Promise]")));
+    assert_eq!(value_or_error(&outcome), Ok(json!("[object Promise]")));
     assert!(
         outcome.console[0].text.contains("did you forget `await`"),
         "{:?}",

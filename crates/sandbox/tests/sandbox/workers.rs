@@ -1,4 +1,4 @@
-//! Workers are shared fairly, serve one tenant each, and are not run behind an open jail.
+//! Workers are shared fairly, serve one tenant each, and do not run in an open jail.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +7,8 @@ use kitbag_sandbox::{Isolation, Sandbox, SandboxSettings};
 use serde_json::json;
 
 use crate::harness::{
-    ATTACKER, Bench, WORKER, command, only_worker, program, run, settings, tenant, told, workers,
+    ATTACKER, Bench, WORKER, command, only_worker, program, run, settings, tenant, value_or_error,
+    workers,
 };
 
 #[tokio::test]
@@ -18,19 +19,19 @@ async fn all_layers_of_the_jail_hold_here() {
 }
 
 #[tokio::test]
-async fn nothing_is_run_behind_an_open_jail_unless_the_operator_says_so() {
+async fn nothing_runs_in_an_open_jail_unless_the_operator_allows_it() {
     let mut open = SandboxSettings {
         worker: command(ATTACKER, &["seccomp"]),
         ..settings()
     };
-    let refused = told(&run(&Sandbox::new(open.clone()), "return 1").await).unwrap_err();
+    let refused = value_or_error(&run(&Sandbox::new(open.clone()), "return 1").await).unwrap_err();
     assert!(
         refused.contains("Landlock: missing (left open)"),
         "{refused}"
     );
     open.isolation = Isolation::BestEffort;
     assert_eq!(
-        told(&run(&Sandbox::new(open), "return 1").await),
+        value_or_error(&run(&Sandbox::new(open), "return 1").await),
         Ok(json!(1))
     );
 }
@@ -46,8 +47,8 @@ async fn a_kernel_that_lacks_a_layer_runs_no_program_and_the_layer_is_named() {
             ..settings()
         };
         let sandbox = Sandbox::new(lacking.clone());
-        let refused = told(&run(&sandbox, "return 1").await).unwrap_err();
-        let words = format!("the sandbox is not closed: {layer}: missing (");
+        let refused = value_or_error(&run(&sandbox, "return 1").await).unwrap_err();
+        let words = format!("the sandbox is incomplete: {layer}: missing (");
         assert!(refused.contains(&words), "{refused}");
         let missing = sandbox.layers().await.into_iter();
         let missing: Vec<_> = missing.filter(|it| it.missing.is_some()).collect();
@@ -56,12 +57,15 @@ async fn a_kernel_that_lacks_a_layer_runs_no_program_and_the_layer_is_named() {
         // If the operator allows it, the other layers hold by themselves.
         lacking.isolation = Isolation::BestEffort;
         let sandbox = Sandbox::new(lacking);
-        assert_eq!(told(&run(&sandbox, "return 1").await), Ok(json!(1)));
-        let said = match told(&run(&sandbox, attack).await) {
+        assert_eq!(
+            value_or_error(&run(&sandbox, "return 1").await),
+            Ok(json!(1))
+        );
+        let text = match value_or_error(&run(&sandbox, attack).await) {
             Ok(value) => value.to_string(),
             Err(sentence) => sentence,
         };
-        assert!(said.contains(then), "{layer}: {said}");
+        assert!(text.contains(then), "{layer}: {text}");
     }
 }
 
@@ -80,10 +84,10 @@ async fn a_worker_that_cannot_be_started_is_a_clear_sentence() {
             worker: command(program, arguments),
             ..settings()
         });
-        let said = told(&run(&sandbox, "return 1").await).unwrap_err();
+        let text = value_or_error(&run(&sandbox, "return 1").await).unwrap_err();
         assert!(
-            said.starts_with("no program can be run here") && said.contains(words),
-            "{said}"
+            text.starts_with("programs cannot run here") && text.contains(words),
+            "{text}"
         );
     }
 }
@@ -112,13 +116,13 @@ async fn the_time_in_which_a_person_is_asked_is_not_counted() {
     hasty.budget.wall = Duration::from_secs(4);
     let sandbox = Sandbox::new(hasty);
     assert_eq!(
-        told(&run(&sandbox, "return tools.bench.ask_person()").await),
+        value_or_error(&run(&sandbox, "return tools.bench.ask_person()").await),
         Ok(json!("yes"))
     );
 }
 
 #[tokio::test]
-async fn a_run_that_finds_no_worker_in_time_is_told_so() {
+async fn a_run_that_finds_no_worker_in_time_reports_it() {
     let mut small = settings();
     small.most = 1;
     small.budget.wall = Duration::from_secs(4);
@@ -129,7 +133,7 @@ async fn a_run_that_finds_no_worker_in_time_is_told_so() {
     let long = sandbox.run(&owner, long, &bench);
     let (_, second) = tokio::join!(long, run(&sandbox, "return 1"));
     assert_eq!(
-        told(&second).unwrap_err(),
+        value_or_error(&second).unwrap_err(),
         "all 1 workers are busy; try again later"
     );
 }
@@ -149,7 +153,7 @@ async fn a_tenant_that_floods_the_sandbox_does_not_shut_others_out() {
     let began = Instant::now();
     for _ in 0..10 {
         assert_eq!(
-            told(&run(&sandbox, "return (await tools.bench.issues()).total").await),
+            value_or_error(&run(&sandbox, "return (await tools.bench.issues()).total").await),
             Ok(json!(2))
         );
     }
@@ -189,11 +193,11 @@ async fn numbered(
 ) -> Result<serde_json::Value, String> {
     let source = format!("return (await call('echo', {{ n: {number} }})).arguments.n");
     let owner = tenant(&format!("tenant-{}", number % 5));
-    told(&sandbox.run(&owner, program(&source), &*bench).await)
+    value_or_error(&sandbox.run(&owner, program(&source), &*bench).await)
 }
 
 #[tokio::test]
-async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_place() {
+async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_slot() {
     let sandbox = Sandbox::new(SandboxSettings {
         worker: command(WORKER, &[]),
         most: 1,
@@ -204,7 +208,7 @@ async fn a_worker_is_kept_for_its_tenant_and_ended_when_another_needs_the_place(
         let outcome = sandbox
             .run(&tenant(who), program("return 1"), &Bench::default())
             .await;
-        assert_eq!(told(&outcome), Ok(json!(1)));
+        assert_eq!(value_or_error(&outcome), Ok(json!(1)));
         seen.push(only_worker().await);
     }
     assert!(seen[0] == seen[1] && seen[1] != seen[2], "{seen:?}");

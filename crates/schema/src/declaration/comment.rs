@@ -1,16 +1,16 @@
-//! Comments of a declaration: descriptions, and the limits that a type cannot say.
+//! Comments of a declaration: descriptions, and limits that a type cannot express.
 
 use kitbag_domain::text::strip_to_one_line;
 use serde_json::{Map, Value};
 
 use crate::excerpt::cut;
 
-/// In bytes. Longer descriptions explain more than how a call is written.
+/// In bytes. Longer descriptions explain more than how to write a call.
 const MAX_DESCRIPTION: usize = 400;
 /// In bytes, for a default or a pattern.
 const MAX_LIMIT: usize = 60;
 
-/// The keywords that narrow a type down.
+/// The keywords that narrow a type.
 const LIMITS: [&str; 12] = [
     "format",
     "default",
@@ -26,8 +26,8 @@ const LIMITS: [&str; 12] = [
     "maxItems",
 ];
 
-/// Returns a comment with a text of one line. Only the end of the line ends such a comment, so that
-/// a pattern such as `**/*.ts` stays as it is.
+/// Returns a one-line comment. Only the end of the line ends such a comment, so a pattern such as
+/// `**/*.ts` stays unchanged.
 pub(super) fn line(text: &str) -> Option<String> {
     let text = cut(text.to_owned(), MAX_DESCRIPTION);
     (!text.is_empty()).then(|| format!("// {text}"))
@@ -55,7 +55,7 @@ fn limits(object: &Map<String, Value>) -> Vec<String> {
     let given = LIMITS
         .iter()
         .filter_map(|key| Some((key, object.get(*key)?)));
-    // An optional member that may be null is null unless it is given; its type says so.
+    // An optional member that may be null is null by default; its type says so.
     let given = given.filter(|(_, value)| !value.is_null());
     let mut limits: Vec<String> = given.map(|(key, value)| limit(key, value)).collect();
     if object.get("deprecated") == Some(&Value::Bool(true)) {

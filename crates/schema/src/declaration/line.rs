@@ -1,5 +1,5 @@
-//! A tool in one line, for a context that has no room for its schema:
-//! `github__create_issue(owner, repo, title, body?: string) · Opens an issue`.
+//! A tool in one line, for a context without room for its schema: `github__create_issue(owner,
+//! repo, title, body?: string) · Opens an issue`.
 
 use std::cell::Cell;
 
@@ -12,13 +12,13 @@ use super::type_writer::{Spot, TypeWriter};
 use super::{Extent, LINE, MAX_PARTS};
 use crate::usage::usage;
 
-/// The amount of a tool that its line shows.
+/// How much of a tool its line shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LineDetail {
     /// The parameters, and the first sentence of the description.
     Brief,
-    /// In addition the members of objects within the arguments, and the sentences that say how to
-    /// fill the arguments.
+    /// Additionally the members of objects within the arguments, and the sentences that explain how
+    /// to fill the arguments.
     Guided,
 }
 
@@ -34,7 +34,7 @@ const BRIEF: Extent = Extent {
 
 const GUIDED: Extent = Extent { levels: 2, ..BRIEF };
 
-/// Returns the line for a definition under the name it is called by.
+/// Returns the line for a definition under its exposed name.
 #[must_use]
 pub fn signature(name: &str, definition: &RawObject, detail: LineDetail) -> String {
     let schema: Value = definition.read("inputSchema").unwrap_or_default();
@@ -51,7 +51,8 @@ pub fn signature(name: &str, definition: &RawObject, detail: LineDetail) -> Stri
     format!("{name}({parameters}){separator}{about}")
 }
 
-/// Returns the first sentence of a description and those that say how to fill the arguments.
+/// Returns the first sentence of a description and the sentences that explain how to fill the
+/// arguments.
 pub(super) fn guided_summary(description: &str, schema: &Value) -> String {
     let first = first_sentence(description);
     let usage = usage(description, schema);
@@ -72,16 +73,16 @@ pub fn parameter_type(schema: &Value, name: &str) -> String {
     })
 }
 
-/// Returns the parameters, the required ones first. Of the optional ones only some are shown.
+/// Returns the parameters, required ones first. Only some of the optional ones are shown.
 fn parameters(schema: &Value, extent: &Extent) -> String {
     let Some(object) = schema.as_object() else {
         return String::new();
     };
-    let members = DeclaredMembers::of(object);
+    let members = DeclaredMembers::from_object(object);
     let writer = writer(schema, extent);
     let required = members.required.iter();
     let required = required.map(|(name, part)| match writer.parameter(part, "") {
-        // Most parameters are strings, so the type is left out.
+        // Most parameters are strings, so that type is omitted.
         kind if kind == "string" => strip_to_one_line(name),
         kind => format!("{}: {kind}", strip_to_one_line(name)),
     });

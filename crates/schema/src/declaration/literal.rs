@@ -1,17 +1,16 @@
-//! Names and values of schemas, as TypeScript writes them.
+//! Names and values of schemas in TypeScript syntax.
 
 use kitbag_domain::text::strip_invisible;
 use serde_json::Value;
 
-/// In bytes. A longer text among the values of a schema is shown as `string`.
+/// In bytes. A longer text among a schema's values is shown as `string`.
 const MAX_TEXT: usize = 80;
 
-/// Returns a value as a type that only it has. Numbers that no double can hold and long texts have
-/// none.
+/// Returns a value as its literal type. Numbers that no double can hold and long texts have none.
 pub(super) fn value(value: &Value) -> Option<String> {
     match value {
         Value::String(text) if text.len() > MAX_TEXT => None,
-        Value::String(text) => Some(quoted(text)),
+        Value::String(text) => Some(quote_text(text)),
         Value::Number(number) => number
             .as_f64()
             .filter(|it| it.is_finite())
@@ -21,27 +20,27 @@ pub(super) fn value(value: &Value) -> Option<String> {
     }
 }
 
-/// Returns a name as a member of an object: as it is, or quoted where it is no identifier.
+/// Returns a name as a member of an object, quoted if it is not an identifier.
 pub(super) fn name(name: &str) -> String {
     if is_identifier(name) {
         name.to_owned()
     } else {
-        quoted(name)
+        quote_text(name)
     }
 }
 
-/// Returns a name behind the object that it is a member of.
+/// Returns a name as an access to a member: `.name` or `["name"]`.
 pub(super) fn member(name: &str) -> String {
     if is_identifier(name) {
         format!(".{name}")
     } else {
-        format!("[{}]", quoted(name))
+        format!("[{}]", quote_text(name))
     }
 }
 
-/// Returns text in quotes. Where some of it cannot be seen, all that is not ASCII is written as
-/// numbers, so that the text stays the same and hides nothing.
-fn quoted(text: &str) -> String {
+/// Returns text in quotes. If some of it is invisible, everything other than ASCII is escaped, so
+/// that the text stays the same and hides nothing.
+fn quote_text(text: &str) -> String {
     let quoted = Value::from(text).to_string();
     if strip_invisible(&quoted) == quoted {
         return quoted;

@@ -8,13 +8,13 @@ use super::{
     type_writer::{Spot, TypeWriter, list},
 };
 
-/// Stands for members that are left out.
+/// Replaces omitted members.
 const LEFT_OUT: &str = "/*…*/";
 
 impl TypeWriter<'_> {
     pub(super) fn members(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
-        let members = DeclaredMembers::of(object);
-        let others = self.others(object, &spot.deeper());
+        let members = DeclaredMembers::from_object(object);
+        let others = self.other_members(object, &spot.deeper());
         if members.is_empty() {
             return others.map_or_else(TypeText::object, |it| {
                 TypeText::one(format!("Record<string, {}>", it.text))
@@ -28,7 +28,7 @@ impl TypeWriter<'_> {
         if members.optional.len() > self.extent.optional {
             lines.push(LEFT_OUT.to_owned());
         }
-        TypeText::one(self.braced(&lines, spot.level))
+        TypeText::one(self.wrap_in_braces(&lines, spot.level))
     }
 
     fn lines(&self, members: &DeclaredMembers<'_>, spot: &Spot) -> Vec<String> {
@@ -48,7 +48,7 @@ impl TypeWriter<'_> {
         }
     }
 
-    /// The type of a member that is optional if it has a mark.
+    /// The type of a member, which is optional if `mark` says so.
     pub(super) fn type_of_member(&self, schema: &Value, mark: &str, spot: &Spot) -> TypeText {
         let whole = self.type_of(schema, spot);
         match mark.is_empty() || self.extent.has_null {
@@ -62,16 +62,19 @@ impl TypeWriter<'_> {
         comment::line(&text)
     }
 
-    fn braced(&self, lines: &[String], level: usize) -> String {
+    fn wrap_in_braces(&self, lines: &[String], level: usize) -> String {
         if !self.extent.has_lines {
             return format!("{{ {} }}", lines.join("; "));
         }
-        let lines: String = lines.iter().map(|line| ended(line, level + 1)).collect();
+        let lines: String = lines
+            .iter()
+            .map(|line| end_member(line, level + 1))
+            .collect();
         format!("{{\n{lines}{}}}", indent(level))
     }
 
-    /// The type of members whose names the schema does not say.
-    fn others(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
+    /// The type of members that the schema does not name.
+    fn other_members(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         let patterns = object.get("patternProperties").and_then(Value::as_object);
         let patterns = patterns.into_iter().flat_map(|it| it.values());
         let additional = object
@@ -85,8 +88,8 @@ impl TypeWriter<'_> {
     }
 }
 
-/// TypeScript refuses a semicolon that ends nothing.
-fn ended(line: &str, level: usize) -> String {
+/// TypeScript rejects a semicolon after nothing.
+fn end_member(line: &str, level: usize) -> String {
     let end = if line == LEFT_OUT { "" } else { ";" };
     format!("{}{line}{end}\n", indent(level))
 }
@@ -102,7 +105,7 @@ pub(super) struct DeclaredMembers<'a> {
 }
 
 impl<'a> DeclaredMembers<'a> {
-    pub(super) fn of(object: &'a Map<String, Value>) -> Self {
+    pub(super) fn from_object(object: &'a Map<String, Value>) -> Self {
         let names: Vec<&str> = list(object, "required").filter_map(Value::as_str).collect();
         let properties = object.get("properties").and_then(Value::as_object);
         let properties = properties.into_iter().flatten();

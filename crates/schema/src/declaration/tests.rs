@@ -21,16 +21,16 @@ fn check_type(schema: &Value, expect: &str) {
 }
 
 fn short(definition: &Value) -> String {
-    declared(definition, DeclarationSize::Short)
+    checked_declaration(definition, DeclarationSize::Short)
 }
 
 fn full(definition: &Value) -> String {
-    declared(definition, DeclarationSize::Full)
+    checked_declaration(definition, DeclarationSize::Full)
 }
 
-/// Returns a declaration, of which nothing is left when its types and comments are taken out.
+/// Returns a declaration, of which nothing must remain once its types and comments are removed.
 #[track_caller]
-fn declared(definition: &Value, size: DeclarationSize) -> String {
+fn checked_declaration(definition: &Value, size: DeclarationSize) -> String {
     let definition = RawObject::open(&raw(definition)).unwrap();
     let text = declaration("f", &definition, size);
     let program = text.replacen("f(", "declare function f(", 1);
@@ -176,20 +176,21 @@ fn references_are_followed_and_circles_end() {
         "args?: { node?: { id?: string; next?: any }; loop?: any }",
     );
     let defs: serde_json::Map<_, _> = (0..60)
-        .map(|level| (format!("a{level}"), doubling(level + 1)))
+        .map(|level| (format!("a{level}"), doubling_schema(level + 1)))
         .collect();
-    let text =
-        full(&json!({ "inputSchema": { "$defs": defs, "properties": { "a": doubling(0) } } }));
+    let text = full(
+        &json!({ "inputSchema": { "$defs": defs, "properties": { "a": doubling_schema(0) } } }),
+    );
     assert!(text.len() <= MAX_FULL);
 }
 
-fn doubling(level: usize) -> Value {
+fn doubling_schema(level: usize) -> Value {
     let next = json!({ "$ref": format!("#/$defs/a{level}") });
     json!({ "properties": { "x": next, "y": next } })
 }
 
 #[test]
-fn the_full_form_says_in_comments_what_types_cannot_say() {
+fn the_full_form_describes_in_comments_the_limits_that_types_cannot_express() {
     let text = full(&json!({
         "description": "Lists.\nAll of them.",
         "inputSchema": {
@@ -268,7 +269,7 @@ fn a_large_schema_is_cut_to_the_size() {
 }
 
 #[test]
-fn a_name_that_is_no_identifier_is_called_with_brackets() {
+fn a_name_that_is_not_an_identifier_is_called_with_brackets() {
     assert_eq!(
         member_call("github", "create_issue"),
         "tools.github.create_issue"

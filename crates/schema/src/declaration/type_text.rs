@@ -1,10 +1,10 @@
-//! Types in TypeScript, put together from smaller ones.
+//! TypeScript types, composed of smaller ones.
 
 /// The text of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TypeText {
     pub(super) text: String,
-    /// The type is a union or an intersection, which needs brackets within another type.
+    /// The type is a union or an intersection, which needs parentheses within another type.
     is_compound: bool,
     /// The types of a union.
     alternatives: Vec<String>,
@@ -28,7 +28,7 @@ impl TypeText {
         Self::one(ANY)
     }
 
-    /// The result of a tool that declares none: mostly text, otherwise anything.
+    /// The result of a tool that declares none: usually text, otherwise anything.
     pub(super) fn unknown_result() -> Self {
         Self::one("string | any")
     }
@@ -46,18 +46,18 @@ impl TypeText {
         if types.iter().any(Self::is_any) {
             return Self::any();
         }
-        // A union within a union is no other than one of all their types.
+        // A union within a union is flattened.
         let texts = types
             .into_iter()
             .flat_map(|it| match it.alternatives.is_empty() {
                 true => vec![it.text],
                 false => it.alternatives,
             });
-        Self::united(distinct(texts))
+        Self::from_alternatives(distinct(texts))
     }
 
-    fn united(texts: Vec<String>) -> Self {
-        let joined = Self::joined(&texts, " | ", "never");
+    fn from_alternatives(texts: Vec<String>) -> Self {
+        let joined = Self::join_types(&texts, " | ", "never");
         let alternatives = if texts.len() > 1 { texts } else { Vec::new() };
         Self {
             alternatives,
@@ -70,11 +70,11 @@ impl TypeText {
         self.alternatives.retain(|it| it != NULL);
         match self.alternatives.is_empty() {
             true => self,
-            false => Self::united(self.alternatives),
+            false => Self::from_alternatives(self.alternatives),
         }
     }
 
-    /// A value of several types at once. A type that says nothing is left out.
+    /// A value of several types at once. A type that allows anything is omitted.
     pub(super) fn intersection(mut types: Vec<Self>) -> Self {
         types.retain(|it| !it.is_any());
         if types.len() > 1 {
@@ -83,7 +83,7 @@ impl TypeText {
         match types.as_slice() {
             [] => Self::any(),
             [one] => one.clone(),
-            several => Self::joined(&distinct(several.iter().map(Self::element)), " & ", ANY),
+            several => Self::join_types(&distinct(several.iter().map(Self::element)), " & ", ANY),
         }
     }
 
@@ -104,7 +104,7 @@ impl TypeText {
         self.text == ANY
     }
 
-    fn joined(texts: &[String], sign: &str, empty: &str) -> Self {
+    fn join_types(texts: &[String], sign: &str, empty: &str) -> Self {
         match texts {
             [] => Self::one(empty),
             [one] => Self::one(one.clone()),

@@ -1,4 +1,4 @@
-//! From a part of a schema to the type of the values that fit it.
+//! Translates a part of a schema into the type of its values.
 
 use std::cell::Cell;
 
@@ -11,19 +11,19 @@ use crate::pointer::target;
 const MAX_REFERENCES: usize = 32;
 
 pub(super) struct TypeWriter<'a> {
-    /// The schema in which references are looked up.
+    /// The schema in which references are resolved.
     pub(super) root: &'a Value,
     pub(super) extent: &'a Extent,
-    /// Objects within objects that are shown with their members.
+    /// Nested objects that are shown with their members.
     pub(super) levels: usize,
     pub(super) parts_left: Cell<usize>,
 }
 
-/// The way to a part of a schema.
+/// The path to a part of a schema.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spot {
     pub(super) level: usize,
-    /// The references on the way, to which a part must not refer back.
+    /// The references on the path, to which a part must not refer back.
     references: Vec<String>,
 }
 
@@ -48,8 +48,8 @@ impl TypeWriter<'_> {
     }
 
     fn type_of_object(&self, object: &Map<String, Value>, spot: &Spot) -> TypeText {
-        let own = self.own(object, spot);
-        let referred = self.referred(object, spot);
+        let own = self.own_type(object, spot);
+        let referred = self.referenced_type(object, spot);
         let anyone = ["anyOf", "oneOf"].map(|key| self.one_of(object, key, spot));
         let all = list(object, "allOf").map(|it| self.type_of(it, spot));
         let types = own.into_iter().chain(referred);
@@ -61,10 +61,10 @@ impl TypeWriter<'_> {
         whole
     }
 
-    /// The type that an object of a schema has without the schemas that it combines.
-    fn own(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
+    /// The type of an object without the schemas that it combines.
+    fn own_type(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         if let Some(fixed) = object.get("const") {
-            return Some(literal_or_sort(fixed));
+            return Some(literal_or_type(fixed));
         }
         if let Some(Value::Array(choices)) = object.get("enum") {
             return Some(self.choices(choices));
@@ -82,7 +82,7 @@ impl TypeWriter<'_> {
 
     fn choices(&self, choices: &[Value]) -> TypeText {
         let is_long = choices.len() > self.extent.choices;
-        let show = if is_long { sort } else { literal_or_sort };
+        let show = if is_long { value_type } else { literal_or_type };
         TypeText::union(choices.iter().map(show).collect())
     }
 
@@ -119,8 +119,8 @@ impl TypeWriter<'_> {
         (!types.is_empty()).then(|| TypeText::union(types))
     }
 
-    /// The type that a reference means. One that leads back to itself may be anything.
-    fn referred(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
+    /// The type of a reference. A recursive one may be anything.
+    fn referenced_type(&self, object: &Map<String, Value>, spot: &Spot) -> Option<TypeText> {
         let pointer = target(self.root, object.get("$ref")?.as_str()?)?;
         if spot.references.len() >= MAX_REFERENCES || spot.references.contains(&pointer) {
             return None;
@@ -140,7 +140,7 @@ pub(super) fn list<'a>(
     items.into_iter().flatten()
 }
 
-/// The kind of value that the keywords of a schema are about, where its author left it unsaid.
+/// The type that the keywords of a schema imply if its author omitted it.
 fn unsaid_kind(object: &Map<String, Value>) -> Option<&'static str> {
     let of_object = ["properties", "patternProperties", "additionalProperties"];
     let of_array = ["items", "prefixItems"];
@@ -151,11 +151,11 @@ fn unsaid_kind(object: &Map<String, Value>) -> Option<&'static str> {
     is_array.then_some("array")
 }
 
-fn literal_or_sort(value: &Value) -> TypeText {
-    literal::value(value).map_or_else(|| sort(value), TypeText::one)
+fn literal_or_type(value: &Value) -> TypeText {
+    literal::value(value).map_or_else(|| value_type(value), TypeText::one)
 }
 
-fn sort(value: &Value) -> TypeText {
+fn value_type(value: &Value) -> TypeText {
     TypeText::one(match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -103,7 +103,7 @@ fn an_example_is_never_empty_where_something_was_sent() {
 }
 
 #[test]
-fn an_example_keeps_what_was_right_and_mends_the_rest() {
+fn an_example_keeps_valid_parts_and_repairs_the_rest() {
     let person = json!({
         "type": "object",
         "properties": { "name": { "type": "string" }, "age": { "type": "integer", "minimum": 0 } },

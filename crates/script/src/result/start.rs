@@ -1,4 +1,4 @@
-//! The function that a program declares as its start and does not call.
+//! The function that a program declares as its entry point and does not call.
 
 use oxc_ast::ast::{
     BindingPattern, BindingProperty, Declaration, ExportDefaultDeclarationKind, Expression,
@@ -9,10 +9,10 @@ use oxc_ast_visit::Visit;
 
 use crate::{SyntaxMistake, parse::Parsed, unsupported::Unsupported};
 
-/// The name that a start has in most languages.
+/// The name of the entry point in most languages.
 const MAIN: &str = "main";
 
-/// The values that every program can use, and that a start may therefore take by their names.
+/// The values that every program can use, and that an entry point may therefore take by name.
 const GIVEN: [&str; 5] = ["tools", "params", "call", "search", "describe"];
 
 pub(super) struct StartFunction<'p, 'a> {
@@ -20,7 +20,7 @@ pub(super) struct StartFunction<'p, 'a> {
     pub(super) parameters: &'p FormalParameters<'a>,
 }
 
-/// Returns `main`, or the function that is the whole program, if it is not used in it.
+/// Returns `main`, or the function that is the whole program, if the program does not use it.
 pub(super) fn find<'p, 'a>(
     parsed: &'p Parsed<'a>,
     statements: &[&'p Statement<'a>],
@@ -28,12 +28,12 @@ pub(super) fn find<'p, 'a>(
     let is_alone = statements.len() == 1;
     statements
         .iter()
-        .filter_map(|statement| declared(statement))
+        .filter_map(|statement| exported_function(statement))
         .find(|start| is_alone || start.name == MAIN)
         .filter(|start| !is_used(&parsed.program, start.name))
 }
 
-/// Returns the arguments with which a start is called.
+/// Returns the arguments with which an entry point is called.
 pub(super) fn arguments(
     parsed: &Parsed<'_>,
     parameters: &FormalParameters<'_>,
@@ -45,10 +45,11 @@ pub(super) fn arguments(
 }
 
 fn argument(parsed: &Parsed<'_>, it: &FormalParameter<'_>) -> Result<String, SyntaxMistake> {
-    given_pattern(&it.pattern).ok_or_else(|| parsed.unsupported(Unsupported::Parameter, it.span))
+    given_pattern(&it.pattern)
+        .ok_or_else(|| parsed.unsupported_mistake(Unsupported::Parameter, it.span))
 }
 
-fn declared<'p, 'a>(statement: &'p Statement<'a>) -> Option<StartFunction<'p, 'a>> {
+fn exported_function<'p, 'a>(statement: &'p Statement<'a>) -> Option<StartFunction<'p, 'a>> {
     match statement {
         Statement::ExportDeclaration(it) => declared_by(&it.declaration),
         Statement::ExportDefaultDeclaration(it) => match &it.declaration {
@@ -100,7 +101,7 @@ fn is_needed(it: &FormalParameter<'_>) -> bool {
 /// `tools` is passed for `tools`, and `{ tools, call }` for `{ tools, call }`.
 fn given_pattern(pattern: &BindingPattern<'_>) -> Option<String> {
     match pattern {
-        BindingPattern::BindingIdentifier(it) => given(it.name.as_str()),
+        BindingPattern::BindingIdentifier(it) => given_name(it.name.as_str()),
         BindingPattern::ObjectPattern(it) if it.rest.is_none() => {
             let names: Option<Vec<String>> = it.properties.iter().map(given_property).collect();
             Some(format!("{{ {} }}", names?.join(", ")))
@@ -110,10 +111,10 @@ fn given_pattern(pattern: &BindingPattern<'_>) -> Option<String> {
 }
 
 fn given_property(it: &BindingProperty<'_>) -> Option<String> {
-    given(&it.key.static_name()?)
+    given_name(&it.key.static_name()?)
 }
 
-fn given(name: &str) -> Option<String> {
+fn given_name(name: &str) -> Option<String> {
     GIVEN.contains(&name).then(|| name.to_owned())
 }
 

@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use super::literal;
 
-/// The name of a value that stands in no object.
+/// The name of a value that is not in an object.
 const UNNAMED: &str = "value";
 
-/// The values that a program gives its tools.
+/// The values that a program passes to its tools.
 #[derive(Default)]
 pub(super) struct GivenValues {
     pub(super) literals: Vec<FoundLiteral>,
     constants: Vec<GivenConstant>,
 }
 
-/// A literal and its place in the program.
+/// A literal and its position in the program.
 pub(super) struct FoundLiteral {
     pub(super) span: Span,
-    /// The property that it is the value of.
+    /// The key of the property that holds it.
     pub(super) key: String,
     pub(super) value: Value,
 }
 
-/// A name that stands where a literal could stand.
+/// A name used where a literal could be.
 pub(super) struct GivenConstant {
     pub(super) name: String,
     pub(super) key: String,
@@ -76,7 +76,7 @@ impl GivenValues {
     }
 }
 
-/// Returns the key of a property with a name. `__proto__` is no property but a command.
+/// Returns the key of a named property. `__proto__` is not a property but a command.
 fn plain_key(it: &ObjectProperty<'_>) -> Option<String> {
     let is_plain = it.kind == PropertyKind::Init && !it.computed && !it.method;
     let key = it.key.static_name().filter(|key| key != "__proto__")?;

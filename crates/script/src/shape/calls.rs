@@ -1,4 +1,4 @@
-//! Finds the tools that a program calls, and the literals that it gives them.
+//! Finds the tools that a program calls, and the literals that it passes to them.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,19 +17,19 @@ use super::{
 };
 use crate::ToolPath;
 
-/// The name under which the host hands the tools to a program.
+/// The name under which the host passes the tools to a program.
 const TOOLS: &str = "tools";
 /// The function that calls a tool by its exposed name.
 const CALL: &str = "call";
-/// The values with which a program is started.
+/// The parameters with which a program is started.
 const PARAMS: &str = "params";
 
 pub(super) struct ToolCalls {
     /// Each tool once.
     pub(super) tools: Vec<ToolPath>,
-    /// In the order in which they stand in the program.
+    /// In program order.
     pub(super) literals: Vec<FoundLiteral>,
-    /// The names that the program reads from `params` already.
+    /// The names that the program already reads from `params`.
     pub(super) read_names: HashSet<String>,
 }
 
@@ -50,7 +50,7 @@ pub(super) fn find(program: &Program<'_>) -> ToolCalls {
 struct CallSearch {
     tools: Vec<ToolPath>,
     given: GivenValues,
-    /// The literals that constants at the top level stand for.
+    /// The literals held by top-level constants.
     constants: HashMap<String, (Span, Value)>,
     /// The number of uses of each name.
     uses: HashMap<String, usize>,
@@ -119,20 +119,21 @@ impl CallSearch {
         literals
     }
 
-    /// True if a further name in `params` changes nothing for the program.
+    /// True if another name in `params` makes no difference to the program.
     fn has_room_in_params(&self) -> bool {
         let uses = self.uses.get(PARAMS).copied().unwrap_or_default();
         uses == self.reads && !self.declarations.contains_key(PARAMS)
     }
 
-    /// Takes the constants that are used only in the arguments of tool calls.
+    /// Takes the constants that are only used in the arguments of tool calls.
     fn take_constants(&mut self) -> Vec<FoundLiteral> {
         let constants = std::mem::take(&mut self.constants).into_iter();
-        let literals = constants.filter_map(|(name, literal)| self.taken(&name, literal));
+        let literals =
+            constants.filter_map(|(name, literal)| self.constant_literal(&name, literal));
         literals.collect()
     }
 
-    fn taken(&self, name: &str, (span, value): (Span, Value)) -> Option<FoundLiteral> {
+    fn constant_literal(&self, name: &str, (span, value): (Span, Value)) -> Option<FoundLiteral> {
         let given: Vec<&GivenConstant> = self.given.constants_named(name).collect();
         let is_used_elsewhere = self.uses.get(name) != Some(&given.len());
         let is_ambiguous = self.declarations.get(name) != Some(&1);
@@ -147,7 +148,7 @@ impl CallSearch {
     }
 }
 
-/// Returns the tool that a call names, and the arguments that the tool gets.
+/// Returns the tool that a call names, and the tool's arguments.
 pub(crate) fn tool_call<'c, 'a>(
     it: &'c CallExpression<'a>,
 ) -> Option<(ToolPath, &'c [Argument<'a>])> {

@@ -1,4 +1,4 @@
-//! Writes a program down in one form, however its author laid it out.
+//! Writes a program in one form, whatever its author's layout.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::parse::Parsed;
 
 const INDENT: &str = "  ";
 
-/// Returns the program without comments, with names from `params` in the places of literals.
-pub(super) fn write(parsed: &Parsed<'_>, places: &HashMap<u32, (String, u32)>) -> String {
+/// Returns the program without comments, with names from `params` instead of literals.
+pub(super) fn write(parsed: &Parsed<'_>, names_by_offset: &HashMap<u32, (String, u32)>) -> String {
     let mut writer = Writer {
         marks: marks::find(parsed),
         code: String::new(),
@@ -22,7 +22,7 @@ pub(super) fn write(parsed: &Parsed<'_>, places: &HashMap<u32, (String, u32)>) -
         if token.start() < skip_until || writer.marks.idle.contains(&token.start()) {
             continue;
         }
-        match places.get(&token.start()) {
+        match names_by_offset.get(&token.start()) {
             Some((name, end)) => {
                 writer.write(token, &format!("params.{name}"), *end);
                 skip_until = *end;
@@ -72,11 +72,11 @@ impl Writer<'_, '_> {
     }
 }
 
-/// True for two signs that are written without a space between them, and stay two.
+/// True for two tokens that are written without a space between them and stay separate.
 fn touches(last: Kind, next: Kind) -> bool {
     match (last, next) {
         (_, Kind::Comma | Kind::Semicolon | Kind::RParen | Kind::RBrack | Kind::Colon) => true,
-        // A point behind a number would become a part of it.
+        // A dot after a number would become a part of it.
         (last, Kind::Dot | Kind::QuestionDot) => !last.is_number(),
         (Kind::LParen | Kind::LBrack | Kind::Dot | Kind::QuestionDot | Kind::Dot3, _) => true,
         (Kind::Bang, _) => true,

@@ -3,7 +3,7 @@
 use oxc_ast::ast::{Expression, UnaryOperator};
 use serde_json::{Number, Value};
 
-/// Returns the value of an expression that is a string, a number or a boolean and nothing more.
+/// Returns the value of an expression that is just a string, a number or a boolean.
 pub(super) fn scalar(expression: &Expression<'_>) -> Option<Value> {
     match expression {
         Expression::BooleanLiteral(it) => Some(Value::Bool(it.value)),
@@ -21,8 +21,8 @@ pub(super) fn scalar(expression: &Expression<'_>) -> Option<Value> {
     }
 }
 
-/// Returns the text of a string or of a template without expressions. A half of a surrogate pair
-/// has no place in the strings of Rust and JSON.
+/// Returns the text of a string or of a template without expressions. Rust and JSON strings cannot
+/// hold half of a surrogate pair.
 pub(super) fn text(expression: &Expression<'_>) -> Option<String> {
     match expression {
         Expression::StringLiteral(it) if !it.lone_surrogates => Some(it.value.to_string()),
@@ -36,7 +36,7 @@ pub(super) fn text(expression: &Expression<'_>) -> Option<String> {
     }
 }
 
-/// Whole numbers are written without a fraction, as an author writes them.
+/// Whole numbers are written without a fraction, as authors do.
 fn number(value: f64) -> Option<Value> {
     /// Beyond this, not every whole number is a double.
     const LARGEST_WHOLE: f64 = 9_007_199_254_740_991.0;

@@ -1,4 +1,4 @@
-//! The places in a program where a line, a block or a statement begins or ends.
+//! The offsets in a program at which a line, a block or a statement begins or ends.
 
 use std::collections::HashSet;
 
@@ -13,14 +13,14 @@ use oxc_span::{GetSpan as _, Span};
 
 use crate::parse::Parsed;
 
-/// Offsets of signs in a program.
+/// Offsets of tokens in a program.
 pub(super) struct LayoutMarks<'p, 'a> {
     parsed: &'p Parsed<'a>,
-    /// The first signs of what stands on a line of its own.
+    /// The first tokens of everything on a line of its own.
     pub(super) lines: HashSet<u32>,
     pub(super) opening: HashSet<u32>,
     pub(super) closing: HashSet<u32>,
-    /// The ends of statements that their author ended without a semicolon.
+    /// The ends of statements without a semicolon.
     pub(super) unended: HashSet<u32>,
     /// Semicolons that end nothing.
     pub(super) idle: HashSet<u32>,
@@ -112,7 +112,7 @@ impl LayoutMarks<'_, '_> {
         self.closing.insert(span.end - 1);
     }
 
-    /// Notes the braces of something that begins with other signs.
+    /// Notes the braces of an element that begins with other tokens.
     fn braces_from(&mut self, span: Span) {
         if let Some(brace) = self.parsed.first_from(span.start, Kind::LCurly) {
             self.braces(Span::new(brace.start(), span.end));

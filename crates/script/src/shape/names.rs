@@ -1,4 +1,4 @@
-//! Names for literals: the property that a literal is the value of, made unique.
+//! Names for literals: the unique name of the property that holds a literal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,16 +7,16 @@ use oxc_span::Span;
 use super::arguments::FoundLiteral;
 use crate::ShapeLiteral;
 
-/// Literals with their names, and the place of each in the program.
+/// Literals with their names, and the position of each in the program.
 #[derive(Default)]
 pub(super) struct NamedLiterals {
     pub(super) literals: Vec<ShapeLiteral>,
-    /// The name that stands for the literal that begins at an offset, and where the literal ends.
-    pub(super) places: HashMap<u32, (String, u32)>,
+    /// The name of the literal that begins at an offset, and the end of the literal.
+    pub(super) names_by_offset: HashMap<u32, (String, u32)>,
 }
 
 /// Gives each literal a name. Literals with the same key and the same value share one.
-pub(super) fn name(found: Vec<FoundLiteral>, mut taken: HashSet<String>) -> NamedLiterals {
+pub(super) fn name_literals(found: Vec<FoundLiteral>, mut taken: HashSet<String>) -> NamedLiterals {
     let mut named = NamedLiterals::default();
     let mut keys: Vec<(String, usize)> = Vec::new();
     for literal in found {
@@ -42,7 +42,7 @@ pub(super) fn name(found: Vec<FoundLiteral>, mut taken: HashSet<String>) -> Name
 impl NamedLiterals {
     fn put(&mut self, span: Span, literal: usize) {
         let name = self.literals[literal].name.clone();
-        self.places.insert(span.start, (name, span.end));
+        self.names_by_offset.insert(span.start, (name, span.end));
     }
 }
 
@@ -55,7 +55,7 @@ fn free_name(base: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// Returns a key as a name that can stand behind `params.`
+/// Returns a key as a name that can follow `params.`
 fn identifier(key: &str) -> String {
     let name: String = key.chars().map(letter_or_line).collect();
     match name.chars().next() {

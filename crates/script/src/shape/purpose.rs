@@ -1,11 +1,11 @@
-//! The first comment of a program, in which models say what it is for.
+//! The first comment of a program, in which models describe its purpose.
 
 use oxc_ast::ast::Comment;
 use oxc_span::Span;
 
 use crate::parse::Parsed;
 
-/// Returns the first comment, with those of the lines directly below it.
+/// Returns the first comment, with the comments on the lines directly below it.
 pub(super) fn find(parsed: &Parsed<'_>) -> Option<String> {
     let mut comments = parsed.program.comments.iter().peekable();
     let mut last = comments.next()?;
@@ -26,7 +26,7 @@ fn continues(parsed: &Parsed<'_>, comment: &Comment, next: &Comment) -> bool {
         && between.matches('\n').count() == 1
 }
 
-/// The words of a comment, without the stars in front of the lines of a block.
+/// The text of a comment, without the stars at the starts of a block's lines.
 fn words<'a>(parsed: &Parsed<'a>, comment: &Comment) -> Vec<&'a str> {
     parsed
         .text(comment.content_span())

@@ -1,24 +1,24 @@
-//! Claims about mistakes: their place, and the remedy that comes with them.
+//! Claims about mistakes: their position, and their remedy.
 
 use super::*;
 
 #[track_caller]
-fn check(source: &str, place: (usize, usize), part_of_hint: &str) {
+fn check(source: &str, position: (usize, usize), part_of_hint: &str) {
     let mistake = javascript(source).expect_err(source);
-    assert_eq!((mistake.line, mistake.column), place, "{mistake}");
+    assert_eq!((mistake.line, mistake.column), position, "{mistake}");
     let hint = mistake.hint.clone().unwrap_or_default();
     assert!(hint.contains(part_of_hint), "{mistake}: {hint}");
 }
 
 #[test]
-fn a_mistake_has_its_place_in_characters() {
+fn a_mistakes_position_is_counted_in_characters() {
     check("const x = {\n  a: 1\n  b: 2\n}", (3, 3), "");
     check("const ä = \"ü\";  §", (1, 17), "");
     check("```js\nlet = 1 +\n```", (3, 4), "");
 }
 
 #[test]
-fn what_has_no_counterpart_comes_with_what_to_write_instead() {
+fn syntax_without_a_counterpart_comes_with_a_replacement() {
     check("enum X { A }", (1, 1), "const Color = {");
     check(
         "namespace N { export const a = 1 }",
@@ -52,7 +52,7 @@ fn modules_are_refused_and_tools_are_named() {
 }
 
 #[test]
-fn await_in_a_plain_function_says_how_to_write_it() {
+fn await_in_a_plain_function_comes_with_a_remedy() {
     check("items.forEach(x => { await f(x) })", (1, 22), "`async`");
 }
 

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Pieces that make programs when they are put together, and mistakes more often.
+/// Pieces that form programs when combined, and mistakes more often.
 const PIECES: [&str; 44] = [
     "a",
     "b",
@@ -81,7 +81,7 @@ proptest! {
     }
 }
 
-/// True if every sign of the code that was not added comes from the source, in its order.
+/// True if every character of the code that was not added comes from the source, in order.
 fn keeps_order(source: &str, code: &str) -> bool {
     let mut rest = source.chars();
     code.replace("return (", "")

@@ -1,4 +1,4 @@
-//! Claims about the value that a program hands back.
+//! Claims about the value that a program returns.
 
 use super::check;
 
@@ -23,7 +23,7 @@ fn the_value_at_the_end_is_returned() {
 }
 
 #[test]
-fn a_program_that_returns_is_left_alone() {
+fn a_program_that_returns_is_unchanged() {
     check("if (a) return 1;\nb", "if (a) return 1;\nb");
     check("const a = 1", "const a = 1");
     check("", "");

@@ -42,7 +42,7 @@ fn the_same_value_under_the_same_key_has_one_name() {
 }
 
 #[test]
-fn a_constant_for_tools_alone_is_taken_out_where_it_is_declared() {
+fn a_constant_used_only_for_tools_is_extracted_at_its_declaration() {
     check(
         "const who = 'octocat';\nreturn tools.a.b({ owner: who })",
         "const who = params.owner;\nreturn tools.a.b({ owner: who });",

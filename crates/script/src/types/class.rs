@@ -19,7 +19,8 @@ impl<'a> Blanking<'_, 'a> {
         }
     }
 
-    /// Blanks what has no counterpart in JavaScript, and returns true if some of the element stays.
+    /// Blanks everything without a counterpart in JavaScript, and returns true if some of the
+    /// element remains.
     pub(super) fn blank_class_element(&mut self, it: &ClassElement<'a>) -> bool {
         if is_only_type(it) {
             self.blank_whole(it.span());
@@ -41,7 +42,7 @@ impl<'a> Blanking<'_, 'a> {
         for modifier in modifiers {
             self.blank(modifier.span());
         }
-        // Without its modifier, `[name]` or `*name` would go on with the line before.
+        // Without its modifier, `[name]` or `*name` would continue the previous line.
         if tokens
             .first()
             .is_some_and(|first| is_modifier(first.kind()))
@@ -65,8 +66,8 @@ impl<'a> Blanking<'_, 'a> {
         }
     }
 
-    /// Ends a property without a value by a semicolon: `get: T` would become the `get` of what
-    /// follows.
+    /// Ends a property without a value with a semicolon: `get: T` would become the `get` of the
+    /// next element.
     fn end_property(&mut self, it: &PropertyDefinition<'a>) {
         if let (Some(types), None) = (&it.type_annotation, &it.value) {
             let Span { start, .. } = types.span;

@@ -17,7 +17,7 @@ impl<'a> Blanking<'_, 'a> {
         }
     }
 
-    /// Blanks `this: T` and the comma behind it.
+    /// Blanks `this: T` and the comma after it.
     pub(super) fn blank_this_parameter(&mut self, it: &TSThisParameter<'a>) {
         self.blank(it.span);
         if let Some(next) = self.parsed.tokens_from(it.span.end).first()
@@ -27,8 +27,8 @@ impl<'a> Blanking<'_, 'a> {
         }
     }
 
-    /// JavaScript wants `=>` on the line of the bracket before it, and `(` on that of `async` or
-    /// `return`. Where types stood on several lines in between, the brackets move.
+    /// JavaScript requires `=>` on the line of the parenthesis before it, and `(` on the line of
+    /// `async` or `return`. If types spanned several lines in between, the parentheses move.
     pub(super) fn keep_arrow_on_its_line(&mut self, it: &ArrowFunctionExpression<'a>) {
         let parameters = it.params.span;
         if let Some(types) = &it.return_type

@@ -1,4 +1,4 @@
-//! Statements that are only types, and those of modules.
+//! Statements that are only types, and module statements.
 
 use oxc_ast::ast::{
     Declaration, ExportDefaultDeclaration, ExportDefaultDeclarationKind, ImportDeclaration,
@@ -11,7 +11,7 @@ use super::Blanking;
 use crate::unsupported::Unsupported;
 
 impl<'a> Blanking<'_, 'a> {
-    /// Blanks a declaration that is only a type, and returns true if it is another.
+    /// Blanks a type-only declaration, and returns true if it is another.
     pub(super) fn blank_declaration(&mut self, it: &Declaration<'a>) -> bool {
         if is_only_type(it) {
             self.blank_whole(it.span());
@@ -28,8 +28,8 @@ impl<'a> Blanking<'_, 'a> {
         false
     }
 
-    /// Blanks what a program without modules has no use for, and returns true if some of the
-    /// statement stays.
+    /// Blanks the parts of a statement that only concern modules, and returns true if some of it
+    /// remains.
     pub(super) fn blank_module_declaration(&mut self, it: &ModuleDeclaration<'a>) -> bool {
         if is_only_type_of_module(it) {
             self.blank_whole(it.span());
@@ -64,7 +64,7 @@ impl<'a> Blanking<'_, 'a> {
     }
 }
 
-/// True for a statement of which nothing is left without its types.
+/// True for a statement that is empty without its types.
 pub(crate) fn is_only_type_statement(it: &Statement<'_>) -> bool {
     match it {
         Statement::EmptyStatement(_) | Statement::ExportNamedDeclaration(_) => true,

@@ -1,9 +1,9 @@
-//! The checks by their names.
+//! The ids of the checks.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A check by its name. Those that the first manifest had keep their numbers.
+/// The id of a check. Those of the first manifest keep their numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CheckId {
     Tenancy,
@@ -20,9 +20,9 @@ pub enum CheckId {
     DatedData,
 }
 
-/// There is no check of that name.
+/// There is no check with that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no check; the checks are {}", names().join(", "))]
+#[error("`{found}` is not a check; the checks are {}", names().join(", "))]
 pub struct NoSuchCheck {
     found: String,
 }
@@ -73,17 +73,17 @@ impl CheckId {
         }
     }
 
-    /// Returns the claim that holds if nothing was found.
+    /// Returns the claim that holds if there are no findings.
     pub const fn claim(self) -> &'static str {
         match self {
             Self::Tenancy => "no argument names a tenant",
-            Self::Manifest => "the manifest and the files say the same",
-            Self::StrictSchemas => "every schema refuses what it does not know",
+            Self::Manifest => "the manifest and the files agree",
+            Self::StrictSchemas => "every schema rejects unknown members",
             Self::Pages => "every tool has a page that lists its actions",
             Self::Files => "every file can be read",
-            Self::WriteClass => "every action says what it changes",
+            Self::WriteClass => "every action declares its effect",
             Self::Hosts => "every address is among the hosts that the tool may reach",
-            Self::Arguments => "every argument has a place in the request",
+            Self::Arguments => "every argument is used in the request",
             Self::Examples => "every example fits its schema",
             Self::Intents => "every tool has requests by which it is found",
             Self::Secrets => "no file holds a secret",
@@ -101,7 +101,7 @@ impl fmt::Display for CheckId {
 impl FromStr for CheckId {
     type Err = NoSuchCheck;
 
-    /// Reads the number of a check, or its name, with spaces or hyphens between the words.
+    /// Parses the number of a check, or its name, with spaces or hyphens between the words.
     fn from_str(text: &str) -> Result<Self, NoSuchCheck> {
         let wanted = text.trim().replace(['-', '_'], " ");
         let mut all = Self::ALL.into_iter();
@@ -114,7 +114,7 @@ impl FromStr for CheckId {
     }
 }
 
-/// Returns the names as people type them on a command line.
+/// Returns the names as users type them on a command line.
 fn names() -> Vec<String> {
     let all = CheckId::ALL.into_iter();
     all.map(|it| match it.number() {
@@ -139,10 +139,10 @@ mod tests {
             assert_eq!(text.parse(), Ok(CheckId::StrictSchemas), "{text}");
         }
         assert_eq!("write-class".parse(), Ok(CheckId::WriteClass));
-        let told = "9".parse::<CheckId>().unwrap_err().to_string();
+        let message = "9".parse::<CheckId>().unwrap_err().to_string();
         assert_eq!(
-            told,
-            "`9` is no check; the checks are 03, 04, 08, 14, files, write-class, hosts, arguments, examples, intents, \
+            message,
+            "`9` is not a check; the checks are 03, 04, 08, 14, files, write-class, hosts, arguments, examples, intents, \
              secrets, dated-data"
         );
     }

@@ -1,4 +1,4 @@
-//! Check 04: the manifest and the files say the same, both ways.
+//! Check 04: the manifest and the files agree, in both directions.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use kitbag_domain::Remedy as _;
 
-use super::{CheckFinding, CheckId, finding};
+use super::{CheckFinding, CheckId, tool_finding};
 use crate::file::ToolFile;
 use crate::file::mistake::ToolFileError;
 use crate::manifest::{Manifest, ManifestRow};
 
-/// Compares the manifest with the tools. `problems` are the mistakes of files that are none.
+/// Compares the manifest with the tools. `problems` are the mistakes of files that did not load.
 pub fn check(
     manifest: &Manifest,
     tools: &[Arc<ToolFile>],
@@ -61,7 +61,7 @@ fn rows_without_file(
     tools: &[Arc<ToolFile>],
     problems: &[ToolFileError],
 ) -> Vec<CheckFinding> {
-    // A file with a mistake is there.
+    // A file with a mistake still exists.
     let broken = problems.iter().filter_map(|it| it.file.file_stem());
     let broken: BTreeSet<&OsStr> = broken.collect();
     let without = manifest.rows.iter().filter(|row| {
@@ -85,7 +85,7 @@ fn rows_without_file(
 
 fn without_row(manifest: &Manifest, tool: &ToolFile) -> CheckFinding {
     let manifest = manifest.path.display();
-    finding(
+    tool_finding(
         CheckId::Manifest,
         tool,
         1,
@@ -101,19 +101,19 @@ fn without_row(manifest: &Manifest, tool: &ToolFile) -> CheckFinding {
     )
 }
 
-/// The name on the wire follows from the id; where it does not, the name that would follow is an alias.
+/// The tool's name follows from its id; if it does not, the derived name must be an alias.
 fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
     let expected = tool.id.as_str().replace('-', "_");
     let is_known = std::iter::once(&tool.name)
         .chain(&tool.aliases)
         .any(|name| name.as_str() == expected);
     (!is_known).then(|| {
-        finding(
+        tool_finding(
             CheckId::Manifest,
             tool,
             tool.line("name"),
             format!(
-                "`{}` is called `{}`, and `{expected}` finds nothing",
+                "`{}` is called `{}`, but `{expected}` finds nothing",
                 tool.id, tool.name
             ),
             format!("write aliases = [\"{expected}\"], or name = \"{expected}\""),
@@ -124,7 +124,7 @@ fn wrong_name(tool: &ToolFile) -> Option<CheckFinding> {
 fn is_removed(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
     let mut removed = manifest.removed.iter();
     let removed = removed.find(|it| it.tool == tool.id.as_str())?;
-    Some(finding(
+    Some(tool_finding(
         CheckId::Manifest,
         tool,
         1,
@@ -132,7 +132,7 @@ fn is_removed(manifest: &Manifest, tool: &ToolFile) -> Option<CheckFinding> {
             "`{}` was removed on {}: {}",
             tool.id, removed.date, removed.reason
         ),
-        "remove the file, or take the tool out of the removed ones",
+        "remove the file, or remove the tool from the removed tools",
     ))
 }
 
@@ -146,7 +146,7 @@ fn differences(manifest: &Manifest, row: &ManifestRow, tool: &ToolFile) -> Vec<C
     let different = pairs.into_iter().filter(|(_, row, file)| row != file);
     different
         .map(|(key, of_row, of_file)| {
-            finding(
+            tool_finding(
                 CheckId::Manifest,
                 tool,
                 tool.line(key),

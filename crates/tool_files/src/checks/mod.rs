@@ -1,8 +1,9 @@
-//! The checks that a catalog must pass before it is deployed. They are pure: what needs another room is handed in.
+//! The checks that a catalog must pass before it is deployed. They are pure: functions of other
+//! crates are passed in.
 //!
 //! - `tenancy` (03), `listed` (04), `strict` (08), `pages` (14): the four checks with a number
 //! - `requests`: hosts, arguments, examples, intents and secrets
-//! - `id`: the checks by their names
+//! - `id`: the ids of the checks
 //! - `walk`: every part of a schema
 
 mod id;
@@ -34,25 +35,25 @@ use crate::file::ToolFile;
 use crate::file::mistake::{ToolFileError, ToolFileMistake};
 use crate::manifest::Manifest;
 
-/// Everything that the checks look at.
+/// The input of all checks.
 #[derive(Clone, Copy)]
 pub struct CheckInput<'a> {
     pub tools: &'a [Arc<ToolFile>],
     /// The mistakes of files that could not be read as tools.
     pub problems: &'a [ToolFileError],
-    /// Absent for a directory without one.
+    /// Absent for a directory without a manifest.
     pub manifest: Option<&'a Manifest>,
-    /// The page of each tool, by its id. Absent where pages are not asked for.
+    /// The page of each tool, by its id. Absent if pages are not required.
     pub pages: Option<&'a BTreeMap<String, ToolPage>>,
-    /// The rows of dated data, and the day on which they must hold.
+    /// The rows of dated data, and the day on which they must be valid.
     pub dated: Option<(&'a DatedData, Date)>,
-    /// Says why a value does not fit a schema.
+    /// Reports why a value does not match a schema.
     pub fits: &'a dyn Fn(&Value, &Value) -> Result<(), String>,
-    /// Says why a schema is none.
+    /// Reports why a schema is invalid.
     pub schema_fault: &'a dyn Fn(&Value) -> Option<String>,
     /// True for a word that looks like a secret.
     pub looks_secret: &'a dyn Fn(&str) -> bool,
-    /// True for the name of a header or parameter that says that its value is a secret.
+    /// True for a header or parameter whose name marks its value as a secret.
     pub speaks_of_secret: &'a dyn Fn(&str) -> bool,
 }
 
@@ -73,7 +74,7 @@ pub struct CheckFinding {
     pub advice: Option<String>,
 }
 
-/// Returns everything that is wrong, in the order of the checks.
+/// Returns all findings, in the order of the checks.
 pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let mut findings: Vec<_> = input.problems.iter().map(CheckFinding::from).collect();
     for tool in input.tools {
@@ -92,7 +93,7 @@ pub fn check(input: &CheckInput<'_>) -> Vec<CheckFinding> {
     findings
 }
 
-/// Returns everything that is wrong with one tool alone.
+/// Returns the findings about one tool by itself.
 pub fn check_tool(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let mut findings = tenancy::check(tool);
     findings.extend(strict::check(tool, input));
@@ -119,7 +120,7 @@ impl fmt::Debug for CheckInput<'_> {
 }
 
 /// A finding about a tool file.
-pub(crate) fn finding(
+pub(crate) fn tool_finding(
     check: CheckId,
     tool: &ToolFile,
     line: usize,

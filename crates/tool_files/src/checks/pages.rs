@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{CheckFinding, CheckId, ToolPage, finding};
+use super::{CheckFinding, CheckId, ToolPage, tool_finding};
 use crate::file::ToolFile;
 
 pub(super) fn check(
@@ -20,7 +20,7 @@ pub(super) fn check(
 }
 
 fn without_page(tool: &ToolFile) -> CheckFinding {
-    finding(
+    tool_finding(
         CheckId::Pages,
         tool,
         1,

@@ -4,8 +4,8 @@ use http::HeaderName;
 use kitbag_tool_spec::TextPattern;
 use serde_json::Value;
 
-use super::{CheckFinding, CheckId, CheckInput, finding};
-use crate::file::schema::{properties, required};
+use super::{CheckFinding, CheckId, CheckInput, tool_finding};
+use crate::file::schema::{properties, required_names};
 use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
@@ -28,22 +28,22 @@ fn host_elsewhere(tool: &ToolFile) -> Option<CheckFinding> {
     let host = url.host_str()?;
     (!api.may_reach(host)).then(|| {
         let hosts: Vec<String> = api.hosts.iter().map(ToString::to_string).collect();
-        finding(
+        tool_finding(
             CheckId::Hosts,
             tool,
             tool.line("api.hosts"),
             format!(
-                "requests go to `{host}`, and the hosts are {}",
+                "requests go to `{host}`, but the hosts are {}",
                 hosts.join(", ")
             ),
-            "add the host, or remove `hosts` to allow that of `url` alone",
+            "add the host, or remove `hosts` to allow only the host of `url`",
         )
     })
 }
 
 fn without_intents(tool: &ToolFile) -> Option<CheckFinding> {
     tool.intents.is_empty().then(|| {
-        finding(
+        tool_finding(
             CheckId::Intents,
             tool,
             tool.line("intents"),
@@ -53,7 +53,7 @@ fn without_intents(tool: &ToolFile) -> Option<CheckFinding> {
     })
 }
 
-/// A line with a word that looks like a secret, whatever stands around it.
+/// Finds lines with a word that looks like a secret, whatever surrounds it.
 fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let lines = tool.source().lines().enumerate();
     let with_secret = lines.filter(|(_, line)| words(line).any(|it| (input.looks_secret)(it)));
@@ -63,14 +63,15 @@ fn secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
         .collect()
 }
 
-/// Splits at everything that TOML and JSON put around a value.
+/// Splits at the characters that TOML and JSON put around a value.
 fn words(line: &str) -> impl Iterator<Item = &str> {
     let words =
         line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | '[' | ']'));
     words.filter(|word| may_be_secret(word))
 }
 
-/// Secrets are made by chance, so they have digits in them; a name such as `secret_scanning` or a pattern does not pass.
+/// Secrets are random, so they contain digits; a name such as `secret_scanning` or a pattern does
+/// not.
 fn may_be_secret(word: &str) -> bool {
     word.chars().any(|c| c.is_ascii_digit()) && word.chars().all(is_in_secrets)
 }
@@ -79,7 +80,7 @@ fn is_in_secrets(c: char) -> bool {
     c.is_ascii_alphanumeric() || "_-./+=:@~%".contains(c)
 }
 
-/// A header or parameter whose name speaks of a secret takes its value from the credential.
+/// A header or parameter whose name marks it as a secret must take its value from the credential.
 fn fixed_secrets(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let api = tool
         .api
@@ -113,7 +114,7 @@ fn of_headers<'h>(
 }
 
 fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
-    finding(
+    tool_finding(
         CheckId::Secrets,
         tool,
         line,
@@ -122,7 +123,7 @@ fn secret(tool: &ToolFile, line: usize, message: String) -> CheckFinding {
     )
 }
 
-/// An argument that no template names and no `{*}` takes along is sent nowhere.
+/// An argument that no template names and no `{*}` covers is never sent.
 fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     let Some(request) = &action.request else {
         return Vec::new();
@@ -130,17 +131,17 @@ fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
     if request.takes_rest() {
         return Vec::new();
     }
-    let mut named = request.named();
+    let mut named = request.named_arguments();
     let storage = tool.api.as_ref().and_then(|api| api.storage.as_ref());
     named.extend(storage.map(|storage| storage.unless.as_str()));
     properties(&action.input)
         .filter(|(name, _)| !named.contains(name.as_str()))
         .map(|(name, _)| {
-            finding(
+            tool_finding(
                 CheckId::Arguments,
                 tool,
                 action.line_in_input(&format!("\"{name}\"")),
-                format!("action `{}` takes `{name}` and sends it nowhere", action.name),
+                format!("action `{}` takes `{name}`, but never sends it", action.name),
                 format!("write {{{name}}} into the path, the query, a header or the body, or remove the property"),
             )
         })
@@ -148,15 +149,15 @@ fn unused_arguments(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
 }
 
 fn unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
-    required(&action.input)
+    required_names(&action.input)
         .filter(|name| !properties(&action.input).any(|(it, _)| it == name))
         .map(|name| {
-            finding(
+            tool_finding(
                 CheckId::Arguments,
                 tool,
                 action.line_in_input("\"required\""),
                 format!(
-                    "action `{}` requires `{name}`, which is no property",
+                    "action `{}` requires `{name}`, which is not a property",
                     action.name
                 ),
                 "add the property, or remove it from \"required\"",
@@ -165,7 +166,7 @@ fn unknown_required(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
         .collect()
 }
 
-/// Holds the examples against the schema that calls are held against.
+/// Checks the examples against the schema that calls are checked against.
 fn misfits(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let schema = Value::Object(action.arguments_schema());
     let examples = action.examples.iter().cloned().map(Value::Object);
@@ -173,11 +174,14 @@ fn misfits(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Vec<
     examples
         .filter_map(|example| (input.fits)(&schema, &example).err())
         .map(|reason| {
-            finding(
+            tool_finding(
                 CheckId::Examples,
                 tool,
                 line,
-                format!("an example of `{}` does not fit: {reason}", action.name),
+                format!(
+                    "an example of `{}` does not match the schema: {reason}",
+                    action.name
+                ),
                 "correct the example or the schema",
             )
         })

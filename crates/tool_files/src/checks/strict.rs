@@ -1,33 +1,37 @@
-//! Check 08: every schema refuses what it does not know, at every level.
+//! Check 08: every schema rejects unknown members, at every level.
 
 use serde_json::{Map, Value};
 
-use super::walk::{VisitedPart, parts};
-use super::{CheckFinding, CheckId, CheckInput, finding};
+use super::walk::{VisitedPart, visit_parts};
+use super::{CheckFinding, CheckId, CheckInput, tool_finding};
 use crate::file::{ToolAction, ToolFile};
 
 pub(super) fn check(tool: &ToolFile, input: &CheckInput<'_>) -> Vec<CheckFinding> {
     let actions = tool.actions.iter();
     actions
-        .flat_map(|action| match broken(tool, action, input) {
+        .flat_map(|action| match invalid_schema(tool, action, input) {
             Some(finding) => vec![finding],
             None => of_action(tool, action),
         })
         .collect()
 }
 
-fn broken(tool: &ToolFile, action: &ToolAction, input: &CheckInput<'_>) -> Option<CheckFinding> {
+fn invalid_schema(
+    tool: &ToolFile,
+    action: &ToolAction,
+    input: &CheckInput<'_>,
+) -> Option<CheckFinding> {
     let reason = (input.schema_fault)(&Value::Object(action.input.clone()))?;
-    Some(finding(
+    Some(tool_finding(
         CheckId::StrictSchemas,
         tool,
         action.line_in_input(""),
-        format!("action `{}`: the schema is none: {reason}", action.name),
+        format!("action `{}`: invalid schema: {reason}", action.name),
         "correct the schema",
     ))
 }
 
-/// A part of a schema that takes what it does not know.
+/// A part of a schema that accepts unknown members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoosePart {
     /// The JSON pointer to the part.
@@ -36,9 +40,9 @@ pub struct LoosePart {
     pub advice: &'static str,
 }
 
-/// Returns every part of any schema that takes what it does not know.
+/// Returns every part of any schema that accepts unknown members.
 pub fn loose_parts(schema: &Map<String, Value>) -> Vec<LoosePart> {
-    parts(schema)
+    visit_parts(schema)
         .into_iter()
         .filter_map(|part| {
             let (message, advice) = wrong_with(&part)?;
@@ -57,7 +61,7 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
         .map(|part| {
             let line = action.line_in_input(&last_name(&part.path));
             let message = format!("action `{}`: {}", action.name, part.message);
-            finding(CheckId::StrictSchemas, tool, line, message, part.advice)
+            tool_finding(CheckId::StrictSchemas, tool, line, message, part.advice)
         })
         .collect();
     findings.sort_by_key(|finding| finding.line);
@@ -65,14 +69,14 @@ fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
 }
 
 fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
-    let place = match part.path.as_str() {
+    let part_name = match part.path.as_str() {
         "" => "the input".to_owned(),
         path => format!("`{path}`"),
     };
     if let Some(reference) = part.schema.get("$ref").and_then(Value::as_str)
         && !reference.starts_with('#')
     {
-        let message = format!("{place} refers to `{reference}`, which is not in the file");
+        let message = format!("{part_name} refers to `{reference}`, which is not in the file");
         return Some((
             message,
             "put the schema under \"$defs\", and refer to \"#/$defs/NAME\"",
@@ -81,14 +85,15 @@ fn wrong_with(part: &VisitedPart<'_>) -> Option<(String, &'static str)> {
     if !is_of_object(part.schema) || is_closed(part.schema) {
         return None;
     }
-    let message = format!("{place} takes members that it does not know");
+    let message = format!("{part_name} accepts unknown members");
     Some((
         message,
         "write \"additionalProperties\": false, or a schema if the names of the members are data",
     ))
 }
 
-/// A part that only adds conditions, such as `{"required": […]}` in `anyOf`, is not one of an object.
+/// A part that only adds conditions, such as `{"required": […]}` in `anyOf`, does not describe an
+/// object.
 fn is_of_object(schema: &Map<String, Value>) -> bool {
     let named = match schema.get("type") {
         Some(Value::String(name)) => name == "object",
@@ -106,7 +111,7 @@ fn is_closed(schema: &Map<String, Value>) -> bool {
         .any(|value| *value == Value::Bool(false) || value.is_object())
 }
 
-/// Returns the name that stands nearest to the part in the text, with its quotes.
+/// Returns the name closest to the part in the text, with its quotes.
 fn last_name(path: &str) -> String {
     const KEYWORDS: [&str; 8] = [
         "items",

@@ -1,7 +1,7 @@
 //! Check 03: the tenant comes from the caller's credential, never from an argument.
 
-use super::walk::parts;
-use super::{CheckFinding, CheckId, finding};
+use super::walk::visit_parts;
+use super::{CheckFinding, CheckId, tool_finding};
 use crate::file::schema::properties;
 use crate::file::{ToolAction, ToolFile};
 
@@ -11,13 +11,13 @@ pub(super) fn check(tool: &ToolFile) -> Vec<CheckFinding> {
 }
 
 fn of_action(tool: &ToolFile, action: &ToolAction) -> Vec<CheckFinding> {
-    let parts = parts(&action.input);
+    let parts = visit_parts(&action.input);
     let names = parts.iter().flat_map(|part| properties(part.schema));
     names
         .map(|(name, _)| name)
         .filter(|name| names_a_tenant(name) && !tool.not_tenancy.contains(name))
         .map(|name| {
-            finding(
+            tool_finding(
                 CheckId::Tenancy,
                 tool,
                 action.line_in_input(&format!("\"{name}\"")),
@@ -44,7 +44,8 @@ pub(crate) fn names_a_tenant(name: &str) -> bool {
             matches!(rest, "" | "id" | "ids" | "uuid" | "name" | "slug" | "key")
         })
     });
-    // By themselves these words often name a thing of the provider; with an id they say whose data.
+    // By themselves, these words often name a thing of the provider; with an id, they name the
+    // owner of the data.
     let by_id = ["account", "workspace"].iter().any(|word| {
         let rest = plain.strip_prefix(word);
         rest.is_some_and(|rest| matches!(rest, "id" | "ids" | "uuid" | "slug" | "key"))

@@ -1,4 +1,4 @@
-//! Tests of the checks: each finds what was planted, and nothing in the catalog.
+//! Tests of the checks: each finds the mistakes planted in a sample, and none in the catalog.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -29,22 +29,22 @@ const MANIFEST: &str = "\
 ";
 const PAGE: &str = "Actions: `search` and `open`.";
 
-/// A catalog of one tool without a mistake, of which one text is replaced by another.
-struct Planted {
+/// A catalog of one correct tool, in which a text can be replaced.
+struct SampleCatalog {
     tool: String,
     manifest: String,
     page: Option<String>,
 }
 
-fn planted() -> Planted {
-    Planted {
+fn sample() -> SampleCatalog {
+    SampleCatalog {
         tool: TICKET.to_owned(),
         manifest: MANIFEST.to_owned(),
         page: Some(PAGE.to_owned()),
     }
 }
 
-impl Planted {
+impl SampleCatalog {
     fn in_tool(mut self, from: &str, to: &str) -> Self {
         assert!(self.tool.contains(from), "{from}");
         self.tool = self.tool.replacen(from, to, 1);
@@ -92,25 +92,25 @@ impl Planted {
             looks_secret: &looks_secret,
             speaks_of_secret: &speaks_of_secret,
         });
-        let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-        assert_eq!(told, expected);
+        let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+        assert_eq!(messages, expected);
     }
 }
 
 #[test]
 fn a_catalog_without_a_mistake_passes() {
-    planted().finds(&[]);
+    sample().finds(&[]);
 }
 
 #[test]
 fn a_tenant_as_an_argument_is_found_at_every_depth() {
     let argument = r#""subject": { "type": "string", "description": "One line." }"#;
     let nested = r#""subject": { "type": "object", "properties": { "orgId": {} }, "additionalProperties": false }"#;
-    planted()
+    sample()
         .without_example()
         .in_tool(argument, nested)
         .finds(&["ticket.toml:47: check 03 tenancy: action `open` takes `orgId` as an argument"]);
-    planted()
+    sample()
         .without_example()
         .in_tool(argument, nested)
         .in_tool("intents", "not_tenancy = [\"orgId\"]\nintents")
@@ -127,7 +127,7 @@ fn a_tenant_as_an_argument_is_found_at_every_depth() {
     ] {
         let tenant =
             format!(r#""{name}": {{ "type": "string" }}, "subject": {{ "type": "string" }}"#);
-        planted()
+        sample()
             .in_tool(argument, &tenant)
             .in_tool("{subject}", &format!("{{subject}} {{{name}}}"))
             .finds(&[&format!(
@@ -141,39 +141,39 @@ fn a_tenant_as_an_argument_is_found_at_every_depth() {
 
 #[test]
 fn the_manifest_and_the_files_are_compared_both_ways() {
-    planted().in_manifest("| ticket |", "| tickets |").finds(&[
+    sample().in_manifest("| ticket |", "| tickets |").finds(&[
         "TOOLS.md:3: check 04 manifest: `tickets` has a row and no file `tickets.toml`",
         "ticket.toml:1: check 04 manifest: `ticket` has a file and no row in TOOLS.md",
     ]);
-    planted()
+    sample()
         .in_manifest("curated", "platform")
         .in_manifest("read + write", "read")
         .finds(&[
             "ticket.toml:2: check 04 manifest: `kind` is \"curated\", and \"platform\" in TOOLS.md, line 3",
             "ticket.toml:6: check 04 manifest: `writes` is \"read + write\", and \"read\" in TOOLS.md, line 3",
         ]);
-    planted().in_tool("name = \"ticket\"", "name = \"tickets\"").finds(&[
-        "ticket.toml:1: check 04 manifest: `ticket` is called `tickets`, and `ticket` finds nothing",
+    sample().in_tool("name = \"ticket\"", "name = \"tickets\"").finds(&[
+        "ticket.toml:1: check 04 manifest: `ticket` is called `tickets`, but `ticket` finds nothing",
     ]);
-    planted()
+    sample()
         .in_manifest("support |\n", "support |\n\n| Tool | Removed | Reason |\n|---|---|---|\n| ticket | 2026-05-17 | Gone. |\n")
         .finds(&["ticket.toml:1: check 04 manifest: `ticket` was removed on 2026-05-17: Gone."]);
 }
 
 #[test]
-fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
+fn a_schema_that_accepts_unknown_members_is_found_at_every_level() {
     let finds = |schema: &str, place: &str| {
-        planted()
+        sample()
             .without_example()
             .in_tool(r#"{ "type": "string", "description": "One line." }"#, schema)
             .finds(&[&format!(
-                "ticket.toml:47: check 08 strict schemas: action `open`: {place} takes members that it does not know"
+                "ticket.toml:47: check 08 strict schemas: action `open`: {place} accepts unknown members"
             )]);
     };
-    planted()
+    sample()
         .without_example()
         .in_tool("\"enum\": [\"low\", \"high\"]", "\"enum\": \"low\"")
-        .finds(&["ticket.toml:44: check 08 strict schemas: action `open`: the schema is none: value is not of type \"array\""]);
+        .finds(&["ticket.toml:44: check 08 strict schemas: action `open`: invalid schema: value is not of type \"array\""]);
     finds(r#"{ "type": "object" }"#, "`/properties/subject`");
     finds(
         r#"{ "type": ["object", "null"], "additionalProperties": true }"#,
@@ -191,57 +191,57 @@ fn a_schema_that_takes_what_it_does_not_know_is_found_wherever_it_is() {
         r#"{ "type": "object", "additionalProperties": { "type": "object" } }"#,
         "`/properties/subject/additionalProperties`",
     );
-    planted()
+    sample()
         .in_tool("\"required\": [\"subject\"],", "\"required\": [\"subject\"], \"$defs\": { \"x\": { \"type\": \"object\" } },")
-        .finds(&["ticket.toml:50: check 08 strict schemas: action `open`: `/$defs/x` takes members that it does not know"]);
+        .finds(&["ticket.toml:50: check 08 strict schemas: action `open`: `/$defs/x` accepts unknown members"]);
 }
 
 #[test]
 fn a_page_lists_every_action() {
-    planted()
+    sample()
         .with_page(Some("Actions: `search`."))
         .finds(&["ticket.md: check 14 pages: the page does not list the action `open`"]);
-    planted()
+    sample()
         .with_page(None)
         .finds(&["ticket.toml:1: check 14 pages: `ticket` has no page"]);
 }
 
 #[test]
 fn a_file_that_cannot_be_read_or_has_no_write_class_is_found() {
-    planted().in_tool("writes = \"write\"\n", "").finds(&[
+    sample().in_tool("writes = \"write\"\n", "").finds(&[
         "ticket.toml:35: check write class: in `actions.open`: the key `writes` is missing",
     ]);
-    planted()
+    sample()
         .in_tool("kind = \"curated\"", "kind = 1")
         .finds(&["ticket.toml:2: check files: in `kind`: expected a text, found an integer"]);
 }
 
 #[test]
 fn a_request_that_leaves_its_hosts_or_loses_arguments_is_found() {
-    planted()
+    sample()
         .in_tool("credential = \"desk\"", "hosts = [\"desk.example\"]\ncredential = \"desk\"")
-        .finds(&["ticket.toml:11: check hosts: requests go to `x.desk.example`, and the hosts are desk.example"]);
-    planted()
+        .finds(&["ticket.toml:11: check hosts: requests go to `x.desk.example`, but the hosts are desk.example"]);
+    sample()
         .in_tool(", \"priority\": \"{priority}\"", "")
         .finds(&[
-            "ticket.toml:48: check arguments: action `open` takes `priority` and sends it nowhere",
+            "ticket.toml:48: check arguments: action `open` takes `priority`, but never sends it",
         ]);
-    planted()
+    sample()
         .in_tool(
             "\"required\": [\"words\"]",
             "\"required\": [\"words\", \"who\"]",
         )
         .finds(&[
-            "ticket.toml:31: check arguments: action `search` requires `who`, which is no property",
+            "ticket.toml:31: check arguments: action `search` requires `who`, which is not a property",
         ]);
 }
 
 #[test]
 fn an_example_that_does_not_fit_a_missing_intent_and_a_secret_are_found() {
-    planted().in_tool("{ \"subject\": \"The", "{ \"titel\": \"The").finds(&[
-        "ticket.toml:53: check examples: an example of `open` does not fit: Additional properties are not allowed ('titel' was unexpected)",
+    sample().in_tool("{ \"subject\": \"The", "{ \"titel\": \"The").finds(&[
+        "ticket.toml:53: check examples: an example of `open` does not match the schema: Additional properties are not allowed ('titel' was unexpected)",
     ]);
-    planted()
+    sample()
         .in_tool(
             "intents = [\"is there a ticket about the printer\"]",
             "intents = []",
@@ -251,10 +251,10 @@ fn an_example_that_does_not_fit_a_missing_intent_and_a_secret_are_found() {
         "X-Client = \"ghp_",
         "abcdefghijklmnopqrstuvwxyz0123456789\""
     );
-    planted()
+    sample()
         .in_tool("X-Client = \"kitbag\"", secret)
         .finds(&["ticket.toml:13: check secrets: this line seems to hold a secret"]);
-    planted()
+    sample()
         .in_tool("X-Client = \"kitbag\"", "X-Auth-Token = \"hunter2\"")
         .finds(&["ticket.toml:13: check secrets: `x-auth-token` has a fixed value"]);
 }
@@ -280,12 +280,12 @@ fn the_catalog_passes_every_check() {
         looks_secret: &looks_secret,
         speaks_of_secret: &speaks_of_secret,
     });
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
 }
 
 #[test]
-fn the_providers_of_models_pass_what_concerns_requests() {
+fn model_providers_pass_the_checks_of_requests() {
     let found = check(&CheckInput {
         tools: crate::model_providers(),
         problems: &[],
@@ -298,6 +298,6 @@ fn the_providers_of_models_pass_what_concerns_requests() {
         speaks_of_secret: &speaks_of_secret,
     });
     let found = found.iter().filter(|it| it.check != CheckId::Intents);
-    let told: Vec<String> = found.map(ToString::to_string).collect();
-    assert!(told.is_empty(), "{}", told.join("\n"));
+    let messages: Vec<String> = found.map(ToString::to_string).collect();
+    assert!(messages.is_empty(), "{}", messages.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! Every part of a JSON Schema, with the way to it.
+//! Every part of a JSON Schema, with its path.
 
 use serde_json::{Map, Value};
 
@@ -8,13 +8,13 @@ pub(super) struct VisitedPart<'s> {
     pub(super) schema: &'s Map<String, Value>,
 }
 
-/// Returns the schema and all schemas within it, whether they are references, alternatives or definitions.
-pub(super) fn parts(schema: &Map<String, Value>) -> Vec<VisitedPart<'_>> {
+/// Returns the schema and all schemas within it: references, alternatives and definitions.
+pub(super) fn visit_parts(schema: &Map<String, Value>) -> Vec<VisitedPart<'_>> {
     let mut found = Vec::new();
     let mut waiting = vec![(String::new(), schema)];
     while let Some((path, schema)) = waiting.pop() {
         for (key, value) in schema {
-            waiting.extend(within(&path, key, value));
+            waiting.extend(child_schemas(&path, key, value));
         }
         found.push(VisitedPart { path, schema });
     }
@@ -22,7 +22,11 @@ pub(super) fn parts(schema: &Map<String, Value>) -> Vec<VisitedPart<'_>> {
 }
 
 /// Returns the schemas that a keyword holds: one, a list, or one for each name.
-fn within<'s>(path: &str, key: &str, value: &'s Value) -> Vec<(String, &'s Map<String, Value>)> {
+fn child_schemas<'s>(
+    path: &str,
+    key: &str,
+    value: &'s Value,
+) -> Vec<(String, &'s Map<String, Value>)> {
     match (key, value) {
         (
             "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas",

@@ -1,4 +1,5 @@
-//! Finds rows that hold on the same day, rows that lead nowhere, and things about which nothing holds any more.
+//! Finds rows that are valid on the same day, rows with a missing target, and subjects without a
+//! valid row.
 
 use std::collections::BTreeMap;
 
@@ -15,25 +16,25 @@ pub(crate) fn check(data: &DatedData, today: Date) -> Vec<CheckFinding> {
     findings.extend(overlaps(&data.routes));
     findings.extend(overlaps(&data.providers));
     findings.extend(overlaps(&data.profiles));
-    findings.extend(ended(&data.tiers, today));
-    findings.extend(ended(&data.routes, today));
-    findings.extend(ended(&data.providers, today));
-    findings.extend(ended(&data.profiles, today));
+    findings.extend(find_ended_rows(&data.tiers, today));
+    findings.extend(find_ended_rows(&data.routes, today));
+    findings.extend(find_ended_rows(&data.providers, today));
+    findings.extend(find_ended_rows(&data.profiles, today));
     findings.extend(lost_models(data, today));
     findings
 }
 
-/// Two rows about one thing that hold on the same day contradict each other.
+/// Two rows about the same subject that are valid on the same day contradict each other.
 fn overlaps<T: DatedEntry>(rows: &DatedRows<T>) -> Vec<CheckFinding> {
     let mut findings = Vec::new();
     for rows in by_subject(rows).into_values() {
         for pair in rows.windows(2) {
             let [earlier, later] = pair else { continue };
             if earlier.until.is_none_or(|until| later.from < until) {
-                findings.push(finding(
+                findings.push(row_finding(
                     later,
                     format!(
-                        "`{}` has two rows that hold on {}; the other is on line {} of {}",
+                        "`{}` has two rows that are valid on {}; the other is on line {} of {}",
                         later.value.subject(),
                         later.from,
                         earlier.line,
@@ -47,24 +48,21 @@ fn overlaps<T: DatedEntry>(rows: &DatedRows<T>) -> Vec<CheckFinding> {
     findings
 }
 
-fn ended<T: DatedEntry>(rows: &DatedRows<T>, today: Date) -> Vec<CheckFinding> {
+fn find_ended_rows<T: DatedEntry>(rows: &DatedRows<T>, today: Date) -> Vec<CheckFinding> {
     let subjects = by_subject(rows).into_values();
     let last = subjects.filter_map(|rows| rows.last().copied());
     last.filter_map(|row| {
         let until = row.until.filter(|until| *until <= today)?;
-        Some(finding(
+        Some(row_finding(
             row,
-            format!(
-                "nothing is known about `{}` since {until}",
-                row.value.subject()
-            ),
-            "add a row that begins there".to_owned(),
+            format!("`{}` has no valid row since {until}", row.value.subject()),
+            "add a row that begins on that day".to_owned(),
         ))
     })
     .collect()
 }
 
-/// A tier or route that holds today must lead to a model that exists today.
+/// A tier or route that is valid today must lead to a model that exists today.
 fn lost_models(data: &DatedData, today: Date) -> Vec<CheckFinding> {
     let of_day = data.at(today);
     let tiers = data.tiers.rows.iter().filter(|row| row.holds_on(today));
@@ -73,19 +71,24 @@ fn lost_models(data: &DatedData, today: Date) -> Vec<CheckFinding> {
             .model(&row.value.provider, &row.value.model)
             .is_none()
     });
-    let tiers = tiers.map(|row| lost(row, &row.value.provider, &row.value.model));
+    let tiers = tiers.map(|row| missing_model_finding(row, &row.value.provider, &row.value.model));
     let routes = data.routes.rows.iter().filter(|row| row.holds_on(today));
     let routes = routes.filter(|row| {
         of_day
             .model(&row.value.provider, &row.value.model)
             .is_none()
     });
-    let routes = routes.map(|row| lost(row, &row.value.provider, &row.value.model));
+    let routes =
+        routes.map(|row| missing_model_finding(row, &row.value.provider, &row.value.model));
     tiers.chain(routes).collect()
 }
 
-fn lost<T: DatedEntry>(row: &DatedRow<T>, provider: &str, model: &str) -> CheckFinding {
-    finding(
+fn missing_model_finding<T: DatedEntry>(
+    row: &DatedRow<T>,
+    provider: &str,
+    model: &str,
+) -> CheckFinding {
+    row_finding(
         row,
         format!(
             "`{}` leads to `{model}` of {provider}, which does not exist today",
@@ -95,7 +98,7 @@ fn lost<T: DatedEntry>(row: &DatedRow<T>, provider: &str, model: &str) -> CheckF
     )
 }
 
-/// Returns the rows about each thing, by their beginning.
+/// Returns the rows about each subject, by their first day.
 fn by_subject<T: DatedEntry>(rows: &DatedRows<T>) -> BTreeMap<String, Vec<&DatedRow<T>>> {
     let mut all: BTreeMap<String, Vec<&DatedRow<T>>> = BTreeMap::new();
     for row in &rows.rows {
@@ -107,7 +110,7 @@ fn by_subject<T: DatedEntry>(rows: &DatedRows<T>) -> BTreeMap<String, Vec<&Dated
     all
 }
 
-fn finding<T>(row: &DatedRow<T>, message: String, advice: String) -> CheckFinding {
+fn row_finding<T>(row: &DatedRow<T>, message: String, advice: String) -> CheckFinding {
     CheckFinding {
         check: CheckId::DatedData,
         file: row.file.clone(),

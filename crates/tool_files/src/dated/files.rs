@@ -1,6 +1,6 @@
-//! The dated data in force: that of the binary, and that of the operator's files over it.
+//! The effective dated data: the rows of the binary, overridden by the operator's files.
 //!
-//! The files are small and are read for each call, so that a change holds at once.
+//! The files are small and are read for each call, so that a change applies at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use std::{fs, io};
 use super::DatedData;
 use crate::file::mistake::ToolFileError;
 
-/// A file of the operator that cannot be used. Its path is for the operator alone.
+/// An operator's file that cannot be used. Its path is only for the operator.
 #[derive(Debug, thiserror::Error)]
 pub enum DataFileError {
     #[error("{}: {error}", path.display())]
@@ -19,7 +19,7 @@ pub enum DataFileError {
 }
 
 impl DataFileError {
-    /// Returns the reason without the path, for a caller who could do nothing with it.
+    /// Returns the reason without the path, which is of no use to a caller.
     pub fn reason(&self) -> String {
         match self {
             Self::Unreadable { .. } => "it cannot be read".to_owned(),
@@ -29,7 +29,7 @@ impl DataFileError {
 }
 
 impl DatedData {
-    /// Reads the operator's files. Of rows about the same thing, those of a later file hold.
+    /// Reads the operator's files. If several have rows about the same subject, the last file wins.
     pub fn with_files(paths: &[PathBuf]) -> Result<Self, DataFileError> {
         static BUILT_IN: LazyLock<DatedData> = LazyLock::new(DatedData::built_in);
         let mut data = BUILT_IN.clone();
@@ -39,7 +39,7 @@ impl DatedData {
         Ok(data)
     }
 
-    /// Reads a file, lays its rows over these, and returns its mistakes.
+    /// Reads a file, applies its rows over these, and returns its mistakes.
     pub fn with_file_at(&self, path: &Path) -> io::Result<(Self, Vec<ToolFileError>)> {
         Ok(self.with_file(path, &fs::read_to_string(path)?))
     }

@@ -8,7 +8,7 @@ use super::rows::DatedEntry;
 use crate::file::mistake::ToolFileMistake;
 use crate::file::view::TableView;
 
-/// The facts about a company that count, and their weights.
+/// The relevant facts about a company, and their weights.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IcpProfile {
     pub name: String,
@@ -20,7 +20,7 @@ pub struct IcpProfile {
 pub struct IcpScore {
     pub company: String,
     pub score: u32,
-    /// The share of the weight for which there was a fact, in percent.
+    /// The share of the weight with a known fact, in percent.
     pub known: u32,
     pub reasons: Vec<String>,
 }
@@ -40,7 +40,7 @@ enum FitScale {
     Ranges(Vec<RangeFit>),
 }
 
-/// From the first number up to, and without, the second.
+/// From the first number, inclusive, to the second, exclusive.
 #[derive(Debug, Clone, PartialEq)]
 struct RangeFit {
     from: f64,
@@ -63,14 +63,14 @@ enum FactType {
 }
 
 impl IcpProfile {
-    /// Scores companies, the best first. Each is an object as the tool takes it.
+    /// Scores companies, best first. Each is an object in the tool's format.
     pub fn rank(&self, companies: &[Value]) -> Vec<IcpScore> {
         let mut scores: Vec<IcpScore> = companies.iter().map(|it| self.score(it)).collect();
         scores.sort_by_key(|score| std::cmp::Reverse((score.score, score.known)));
         scores
     }
 
-    /// A fact that is not known counts neither for nor against the company.
+    /// An unknown fact counts neither for nor against the company.
     fn score(&self, company: &Value) -> IcpScore {
         let judged = self.criteria.iter().filter_map(|it| it.judge(company));
         let judged: Vec<JudgedFact> = judged.collect();
@@ -86,7 +86,7 @@ impl IcpProfile {
     }
 }
 
-/// The fit of a value that could not be better.
+/// The best possible fit of a value.
 const PERFECT: f64 = 100.0;
 
 struct JudgedFact {
@@ -116,7 +116,7 @@ impl Criterion {
     }
 }
 
-/// Returns the best fit among the words of the profile that the fact has in it.
+/// Returns the best fit among the profile's words that occur in the fact.
 fn best_word(words: &BTreeMap<String, f64>, fact: &Value) -> Option<f64> {
     let texts: Vec<String> = match fact {
         Value::String(text) => vec![text.to_lowercase()],
@@ -133,13 +133,13 @@ fn best_word(words: &BTreeMap<String, f64>, fact: &Value) -> Option<f64> {
     Some(found.map(|(_, fit)| *fit).fold(0.0, f64::max))
 }
 
-/// True if the words stand in the text as whole words: `us` is in `the us`, and not in `russia`.
+/// True if the text contains the words as whole words: `us` is in `the us`, and not in `russia`.
 fn has_words(text: &str, words: &str) -> bool {
-    padded(text).contains(&padded(words))
+    pad_words(text).contains(&pad_words(words))
 }
 
 /// Returns the words with one blank on each side.
-fn padded(text: &str) -> String {
+fn pad_words(text: &str) -> String {
     let words = text.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
     format!(" {} ", words.join(" "))
@@ -152,7 +152,7 @@ fn in_range(ranges: &[RangeFit], number: f64) -> f64 {
         .map_or(0.0, |range| range.fit)
 }
 
-/// Returns a part of a whole in percent; a part of nothing is nothing.
+/// Returns a part of a whole in percent; 0 if the whole is 0.
 fn share(part: f64, whole: f64) -> u32 {
     if whole <= 0.0 {
         return 0;

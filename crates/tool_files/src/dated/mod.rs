@@ -1,5 +1,5 @@
-//! Facts that change without a release: models, prices, routes, profiles. Each is a row with a beginning and, if it
-//! is known, an end, so that a question is always asked about a day.
+//! Facts that change without a release: models, prices, routes, profiles. Each is a row with a
+//! first day and, if known, a last one, so every lookup is for a certain day.
 //!
 //! - `rows`: the kinds of rows; [`icp`]: profiles of ideal customers
 //! - `files`: the operator's own rows
@@ -26,7 +26,7 @@ pub(crate) use check::check;
 use crate::file::mistake::ToolFileError;
 use rows::DatedEntry;
 
-/// All rows that are known, of whatever day.
+/// All known rows, of any day.
 #[derive(Debug, Clone, Default)]
 pub struct DatedData {
     models: DatedRows<ModelRow>,
@@ -37,7 +37,7 @@ pub struct DatedData {
     profiles: DatedRows<IcpProfile>,
 }
 
-/// The rows that hold on one day.
+/// The rows that are valid on one day.
 #[derive(Debug, Clone, Copy)]
 pub struct DataOfDay<'a> {
     data: &'a DatedData,
@@ -49,19 +49,19 @@ pub(crate) struct DatedRows<T> {
     rows: Vec<DatedRow<T>>,
 }
 
-/// A fact, and the days on which it holds.
+/// A fact, and the days on which it is valid.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct DatedRow<T> {
     pub(crate) value: T,
     pub(crate) from: Date,
-    /// The first day on which it holds no more.
+    /// The first day on which it is no longer valid.
     pub(crate) until: Option<Date>,
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
 }
 
 impl DatedData {
-    /// Returns the rows that come with the binary.
+    /// Returns the built-in rows.
     pub fn built_in() -> Self {
         let mut data = Self::default();
         for (name, text) in BUILT_IN {
@@ -70,7 +70,7 @@ impl DatedData {
         data
     }
 
-    /// Adds the rows of a file of the operator. They replace all built-in rows about the same things.
+    /// Adds the rows of an operator's file. They replace all built-in rows about the same subjects.
     pub fn with_file(&self, path: &Path, text: &str) -> (Self, Vec<ToolFileError>) {
         let mut own = Self::default();
         let mistakes = own.add(path, text);
@@ -109,7 +109,7 @@ const BUILT_IN: [(&str, &str); 5] = texts![
 ];
 
 impl<'a> DataOfDay<'a> {
-    /// Returns a model by its name, or by an old name that leads to it.
+    /// Returns a model by its name, or by an alias.
     pub fn model(&self, provider: &str, name: &str) -> Option<&'a ModelRow> {
         let alias = self.alias(provider, name);
         let id = alias.map_or(name, |alias| alias.model.as_str());
@@ -117,19 +117,19 @@ impl<'a> DataOfDay<'a> {
         models.find(|it| it.id == id)
     }
 
-    /// Returns the model that an old name leads to.
+    /// Returns the model that an alias leads to.
     pub fn alias(&self, provider: &str, name: &str) -> Option<&'a ModelAlias> {
-        let mut aliases = self.holding(&self.data.aliases).into_iter();
+        let mut aliases = self.valid_rows(&self.data.aliases).into_iter();
         aliases.find(|it| it.provider == provider && it.alias == name)
     }
 
     pub fn models_of(&self, provider: &str) -> Vec<&'a ModelRow> {
-        let mut models = self.holding(&self.data.models);
+        let mut models = self.valid_rows(&self.data.models);
         models.retain(|it| it.provider == provider);
         models
     }
 
-    /// Returns every provider that has a model of this name, or of an old name that leads to it.
+    /// Returns every provider that has a model with this name or alias.
     pub fn providers_of(&self, model: &str) -> Vec<&'a str> {
         let mut providers: Vec<&str> = self.models().map(|it| it.provider.as_str()).collect();
         providers.sort_unstable();
@@ -139,10 +139,10 @@ impl<'a> DataOfDay<'a> {
     }
 
     pub fn models(&self) -> impl Iterator<Item = &'a ModelRow> {
-        self.holding(&self.data.models).into_iter()
+        self.valid_rows(&self.data.models).into_iter()
     }
 
-    /// Returns the day since which a model that was known is gone.
+    /// Returns the day on which a known model ended.
     pub fn model_ended(&self, provider: &str, id: &str) -> Option<Date> {
         if self.model(provider, id).is_some() {
             return None;
@@ -154,13 +154,13 @@ impl<'a> DataOfDay<'a> {
     }
 
     pub fn tier(&self, name: &str) -> Option<&'a TierRow> {
-        let tiers = self.holding(&self.data.tiers);
+        let tiers = self.valid_rows(&self.data.tiers);
         tiers.into_iter().find(|tier| tier.tier == name)
     }
 
-    /// Returns the routes of the lowest order whose conditions a request meets, those that only stand in last.
+    /// Returns the routes of the lowest order whose conditions a request meets, stand-ins last.
     pub fn routes(&self, request: &RouteRequest) -> Vec<&'a RouteRow> {
-        let mut routes = self.holding(&self.data.routes);
+        let mut routes = self.valid_rows(&self.data.routes);
         routes.retain(|route| route.fits(request));
         let lowest = routes.iter().map(|route| route.order).min();
         routes.retain(|route| Some(route.order) == lowest);
@@ -169,15 +169,15 @@ impl<'a> DataOfDay<'a> {
     }
 
     pub fn provider(&self, name: &str) -> Option<&'a ProviderRow> {
-        let providers = self.holding(&self.data.providers);
+        let providers = self.valid_rows(&self.data.providers);
         providers.into_iter().find(|provider| provider.name == name)
     }
 
     pub fn profiles(&self) -> Vec<&'a IcpProfile> {
-        self.holding(&self.data.profiles)
+        self.valid_rows(&self.data.profiles)
     }
 
-    fn holding<T: DatedEntry>(&self, rows: &'a DatedRows<T>) -> Vec<&'a T> {
+    fn valid_rows<T: DatedEntry>(&self, rows: &'a DatedRows<T>) -> Vec<&'a T> {
         let rows = rows.rows.iter().filter(|row| row.holds_on(self.day));
         rows.map(|row| &row.value).collect()
     }

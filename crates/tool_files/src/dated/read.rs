@@ -1,4 +1,4 @@
-//! Reads the rows of a data file. A file may have rows of all kinds.
+//! Parses the rows of a data file. A file may have rows of all kinds.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::file::view::{FileText, TableView};
 pub(super) fn read(data: &mut DatedData, path: &Path, text: &str) -> Vec<ToolFileError> {
     let source = FileText::new(text, path);
     match DeTable::parse(text) {
-        Ok(table) => read_tables(data, &TableView::whole(&source, &table)),
+        Ok(table) => read_tables(data, &TableView::root(&source, &table)),
         Err(error) => {
             let message = error.message().to_owned();
             let offset = error.span().map_or(0, |span| span.start);

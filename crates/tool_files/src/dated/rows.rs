@@ -12,7 +12,7 @@ pub(crate) trait DatedEntry: Sized {
 
     fn read(view: &TableView<'_>) -> Option<Self>;
 
-    /// Names the thing that the row is about. No two rows about it may hold on one day.
+    /// Names the subject of the row. No two rows about it may be valid on one day.
     fn subject(&self) -> String;
 }
 
@@ -43,26 +43,26 @@ pub struct TierRow {
     pub model: String,
 }
 
-/// A row of the routing table of `ai_invoke`. A route without conditions takes every request.
+/// A row of the routing table of `ai_invoke`. A route without conditions accepts every request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRow {
     pub name: String,
-    /// Lower ones are tried first.
+    /// Lower orders are tried first.
     pub order: i64,
     pub provider: String,
     pub model: String,
     /// The action of the provider's file that carries it out.
     pub action: String,
-    /// True for a model that answers when the others of the same order cannot.
+    /// True for a model that answers if the others of the same order cannot.
     pub stand_in: bool,
-    /// The conditions, of which one is enough.
+    /// The conditions, one of which suffices.
     pub needs_web: bool,
     pub intents: Vec<String>,
     pub qualities: Vec<String>,
     pub more_context_than: Option<u64>,
 }
 
-/// The parts of a request that routes look at.
+/// The properties of a request that routes depend on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteRequest {
     pub needs_web: bool,
@@ -71,15 +71,16 @@ pub struct RouteRequest {
     pub context_tokens: Option<u64>,
 }
 
-/// The places in a provider's answer where text and usage stand. Its request is in its file in `catalog/providers`.
+/// The pointers to text and usage in a provider's answer. Its request is in its file in
+/// `catalog/providers`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderRow {
     pub name: String,
-    /// A JSON pointer in which `*` stands for every item of a list.
+    /// A JSON pointer in which `*` matches every item of a list.
     pub text: String,
     pub input_tokens: String,
     pub output_tokens: String,
-    /// Output that is paid for and counted apart.
+    /// Output that is billed and counted separately.
     pub thinking_tokens: Option<String>,
     pub finish_reason: Option<String>,
 }
@@ -107,17 +108,17 @@ fn contains(words: &[String], word: Option<&str>) -> bool {
 }
 
 impl ProviderRow {
-    /// Returns the text of an answer; that of several parts joined.
+    /// Returns the text of an answer; the texts of several parts are joined.
     pub fn text_of(&self, answer: &Value) -> Option<String> {
         let steps: Vec<&str> = self.text.split('/').skip(1).collect();
         let texts = texts_at(answer, &steps);
         (!texts.is_empty()).then(|| texts.concat())
     }
 
-    /// Returns the tokens that went in and came out.
+    /// Returns the input and output tokens.
     pub fn usage_of(&self, answer: &Value) -> (Option<u64>, Option<u64>) {
         let thinking = self.thinking_tokens.as_deref();
-        let thinking = thinking.and_then(|place| count_at(answer, place));
+        let thinking = thinking.and_then(|pointer| count_at(answer, pointer));
         let output = count_at(answer, &self.output_tokens);
         let output = match (output, thinking) {
             (None, None) => None,
@@ -126,15 +127,15 @@ impl ProviderRow {
         (count_at(answer, &self.input_tokens), output)
     }
 
-    /// Returns the provider's word for why the answer ends where it does.
+    /// Returns the provider's reason for the end of the answer.
     pub fn finish_reason_of(&self, answer: &Value) -> Option<String> {
         let found = answer.pointer(self.finish_reason.as_deref()?)?;
         found.as_str().map(str::to_owned)
     }
 }
 
-fn count_at(answer: &Value, place: &str) -> Option<u64> {
-    answer.pointer(place).and_then(Value::as_u64)
+fn count_at(answer: &Value, pointer: &str) -> Option<u64> {
+    answer.pointer(pointer).and_then(Value::as_u64)
 }
 
 fn texts_at<'v>(value: &'v Value, steps: &[&str]) -> Vec<&'v str> {
@@ -146,7 +147,7 @@ fn texts_at<'v>(value: &'v Value, steps: &[&str]) -> Vec<&'v str> {
         }
         Some((step, rest)) => {
             let inner = match step.parse::<usize>() {
-                Ok(place) if value.is_array() => value.get(place),
+                Ok(index) if value.is_array() => value.get(index),
                 _ => value.get(*step),
             };
             inner.map_or_else(Vec::new, |inner| texts_at(inner, rest))

@@ -9,8 +9,8 @@ use super::*;
 fn the_built_in_rows_have_no_mistake_and_lead_somewhere_on_every_day() {
     for (name, text) in BUILT_IN {
         let mistakes = DatedData::default().add(Path::new(name), text);
-        let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
-        assert!(told.is_empty(), "{}", told.join("\n"));
+        let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+        assert!(messages.is_empty(), "{}", messages.join("\n"));
     }
     let data = DatedData::built_in();
     for day in [
@@ -19,8 +19,8 @@ fn the_built_in_rows_have_no_mistake_and_lead_somewhere_on_every_day() {
         date(2026, 9, 14),
         date(2026, 11, 16),
     ] {
-        let told: Vec<String> = check(&data, day).iter().map(ToString::to_string).collect();
-        assert!(told.is_empty(), "{day}: {}", told.join("\n"));
+        let messages: Vec<String> = check(&data, day).iter().map(ToString::to_string).collect();
+        assert!(messages.is_empty(), "{day}: {}", messages.join("\n"));
     }
     for provider in crate::built_in::model_providers() {
         let row = data.at(date(2026, 11, 16)).provider(provider.name.as_str());
@@ -83,7 +83,7 @@ fn rows_of_the_operator_replace_the_built_in_ones_and_are_checked() {
     assert_eq!(mistakes, []);
     let tell =
         |day: Date| -> Vec<String> { check(&data, day).iter().map(ToString::to_string).collect() };
-    let overlap = "own.toml:9: check dated data: `bulk` has two rows that hold on 2026-06-01; the other is on line 2 of own.toml";
+    let overlap = "own.toml:9: check dated data: `bulk` has two rows that are valid on 2026-06-01; the other is on line 2 of own.toml";
     assert_eq!(tell(date(2026, 5, 20)), [overlap]);
     assert_eq!(
         tell(date(2026, 6, 20)),
@@ -96,26 +96,26 @@ fn rows_of_the_operator_replace_the_built_in_ones_and_are_checked() {
         tell(date(2026, 8, 1)),
         [
             overlap,
-            "own.toml:9: check dated data: nothing is known about `bulk` since 2026-07-01"
+            "own.toml:9: check dated data: `bulk` has no valid row since 2026-07-01"
         ]
     );
 }
 
 #[test]
-fn a_row_with_a_mistake_is_told_with_its_line() {
+fn a_row_with_a_mistake_is_reported_with_its_line() {
     let text = ROWS
         .replacen("source = \"us\"\n", "", 1)
         .replacen("2026-07-01", "2026-05-01", 1)
         .replacen("tier = \"bulk\"", "teer = \"bulk\"", 1);
     let (_, mistakes) = DatedData::default().with_file(Path::new("own.toml"), &text);
-    let told: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = mistakes.iter().map(ToString::to_string).collect();
     let expected = [
         "own.toml, line 3, in `tier`: there is no key `teer`",
         "own.toml, line 2, in `tier`: the key `tier` is missing",
         "own.toml, line 2, in `tier`: the key `source` is missing",
         "own.toml, line 13, in `tier.valid_until`: it ends before it begins",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]
@@ -138,7 +138,7 @@ country = { weight = 20, fits = { NL = 100, US = 50 } }
         json!({ "name": "Big", "industry": "Logistics", "employees": 500 }),
         json!({ "name": "Unknown" }),
     ];
-    let told: Vec<String> = profiles[0]
+    let messages: Vec<String> = profiles[0]
         .rank(&companies)
         .iter()
         .map(|it| {
@@ -158,7 +158,7 @@ country = { weight = 20, fits = { NL = 100, US = 50 } }
         "Far 0 70 industry Mining: 0 of 100, weight 50; country Russia: 0 of 100, weight 20",
         "Unknown 0 0 ",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `[actions.NAME]`: what an action takes, and the request that it becomes.
+//! `[actions.NAME]`: the input of an action, and its request.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ const REQUEST_KEYS: [&str; 9] = [
     "answer",
 ];
 
-/// Reads all actions of a file, in its order.
+/// Parses all actions of a file, in order.
 pub(super) fn read_all(file: &TableView<'_>, api: Option<&ApiSpec>) -> Vec<ToolAction> {
     let tables = file.tables("actions");
     if tables.is_empty() {
@@ -36,7 +36,7 @@ pub(super) fn read_all(file: &TableView<'_>, api: Option<&ApiSpec>) -> Vec<ToolA
     }
     let (several, has_api) = (tables.len() > 1, file.has("api"));
     let read = tables.into_iter().filter_map(|(name, view)| {
-        let name = view.parsed(Some(name))?;
+        let name = view.parse_text(Some(name))?;
         let reading = ActionReading {
             view,
             has_api,
@@ -54,7 +54,7 @@ struct ActionReading<'t> {
     several: bool,
 }
 
-/// The input of an action, while templates are compared with it.
+/// The input of an action, while templates are checked against it.
 struct ActionInput {
     schema: Map<String, Value>,
     written: Located<String>,
@@ -85,7 +85,7 @@ impl ActionReading<'_> {
             input_line: self
                 .view
                 .source
-                .line(input.written.span.start + view.opening(&input.written.span)),
+                .line(input.written.span.start + view.opening_length(&input.written.span)),
             input_text: input.written.value,
             input: input.schema,
             request: match self.has_api {
@@ -293,10 +293,10 @@ impl ActionReading<'_> {
         &self,
         text: &Located<String>,
     ) -> Option<T> {
-        self.view.parsed(Some(text.clone()))
+        self.view.parse_text(Some(text.clone()))
     }
 
-    /// Notes the words that name no property of the input.
+    /// Notes the placeholders that name no property of the input.
     fn expect_known<'a>(
         &self,
         words: impl IntoIterator<Item = &'a Placeholder>,
@@ -339,7 +339,7 @@ impl ActionReading<'_> {
     }
 }
 
-/// True for `{*}` and `{name}`, which need not be written with the quotes that JSON wants around them.
+/// True for `{*}` and `{name}`, which need no JSON quotes around them.
 fn is_one_word(text: &str) -> bool {
     let inside = text.strip_prefix('{').and_then(|it| it.strip_suffix('}'));
     inside.is_some_and(|inside| inside == "*" || Placeholder::parse(inside).is_ok())

@@ -53,7 +53,7 @@ pub(super) fn answer(view: &TableView<'_>) -> AnswerRule {
     AnswerRule {
         kind: kind.unwrap_or_default(),
         pick: pointer(view, "pick").unwrap_or_default(),
-        keep: keep.filter_map(|it| view.parsed(Some(it))).collect(),
+        keep: keep.filter_map(|it| view.parse_text(Some(it))).collect(),
         error: pointer(view, "error"),
         image: pointer(view, "image"),
         image_type: image_type.unwrap_or_else(|| AnswerRule::DEFAULT_IMAGE_TYPE.to_owned()),
@@ -71,5 +71,5 @@ fn usage(view: &TableView<'_>) -> UsageRule {
 }
 
 fn pointer(view: &TableView<'_>, key: &str) -> Option<JsonPointer> {
-    view.parsed(view.any_text(key))
+    view.parse_text(view.any_text(key))
 }

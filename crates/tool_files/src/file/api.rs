@@ -1,4 +1,4 @@
-//! `[api]`: the API behind a tool, and how requests prove themselves.
+//! `[api]`: the API behind a tool, and the authentication of its requests.
 
 use std::num::NonZeroU32;
 
@@ -29,7 +29,7 @@ const KEYS: &[&str] = &[
 pub(super) fn read(view: &TableView<'_>) -> Option<ApiSpec> {
     view.expect_keys(KEYS);
     let url = view.needed_text("url");
-    let credential: Option<CredentialName> = view.parsed(view.text("credential"));
+    let credential: Option<CredentialName> = view.parse_text(view.text("credential"));
     let auth = view.table("auth").map(|it| read_auth(&it));
     let headers = headers(view, common_template);
     let hosts = hosts(view, url.as_ref());
@@ -60,7 +60,7 @@ pub(super) fn read(view: &TableView<'_>) -> Option<ApiSpec> {
     Some(api)
 }
 
-/// Returns the headers of a table, each read by the function that fits its place.
+/// Returns the headers of a table, each parsed by the function for its context.
 pub(super) fn headers(
     view: &TableView<'_>,
     template: impl Fn(&TableView<'_>, &Located<String>) -> Option<TextPattern>,
@@ -85,7 +85,7 @@ fn header_name(view: &TableView<'_>, name: &Located<String>) -> Option<HeaderNam
     parsed
 }
 
-/// Reads a template that belongs to all actions, so that it can only name fields of the credential.
+/// Parses a template that belongs to all actions, so it can only name fields of the credential.
 fn common_template(view: &TableView<'_>, text: &Located<String>) -> Option<TextPattern> {
     let template: TextPattern = match text.value.parse() {
         Ok(template) => template,
@@ -126,7 +126,7 @@ fn wrong_with(template: &TextPattern) -> Option<&'static str> {
         return Some("it cannot be read");
     };
     if url.scheme() != "https" {
-        return Some("an API is reached by `https:`");
+        return Some("an API must use `https:`");
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Some("it has a user in it; use `auth`");
@@ -137,12 +137,12 @@ fn wrong_with(template: &TextPattern) -> Option<&'static str> {
     None
 }
 
-/// Returns an example of the address, with a letter in the place of each word.
+/// Returns an example of the address, with a letter for each placeholder.
 fn address(template: &TextPattern) -> Option<Url> {
     Url::parse(&template.with_stars().replace('*', "x")).ok()
 }
 
-/// Returns the hosts of the file, or that of `url`, in which words become stars.
+/// Returns the hosts in the file, or the host of `url`, with stars for placeholders.
 fn hosts(view: &TableView<'_>, url: Option<&Located<String>>) -> Vec<HostPattern> {
     let written = view.texts("hosts");
     if view.has("hosts") && written.is_empty() {
@@ -150,11 +150,11 @@ fn hosts(view: &TableView<'_>, url: Option<&Located<String>>) -> Vec<HostPattern
     }
     if !written.is_empty() {
         let read = written.into_iter();
-        return read.filter_map(|it| view.parsed(Some(it))).collect();
+        return read.filter_map(|it| view.parse_text(Some(it))).collect();
     }
     let of_url = url.and_then(|text| Some(text.with(host_of(&text.value)?)));
     of_url
-        .and_then(|host| view.parsed(Some(host)))
+        .and_then(|host| view.parse_text(Some(host)))
         .into_iter()
         .collect()
 }
@@ -294,12 +294,12 @@ fn common(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
     common_template(view, &view.needed_text(key)?)
 }
 
-/// Reads an address to which a login is sent.
+/// Parses an address to which a login is sent.
 fn web_template(view: &TableView<'_>, key: &'static str) -> Option<TextPattern> {
     let template = common(view, key)?;
     let reason = match address(&template) {
         None => "it cannot be read",
-        Some(url) if url.scheme() != "https" => "a login is sent by `https:` only",
+        Some(url) if url.scheme() != "https" => "a login is only sent over `https:`",
         Some(_) => return Some(template),
     };
     let reason = reason.to_owned();

@@ -1,4 +1,4 @@
-//! The mistakes of a tool file. Each says what is wrong, in which place, and how to repair it.
+//! The mistakes of a tool file. Each has a message, a position and a remedy.
 
 use std::path::PathBuf;
 
@@ -6,18 +6,20 @@ use kitbag_domain::toml_problem::{did_you_mean, quote_names};
 use kitbag_domain::{Remedy, TomlProblem};
 use kitbag_tool_spec::{HostPatternError, JsonPointerError, PlaceholderError, ToolNameError};
 
-/// A mistake and its place. The line counts from one, and is zero for a file or directory that could not be read.
+/// A mistake and its position. The line is one-based, and zero for a file or directory that could
+/// not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{}: {mistake}", file.display(), self.within())]
+#[error("{}{}: {mistake}", file.display(), self.location_suffix())]
 pub struct ToolFileError {
     pub file: PathBuf,
     pub line: usize,
-    /// The key, with the tables around it: `actions.search.path`. It is empty for the whole file.
+    /// The key, with the tables around it: `actions.search.path`. Empty for the whole file.
     pub key: String,
     pub mistake: ToolFileMistake,
 }
 
-/// The messages quote names and addresses only, because a person may have typed a secret where none belongs.
+/// The messages only quote names and addresses, because a user may have typed a secret in the wrong
+/// field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolFileMistake {
     #[error("it cannot be read: {reason}")]
@@ -48,15 +50,15 @@ pub enum ToolFileMistake {
         nearest: Option<String>,
         known: Vec<String>,
     },
-    #[error("`{{{word}}}` is an argument, and this belongs to all actions")]
+    #[error("`{{{word}}}` is an argument, but this applies to all actions")]
     ArgumentOfAllActions { word: String },
     #[error("this is not JSON: {message}")]
     NotJson { message: String },
-    #[error("the schema is not one of an object")]
+    #[error("the schema does not describe an object")]
     NoObjectSchema,
-    #[error("arguments are a JSON object")]
+    #[error("arguments must be a JSON object")]
     NoObject,
-    #[error("the property `{name}` has a meaning of its own here: {reason}")]
+    #[error("the property name `{name}` is reserved: {reason}")]
     ReservedProperty { name: String, reason: &'static str },
     #[error("`{key}` has no meaning {reason}")]
     Meaningless {
@@ -67,9 +69,9 @@ pub enum ToolFileMistake {
     NoActions,
     #[error("a file in a directory of tools has `[api]`; tools without it are built in")]
     NoApi,
-    #[error("it names fields of a credential, and `api.credential` is missing")]
+    #[error("it names fields of a credential, but `api.credential` is missing")]
     NoCredential,
-    #[error("the tool is declared `{declared}`, and its actions make it `{found}`")]
+    #[error("the tool is declared `{declared}`, but its actions make it `{found}`")]
     WritesDiffer {
         declared: &'static str,
         found: &'static str,
@@ -82,7 +84,7 @@ pub enum ToolFileMistake {
     PageManner,
     #[error("`auth` has neither `header` nor `query`, or both")]
     KeyPlace,
-    #[error("`{name}` {}", if *is_known { "does more than read" } else { "is no action" })]
+    #[error("`{name}` {}", if *is_known { "does more than read" } else { "is not an action" })]
     TestAction { name: String, is_known: bool },
     #[error("the name `{name}` is taken by `{taken_by}` ({})", at.display())]
     NameTaken {
@@ -93,7 +95,7 @@ pub enum ToolFileMistake {
 }
 
 impl ToolFileError {
-    fn within(&self) -> String {
+    fn location_suffix(&self) -> String {
         match (self.line, self.key.as_str()) {
             (0, _) => String::new(),
             (line, "") => format!(", line {line}"),
@@ -131,7 +133,7 @@ impl Remedy for ToolFileMistake {
             Self::Host(_) => "write it like \"api.example\" or \"email.*.amazonaws.com\"".to_owned(),
             Self::PathBeginning => "write it like \"/tickets/{id}\"".to_owned(),
             Self::ArgumentOfAllActions { .. } => {
-                "move it into the actions, or take a field of the credential: {credential.FIELD}".to_owned()
+                "move it into the actions, or use a field of the credential: {credential.FIELD}".to_owned()
             }
             Self::NoObjectSchema => {
                 "write {\"type\": \"object\", \"properties\": {…}, \"additionalProperties\": false}".to_owned()
@@ -145,7 +147,7 @@ impl Remedy for ToolFileMistake {
                 "write writes = \"{found}\", or correct the `writes` of an action"
             ),
             Self::EndsBeforeBeginning => {
-                "`valid_until` is the first day on which the row holds no more".to_owned()
+                "`valid_until` is the first day on which the row is no longer valid".to_owned()
             }
             Self::RepeatedSend => "remove `repeatable`".to_owned(),
             Self::PageManner => {

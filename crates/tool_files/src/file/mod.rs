@@ -1,8 +1,8 @@
-//! A tool file: everything about one tool, read from TOML and checked.
+//! A tool file: everything about one tool, parsed from TOML and checked.
 //!
 //! - `view`: a table of the file, read value by value; [`mistake`]: the mistakes
 //! - `tool`: the keys of the tool; `api`: `[api]`; `action`: `[actions.NAME]`; `answer`: its pages and its answer
-//! - `schema`: what templates must know of an action's input
+//! - `schema`: the parts of an action's input that templates must know
 
 mod action;
 mod answer;
@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 
 use mistake::ToolFileError;
 
-/// One tool, as its file declares it.
+/// One tool, as declared in its file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolFile {
     pub id: ToolId,
@@ -43,14 +43,14 @@ pub struct ToolFile {
     pub scopes: Vec<String>,
     /// Requests by which it must be found.
     pub intents: Vec<String>,
-    /// Properties that sound like a tenant and name a thing of the provider.
+    /// Properties that sound like a tenant but name a thing of the provider.
     pub not_tenancy: Vec<String>,
     pub cost: DeclaredCost,
-    /// Absent for a tool that Kitbag carries out itself.
+    /// Absent for a tool that Kitbag itself carries out.
     pub api: Option<Arc<ApiSpec>>,
-    /// Never empty; in the order of the file.
+    /// Never empty; in file order.
     pub actions: Vec<ToolAction>,
-    /// The action that shows whether a credential works: one of `actions`, and one that only reads.
+    /// The action that tests a credential: a read-only one of `actions`.
     pub test: Option<ActionName>,
     pub path: PathBuf,
     source: Arc<str>,
@@ -63,16 +63,16 @@ pub struct ToolAction {
     pub name: ActionName,
     pub description: String,
     pub writes: ActionWrites,
-    /// The schema as the file has it.
+    /// The schema as in the file.
     pub input: Map<String, Value>,
     pub examples: Vec<Map<String, Value>>,
-    /// Absent exactly where [`ToolFile::api`] is.
+    /// Absent exactly if [`ToolFile::api`] is.
     pub request: Option<Arc<ActionSpec>>,
     input_text: String,
     input_line: usize,
 }
 
-/// The price of a call, as far as the file states it.
+/// The price of a call, as stated in the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DeclaredCost {
     pub per_call: Option<NanoUsd>,
@@ -85,7 +85,7 @@ pub struct DeclaredCost {
 pub enum NoSuchAction {
     #[error("`action` is missing; it is one of {}", quote_names(known))]
     Missing { known: Vec<String> },
-    #[error("`{found}` is no action; the actions are {}", quote_names(known))]
+    #[error("unknown action `{found}`; the actions are {}", quote_names(known))]
     Unknown { found: String, known: Vec<String> },
 }
 
@@ -95,7 +95,7 @@ impl ToolFile {
     /// The argument that names the action, in a tool with several.
     pub const ACTION: &str = "action";
 
-    /// Reads a file. Its name without the ending is the id of the tool.
+    /// Parses a file. The stem of its name is the id of the tool.
     pub fn read(path: &Path, text: &str) -> Result<Self, Vec<ToolFileError>> {
         tool::read(path, text)
     }
@@ -105,7 +105,7 @@ impl ToolFile {
         &self.source
     }
 
-    /// True if the file comes with the binary.
+    /// True if the file is built into the binary.
     pub fn is_built_in(&self) -> bool {
         self.path.starts_with(crate::built_in::FOLDER)
     }
@@ -114,13 +114,13 @@ impl ToolFile {
         self.actions.iter().find(|it| it.name.as_str() == name)
     }
 
-    /// Returns the most that any of its actions does.
+    /// Returns the strongest effect of its actions.
     pub fn write_class(&self) -> WriteClass {
         let classes = self.actions.iter().map(ToolAction::write_class);
         classes.max_by_key(|class| rank(*class)).unwrap_or_default()
     }
 
-    /// Returns the action that arguments ask for, and the arguments for it.
+    /// Returns the action that arguments name, and the arguments for it.
     pub fn choose(
         &self,
         mut arguments: Map<String, Value>,
@@ -140,8 +140,8 @@ impl ToolFile {
         }
     }
 
-    /// Returns the harmless call that shows whether a credential works: the one that the file names, or else the first
-    /// that reads and needs no arguments.
+    /// Returns the harmless call that tests a credential: the one that the file names, or else the
+    /// first that reads and needs no arguments.
     pub fn test_call(&self) -> Option<(&ToolAction, Map<String, Value>)> {
         let named = self.test.as_ref();
         let named = named.and_then(|name| self.action(name.as_str()));
@@ -150,7 +150,7 @@ impl ToolFile {
         Some((action, arguments))
     }
 
-    /// Returns the line of a key, such as `actions.search.path`; of the table around it if the file does
+    /// Returns the line of a key, such as `actions.search.path`, or of its table if the file does
     /// not have the key.
     pub fn line(&self, key: &str) -> usize {
         let mut key = key;
@@ -167,7 +167,7 @@ impl ToolFile {
 }
 
 impl ToolAction {
-    /// Returns the schema that the arguments of a call are held against.
+    /// Returns the schema that the arguments of a call are checked against.
     pub fn arguments_schema(&self) -> Map<String, Value> {
         let mut schema = self.input.clone();
         if self.has_pages()
@@ -178,11 +178,11 @@ impl ToolAction {
         schema
     }
 
-    /// True if the action gets something and needs no arguments for it.
+    /// True if the action reads and needs no arguments.
     fn is_plain_read(&self) -> bool {
         let request = self.request.as_ref();
         self.writes == ActionWrites::Read
-            && schema::required(&self.input).next().is_none()
+            && schema::required_names(&self.input).next().is_none()
             && request.is_some_and(|it| it.method == http::Method::GET)
     }
 
@@ -200,7 +200,7 @@ impl ToolAction {
         }
     }
 
-    /// Returns the line on which words of the schema stand first.
+    /// Returns the line on which this text of the schema first occurs.
     pub fn line_in_input(&self, words: &str) -> usize {
         let before = self.input_text.find(words).unwrap_or(0);
         self.input_line + line_number(&self.input_text, before) - 1

@@ -8,7 +8,7 @@ pub(crate) fn properties(schema: &Map<String, Value>) -> impl Iterator<Item = (&
     properties.into_iter().flatten()
 }
 
-pub(crate) fn required(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
+pub(crate) fn required_names(schema: &Map<String, Value>) -> impl Iterator<Item = &str> {
     let required = schema.get("required").and_then(Value::as_array);
     required.into_iter().flatten().filter_map(Value::as_str)
 }
@@ -20,7 +20,7 @@ pub(crate) fn defaults(schema: &Map<String, Value>) -> Map<String, Value> {
         .collect()
 }
 
-/// True for the schema of an object whose properties are written out.
+/// True for the schema of an object whose properties are listed.
 pub(crate) fn is_of_object(schema: &Map<String, Value>) -> bool {
     let is_object = schema.get("type").is_some_and(|it| it == "object");
     let properties = schema.get("properties");

@@ -1,4 +1,4 @@
-//! Tests of reading: the tool that a file becomes, and the words about each mistake.
+//! Tests of parsing: the tool that a file becomes, and the message for each mistake.
 
 use std::path::Path;
 
@@ -68,7 +68,7 @@ pub(crate) fn ticket() -> ToolFile {
 }
 
 #[test]
-fn a_file_becomes_a_tool_with_everything_that_it_says() {
+fn a_file_becomes_a_tool_with_all_its_declarations() {
     let tool = ticket();
     let api = tool.api.as_ref().unwrap();
     assert_eq!(tool.id.as_str(), "ticket");
@@ -110,13 +110,13 @@ fn the_arguments_of_a_call_name_the_action() {
     );
 }
 
-/// Reads the file with one text replaced by another, and compares what is said of it.
+/// Parses the file with one text replaced by another, and compares the messages.
 #[track_caller]
 fn check(from: &str, to: &str, expected: &[&str]) {
     assert!(TICKET.contains(from), "{from}");
     let text = TICKET.replacen(from, to, 1);
     let found = ToolFile::read(Path::new("ticket.toml"), &text).unwrap_err();
-    let told: Vec<String> = found
+    let messages: Vec<String> = found
         .iter()
         .map(|it| match it.remedy() {
             Some(remedy) => format!("{it} => {remedy}"),
@@ -127,11 +127,11 @@ fn check(from: &str, to: &str, expected: &[&str]) {
         .iter()
         .map(|it| format!("ticket.toml, {it}"))
         .collect();
-    assert_eq!(told, expected);
+    assert_eq!(messages, expected);
 }
 
 #[test]
-fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
+fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
     check(
         "owner = ",
         "ownr = ",
@@ -159,7 +159,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
             "line 14, in `api.timeout`: `soon` is not a duration => write it like \"90s\", \"10m\" or \"1h30m\"",
         ],
     );
-    for (action, wrong) in [("open", "does more than read"), ("opn", "is no action")] {
+    for (action, wrong) in [("open", "does more than read"), ("opn", "is not an action")] {
         check(
             "credential = \"desk\"",
             &format!("credential = \"desk\"\ntest = \"{action}\""),
@@ -179,7 +179,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
         "writes = \"read + write\"",
         "writes = \"read\"",
         &[
-            "line 6, in `writes`: the tool is declared `read`, and its actions make it `read + write` => write writes \
+            "line 6, in `writes`: the tool is declared `read`, but its actions make it `read + write` => write writes \
            = \"read + write\", or correct the `writes` of an action",
         ],
     );
@@ -191,7 +191,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
 }
 
 #[test]
-fn a_word_that_names_no_property_is_told_with_its_line() {
+fn a_placeholder_without_a_property_is_reported_with_its_line() {
     check(
         "\"{priority}\"",
         "\"{priorty}\"",
@@ -220,7 +220,7 @@ fn a_word_that_names_no_property_is_told_with_its_line() {
         "X-Client = \"kitbag\"",
         "X-Client = \"{words}\"",
         &[
-            "line 13, in `api.headers.X-Client`: `{words}` is an argument, and this belongs to all actions => move it \
+            "line 13, in `api.headers.X-Client`: `{words}` is an argument, but this applies to all actions => move it \
            into the actions, or take a field of the credential: {credential.FIELD}",
         ],
     );
@@ -228,14 +228,14 @@ fn a_word_that_names_no_property_is_told_with_its_line() {
         "{ q = \"{words}\"",
         "{ q = \"{wor ds}\"",
         &[
-            "line 21, in `actions.search.query.q`: `{wor ds}` is no placeholder => write `{name}`, `{name.inner}` or \
+            "line 21, in `actions.search.query.q`: `{wor ds}` is not a placeholder => write `{name}`, `{name.inner}` or \
            `{credential.FIELD}`, and `{{` for a brace",
         ],
     );
 }
 
 #[test]
-fn a_mistake_inside_json_is_told_with_the_line_of_the_file() {
+fn a_mistake_inside_json_is_reported_with_the_line_of_the_file() {
     check(
         "\"enum\": [\"low\", \"high\"],",
         "\"enum\": [\"low\" \"high\"],",
@@ -245,7 +245,7 @@ fn a_mistake_inside_json_is_told_with_the_line_of_the_file() {
         "\"subject\": { \"type\"",
         "\"action\": {}, \"subject\": { \"type\"",
         &[
-            "line 47, in `actions.open.input`: the property `action` has a meaning of its own here: it names one of \
+            "line 47, in `actions.open.input`: the property name `action` is reserved: it names one of \
            several actions => give the property another name",
         ],
     );
@@ -257,7 +257,7 @@ fn what_could_reach_strangers_or_repeat_a_message_is_refused() {
         "https://{credential.site}.desk.example",
         "http://{credential.site}.desk.example",
         &[
-            "line 10, in `api.url`: not the address of an API: an API is reached by `https:` => write it like \
+            "line 10, in `api.url`: not the address of an API: an API must use `https:` => write it like \
            \"https://api.example/v1\"",
         ],
     );
@@ -273,7 +273,7 @@ fn what_could_reach_strangers_or_repeat_a_message_is_refused() {
         "credential = \"desk\"\n",
         "",
         &[
-            "line 9, in `api`: it names fields of a credential, and `api.credential` is missing => name it, like \
+            "line 9, in `api`: it names fields of a credential, but `api.credential` is missing => name it, like \
            credential = \"desk\" under [api]",
         ],
     );

@@ -1,4 +1,4 @@
-//! The keys at the top of a tool file.
+//! The top-level keys of a tool file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn read_noting(source: &FileText<'_>) -> Option<ToolFile> {
     match DeTable::parse(source.text) {
         Ok(table) => {
             let lines = lines(source.text, table.get_ref(), "");
-            read_tool(&TableView::whole(source, &table), lines)
+            read_tool(&TableView::root(source, &table), lines)
         }
         Err(error) => {
             let message = error.message().to_owned();
@@ -62,9 +62,9 @@ fn read_noting(source: &FileText<'_>) -> Option<ToolFile> {
 fn read_tool(view: &TableView<'_>, lines: BTreeMap<String, usize>) -> Option<ToolFile> {
     view.expect_keys(KEYS);
     let id = id(view);
-    let name = view.parsed(view.needed_text("name"));
+    let name = view.parse_text(view.needed_text("name"));
     let aliases = view.texts("aliases").into_iter();
-    let aliases = aliases.filter_map(|it| view.parsed(Some(it))).collect();
+    let aliases = aliases.filter_map(|it| view.parse_text(Some(it))).collect();
     let kind = view.choice(view.needed_text("kind"), &ToolKind::ALL, ToolKind::as_str);
     let purpose = view.needed_text("purpose");
     let description = view.needed_text("description");
@@ -73,7 +73,7 @@ fn read_tool(view: &TableView<'_>, lines: BTreeMap<String, usize>) -> Option<Too
     let declared = view.choice(writes.clone(), &ToolWrites::ALL, ToolWrites::as_str);
     let api = view.table("api").and_then(|table| api::read(&table));
     let actions = action::read_all(view, api.as_ref());
-    // Without an action that could not be read, the others would say something else.
+    // If an action could not be read, the class of the others would be wrong.
     if !view.source.has_mistakes() {
         expect_writes(view, writes.as_ref(), declared, &actions);
     }
@@ -117,7 +117,7 @@ fn id(view: &TableView<'_>) -> Option<ToolId> {
     }
 }
 
-/// Reads the action that tries a credential out. Without an action that could not be read, nothing is said of it.
+/// Parses the action that tests a credential. Skips the check if an action could not be read.
 fn test(view: &TableView<'_>, actions: &[ToolAction]) -> Option<ActionName> {
     let name = view.text("test")?;
     if view.source.has_mistakes() {
@@ -153,7 +153,7 @@ fn cost(view: &TableView<'_>) -> DeclaredCost {
     }
 }
 
-/// The class of the tool is the most that its actions do; only `any` promises nothing.
+/// The class of the tool is the strongest effect of its actions; only `any` promises nothing.
 fn expect_writes(
     view: &TableView<'_>,
     written: Option<&Located<String>>,

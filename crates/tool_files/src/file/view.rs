@@ -1,6 +1,7 @@
-//! A table of a tool file, whose values are read one by one; each mistake is noted with its place.
+//! A table of a tool file, whose values are read one by one; each mistake is noted with its
+//! position.
 //!
-//! Reading goes on after a mistake, so that a person sees all of them at once.
+//! Reading continues after a mistake, so that a user sees all of them at once.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,14 +18,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::mistake::{ToolFileError, ToolFileMistake};
 
-/// The text that is read, and the mistakes that were found in it so far.
+/// The text being read, and the mistakes found in it so far.
 pub(crate) struct FileText<'t> {
     pub(crate) text: &'t str,
     file: &'t Path,
     mistakes: RefCell<Vec<ToolFileError>>,
 }
 
-/// A table, and the place of it.
+/// A table, and its position.
 pub(crate) struct TableView<'t> {
     pub(crate) source: &'t FileText<'t>,
     table: &'t DeTable<'t>,
@@ -32,7 +33,7 @@ pub(crate) struct TableView<'t> {
     span: Range<usize>,
 }
 
-/// A value, and the place of it.
+/// A value, and its position.
 #[derive(Debug, Clone)]
 pub(crate) struct Located<T> {
     pub(crate) value: T,
@@ -63,20 +64,20 @@ impl<'t> FileText<'t> {
         });
     }
 
-    pub(crate) fn note_at<T>(&self, place: &Located<T>, mistake: impl Into<ToolFileMistake>) {
-        self.note(place.span.start, &place.key, mistake);
+    pub(crate) fn note_at<T>(&self, value: &Located<T>, mistake: impl Into<ToolFileMistake>) {
+        self.note(value.span.start, &value.key, mistake);
     }
 
-    /// Notes a mistake at the words that it is about, which stand somewhere within the value.
+    /// Notes a mistake at the text that it is about, somewhere within the value.
     pub(crate) fn note_within<T>(
         &self,
-        place: &Located<T>,
+        value: &Located<T>,
         words: &str,
         mistake: impl Into<ToolFileMistake>,
     ) {
-        let inside = self.text.get(place.span.clone()).unwrap_or_default();
-        let offset = place.span.start + inside.find(words).unwrap_or(0);
-        self.note(offset, &place.key, mistake);
+        let inside = self.text.get(value.span.clone()).unwrap_or_default();
+        let offset = value.span.start + inside.find(words).unwrap_or(0);
+        self.note(offset, &value.key, mistake);
     }
 
     pub(crate) fn line(&self, offset: usize) -> usize {
@@ -97,7 +98,7 @@ impl<'t> FileText<'t> {
 }
 
 impl<'t> TableView<'t> {
-    pub(crate) fn whole(source: &'t FileText<'t>, table: &'t Spanned<DeTable<'t>>) -> Self {
+    pub(crate) fn root(source: &'t FileText<'t>, table: &'t Spanned<DeTable<'t>>) -> Self {
         Self {
             source,
             table: table.get_ref(),
@@ -106,7 +107,7 @@ impl<'t> TableView<'t> {
         }
     }
 
-    /// Notes every key that is not among the known ones.
+    /// Notes every unknown key.
     pub(crate) fn expect_keys(&self, known: &[&'static str]) {
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
@@ -150,7 +151,7 @@ impl<'t> TableView<'t> {
         self.text_of(&self.value(key)?)
     }
 
-    /// Returns a text that must be there.
+    /// Returns a required text.
     pub(crate) fn needed_text(&self, key: &'static str) -> Option<Located<String>> {
         if !self.has(key) {
             self.note(ToolFileMistake::MissingKey { key });
@@ -158,7 +159,7 @@ impl<'t> TableView<'t> {
         self.text(key)
     }
 
-    pub(crate) fn parsed<T: FromStr>(&self, text: Option<Located<String>>) -> Option<T>
+    pub(crate) fn parse_text<T: FromStr>(&self, text: Option<Located<String>>) -> Option<T>
     where
         ToolFileMistake: From<T::Err>,
     {
@@ -197,7 +198,7 @@ impl<'t> TableView<'t> {
             self.wrong_type(&value, "an array of texts");
             return Vec::new();
         };
-        let items = items.iter().map(|item| self.located(key, item));
+        let items = items.iter().map(|item| self.locate(key, item));
         items.filter_map(|item| self.text_of(&item)).collect()
     }
 
@@ -210,7 +211,7 @@ impl<'t> TableView<'t> {
         self.view(value)
     }
 
-    /// Returns the tables of a table, whose names the person chose.
+    /// Returns the tables of a table with freely chosen names.
     pub(crate) fn tables(&self, key: &str) -> Vec<(Located<String>, Self)> {
         let Some(outer) = self.table(key) else {
             return Vec::new();
@@ -221,7 +222,7 @@ impl<'t> TableView<'t> {
             .collect()
     }
 
-    /// Returns the texts of a table, whose names the person chose. Numbers and flags are texts, too.
+    /// Returns the texts of a table with freely chosen names. Numbers and booleans count as texts.
     pub(crate) fn pairs(&self, key: &str) -> Vec<(Located<String>, Located<String>)> {
         let Some(table) = self.table(key) else {
             return Vec::new();
@@ -241,11 +242,11 @@ impl<'t> TableView<'t> {
             self.wrong_type(&value, "a list of tables");
             return Vec::new();
         };
-        let items = items.iter().map(|item| self.located(key, item));
+        let items = items.iter().map(|item| self.locate(key, item));
         items.filter_map(|item| self.view(item)).collect()
     }
 
-    /// Returns the numbers of a table, whose names the person chose.
+    /// Returns the numbers of a table with freely chosen names.
     pub(crate) fn amounts(&self, key: &str) -> Vec<(String, f64)> {
         let Some(table) = self.table(key) else {
             return Vec::new();
@@ -256,7 +257,7 @@ impl<'t> TableView<'t> {
             .collect()
     }
 
-    /// Notes every key that is neither among the known ones nor one that each row of dated data has.
+    /// Notes every key that is neither known nor common to all rows of dated data.
     pub(crate) fn expect_dated_keys(&self, known: &[&'static str]) {
         let dated = ["valid_from", "valid_until", "source"];
         let all: Vec<&'static str> = known.iter().copied().chain(dated).collect();
@@ -270,7 +271,7 @@ impl<'t> TableView<'t> {
         self.date(key)
     }
 
-    /// Returns a day, written like 2026-05-17.
+    /// Returns a date, written like 2026-05-17.
     pub(crate) fn date(&self, key: &str) -> Option<Date> {
         let value = self.value(key)?;
         let day = match value.value {
@@ -312,7 +313,7 @@ impl<'t> TableView<'t> {
         fitting
     }
 
-    /// Returns an amount of money, or another number that is not negative.
+    /// Returns an amount of money, or another non-negative number.
     pub(crate) fn amount(&self, key: &str) -> Option<f64> {
         let value = self.value(key)?;
         let written = match value.value {
@@ -345,7 +346,7 @@ impl<'t> TableView<'t> {
         duration
     }
 
-    /// Returns a JSON value that stands in a text.
+    /// Returns a JSON value that is written as text.
     pub(crate) fn json(&self, text: &Located<String>) -> Option<Value> {
         match serde_json::from_str(&text.value) {
             Ok(value) => Some(value),
@@ -356,7 +357,7 @@ impl<'t> TableView<'t> {
                     .take(error.line().saturating_sub(1))
                     .map(str::len)
                     .sum();
-                let offset = text.span.start + self.opening(&text.span) + before;
+                let offset = text.span.start + self.opening_length(&text.span) + before;
                 let message = error.to_string();
                 let message = message
                     .split(" at line")
@@ -370,8 +371,8 @@ impl<'t> TableView<'t> {
         }
     }
 
-    /// Returns the number of bytes before the first letter of a text.
-    pub(crate) fn opening(&self, span: &Range<usize>) -> usize {
+    /// Returns the length of a text's opening quotes in bytes.
+    pub(crate) fn opening_length(&self, span: &Range<usize>) -> usize {
         let written = self.source.text.get(span.clone()).unwrap_or_default();
         ["'''\n", "\"\"\"\n", "'''\r\n", "'''", "\"\"\""]
             .iter()
@@ -387,10 +388,10 @@ impl<'t> TableView<'t> {
     }
 
     fn value(&self, key: &str) -> Option<Located<&'t DeValue<'t>>> {
-        Some(self.located(key, self.table.get(key)?))
+        Some(self.locate(key, self.table.get(key)?))
     }
 
-    fn located(&self, key: &str, value: &'t Spanned<DeValue<'t>>) -> Located<&'t DeValue<'t>> {
+    fn locate(&self, key: &str, value: &'t Spanned<DeValue<'t>>) -> Located<&'t DeValue<'t>> {
         Located {
             value: value.get_ref(),
             span: value.span(),
@@ -405,11 +406,11 @@ impl<'t> TableView<'t> {
                 span: name.span(),
                 key: self.key(name.get_ref()),
             };
-            let value = self.located(&name.value, value);
+            let value = self.locate(&name.value, value);
             (name, value)
         });
         let mut entries: Vec<_> = entries.collect();
-        // In the order of the file, which is that of the person.
+        // In file order.
         entries.sort_by_key(|(name, _)| name.span.start);
         entries
     }

@@ -1,4 +1,4 @@
-//! The address of an API, and the login that it wants.
+//! The address of an API, and the login that it requires.
 
 use serde_json::{Map, Value};
 use url::Url;
@@ -6,7 +6,7 @@ use url::Url;
 use super::document::{FoundOperation, OpenApiDocument};
 use super::{ImportError, ImportOptions};
 
-/// A login for documents that do not say.
+/// A login for documents that declare none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportAuth {
     Bearer,
@@ -15,20 +15,20 @@ pub enum ImportAuth {
     ApiKeyQuery(String),
 }
 
-/// The address and login of an operation, as a tool file has them.
+/// The address and login of an operation, in the format of a tool file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AccessParts {
-    /// By https, as a tool file demands.
+    /// The https address, which a tool file requires.
     pub(super) url: String,
-    /// The same address by plain http, if that is how the API is reached.
+    /// The same address as plain http, if that is how the API is reached.
     pub(super) plain: Option<String>,
     /// Absent if no login is needed.
     pub(super) auth: Option<String>,
 }
 
-pub(super) const NO_SERVER: &str = "the document says no address by https";
+pub(super) const NO_SERVER: &str = "the document has no https address";
 
-/// Rejects an address that no file could be made with.
+/// Rejects an address that is invalid in every file.
 pub(super) fn check_server(options: &ImportOptions) -> Result<(), ImportError> {
     let Some(server) = options.server.clone() else {
         return Ok(());
@@ -60,23 +60,23 @@ pub(super) fn read(
     Ok(AccessParts {
         url,
         plain,
-        auth: auth(document, found).or_else(|| options.auth.as_ref().map(ImportAuth::written)),
+        auth: auth(document, found).or_else(|| options.auth.as_ref().map(ImportAuth::to_toml)),
     })
 }
 
-/// Returns the first address that is reached by https, or by http if that is permitted; those of the operation come
-/// before those of its path and of the document.
+/// Returns the first https address, or http if permitted; the operation's addresses come before
+/// those of its path and of the document.
 fn server(
     document: &OpenApiDocument,
     found: &FoundOperation<'_>,
     options: &ImportOptions,
 ) -> Option<String> {
-    let places = [
+    let levels = [
         found.operation.get("servers"),
         found.item.get("servers"),
         document.root().get("servers"),
     ];
-    let servers = places.into_iter().flatten().find_map(Value::as_array)?;
+    let servers = levels.into_iter().flatten().find_map(Value::as_array)?;
     servers
         .iter()
         .find_map(|server| address(server, options.private))
@@ -111,7 +111,7 @@ fn address(server: &Value, private: bool) -> Option<String> {
     (is_reached && is_plain).then(|| url.trim_end_matches('/').to_owned())
 }
 
-/// Returns the first login of the operation that can be made. An empty list means that none is needed.
+/// Returns the operation's first supported login. An empty list means that none is needed.
 fn auth(document: &OpenApiDocument, found: &FoundOperation<'_>) -> Option<String> {
     let demanded = found
         .operation
@@ -131,14 +131,14 @@ fn scheme_of(scheme: &Value, scopes: &Value) -> Option<String> {
         text_of(scheme, "type"),
         text_of(scheme, "scheme").to_lowercase().as_str(),
     ) {
-        ("http", "basic") => Some(ImportAuth::Basic.written()),
-        ("http", "bearer") | ("openIdConnect", _) => Some(ImportAuth::Bearer.written()),
+        ("http", "basic") => Some(ImportAuth::Basic.to_toml()),
+        ("http", "bearer") | ("openIdConnect", _) => Some(ImportAuth::Bearer.to_toml()),
         ("apiKey", _) => match text_of(scheme, "in") {
             "header" if text_of(scheme, "name").eq_ignore_ascii_case("authorization") => None,
             "header" => {
-                Some(ImportAuth::ApiKeyHeader(text_of(scheme, "name").to_owned()).written())
+                Some(ImportAuth::ApiKeyHeader(text_of(scheme, "name").to_owned()).to_toml())
             }
-            "query" => Some(ImportAuth::ApiKeyQuery(text_of(scheme, "name").to_owned()).written()),
+            "query" => Some(ImportAuth::ApiKeyQuery(text_of(scheme, "name").to_owned()).to_toml()),
             _ => None,
         },
         ("oauth2", _) => Some(oauth2(&scheme["flows"], scopes)),
@@ -146,7 +146,7 @@ fn scheme_of(scheme: &Value, scopes: &Value) -> Option<String> {
     }
 }
 
-/// A token that a person fetched elsewhere always works; two of the flows can be followed.
+/// A token that a user fetched elsewhere always works; two of the flows are supported.
 fn oauth2(flows: &Value, scopes: &Value) -> String {
     let scopes: Vec<&str> = scopes
         .as_array()
@@ -156,7 +156,7 @@ fn oauth2(flows: &Value, scopes: &Value) -> String {
         .collect();
     let scopes = scopes
         .iter()
-        .map(|scope| quoted(scope))
+        .map(|scope| toml_string(scope))
         .collect::<Vec<_>>()
         .join(", ");
     if let Some(token_url) = secure(flows, "clientCredentials", "tokenUrl") {
@@ -173,14 +173,14 @@ fn oauth2(flows: &Value, scopes: &Value) -> String {
             "{{ scheme = \"oauth2\", grant = \"authorization_code\", token_url = {token_url}, authorize_url = {authorize_url}, \
              scopes = [{scopes}] }}"
         ),
-        _ => ImportAuth::Bearer.written(),
+        _ => ImportAuth::Bearer.to_toml(),
     }
 }
 
-/// Returns an address of a flow as TOML writes it, if a login may be sent there.
+/// Returns an address of a flow as TOML, if a login may be sent there.
 fn secure(flows: &Value, flow: &str, key: &str) -> Option<String> {
     let url = flows[flow][key].as_str()?;
-    url.starts_with("https://").then(|| quoted(url))
+    url.starts_with("https://").then(|| toml_string(url))
 }
 
 fn text_of<'v>(scheme: &'v Value, key: &str) -> &'v str {
@@ -188,21 +188,21 @@ fn text_of<'v>(scheme: &'v Value, key: &str) -> &'v str {
 }
 
 impl ImportAuth {
-    fn written(&self) -> String {
+    fn to_toml(&self) -> String {
         match self {
             Self::Bearer => "{ scheme = \"bearer\" }".to_owned(),
             Self::Basic => "{ scheme = \"basic\" }".to_owned(),
             Self::ApiKeyHeader(name) => {
-                format!("{{ scheme = \"api-key\", header = {} }}", quoted(name))
+                format!("{{ scheme = \"api-key\", header = {} }}", toml_string(name))
             }
             Self::ApiKeyQuery(name) => {
-                format!("{{ scheme = \"api-key\", query = {} }}", quoted(name))
+                format!("{{ scheme = \"api-key\", query = {} }}", toml_string(name))
             }
         }
     }
 }
 
-/// Returns a text as TOML writes it.
-pub(super) fn quoted(text: &str) -> String {
+/// Returns a text as a TOML string.
+pub(super) fn toml_string(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }

@@ -1,4 +1,4 @@
-//! The body of a request: which of the media types is taken, and where the arguments go.
+//! The body of a request: the media type to use, and the targets of the arguments.
 
 use serde_json::{Map, Value, json};
 
@@ -6,13 +6,13 @@ use super::document::OpenApiDocument;
 use super::parameters::ParameterParts;
 use super::{names, strict};
 
-/// The body of an action, as a tool file has it.
+/// The body of an action, in the format of a tool file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct BodyParts {
     /// Absent for JSON.
     pub(super) kind: Option<&'static str>,
     pub(super) template: String,
-    /// A media type that does not follow from the kind.
+    /// A media type that is not the default of the kind.
     pub(super) content_type: Option<String>,
 }
 
@@ -40,24 +40,24 @@ pub(super) fn read(
     let Some(types) = types.filter(|types| !types.is_empty()) else {
         return Ok(None);
     };
-    let (kind, media_type, content) = chosen(types)?;
+    let (kind, media_type, content) = choose_media_type(types)?;
     let is_required = body.get("required") == Some(&Value::Bool(true));
     let loose = content.get("schema").cloned().unwrap_or_default();
     let content_type = (!kind.is_usual(media_type)).then(|| media_type.to_owned());
     let template = match kind {
-        MediaKind::Bytes => single(
+        MediaKind::Bytes => add_whole_body(
             parts,
             "content",
             json!({ "type": "string", "description": "base64" }),
             is_required,
         ),
-        MediaKind::Text => single(parts, "text", json!({ "type": "string" }), is_required),
+        MediaKind::Text => add_whole_body(parts, "text", json!({ "type": "string" }), is_required),
         MediaKind::Json | MediaKind::Form | MediaKind::Multipart => {
             let schema = match kind {
                 MediaKind::Multipart => with_files(document, &loose),
                 _ => strict::strict(document, &loose),
             };
-            structured(parts, schema, is_required, kind)?
+            add_body_members(parts, schema, is_required, kind)?
         }
     };
     Ok(Some(BodyParts {
@@ -77,7 +77,7 @@ impl MediaKind {
     ];
 
     fn fits(self, media_type: &str) -> bool {
-        let plain = plain(media_type);
+        let plain = without_parameters(media_type);
         match self {
             Self::Json => plain == "application/json" || plain.ends_with("+json"),
             Self::Form => plain == "application/x-www-form-urlencoded",
@@ -92,13 +92,16 @@ impl MediaKind {
         }
     }
 
-    /// True for a media type that a request of this kind has without being told.
+    /// True for the default media type of this kind of request.
     fn is_usual(self, media_type: &str) -> bool {
         match self {
-            Self::Json => plain(media_type) == "application/json",
+            Self::Json => without_parameters(media_type) == "application/json",
             Self::Form | Self::Multipart => true,
-            Self::Bytes => matches!(plain(media_type), "application/octet-stream" | "*/*"),
-            Self::Text => plain(media_type) == "text/plain",
+            Self::Bytes => matches!(
+                without_parameters(media_type),
+                "application/octet-stream" | "*/*"
+            ),
+            Self::Text => without_parameters(media_type) == "text/plain",
         }
     }
 
@@ -113,12 +116,12 @@ impl MediaKind {
     }
 }
 
-fn plain(media_type: &str) -> &str {
+fn without_parameters(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
-/// Returns the media type that can be sent best.
-fn chosen(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), String> {
+/// Returns the preferred media type that can be sent.
+fn choose_media_type(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), String> {
     let mut candidates = MediaKind::ALL.into_iter().filter_map(|kind| {
         let (media_type, content) = types.iter().find(|(media_type, _)| kind.fits(media_type))?;
         Some((kind, media_type.as_str(), content))
@@ -129,8 +132,13 @@ fn chosen(types: &Map<String, Value>) -> Result<(MediaKind, &str, &Value), Strin
     })
 }
 
-/// Takes the whole body as one argument.
-fn single(parts: &mut ParameterParts, name: &str, schema: Value, is_required: bool) -> String {
+/// Adds the whole body as one argument.
+fn add_whole_body(
+    parts: &mut ParameterParts,
+    name: &str,
+    schema: Value,
+    is_required: bool,
+) -> String {
     let argument = names::argument(name, &mut parts.taken);
     if is_required {
         parts.required.push(argument.clone());
@@ -140,9 +148,9 @@ fn single(parts: &mut ParameterParts, name: &str, schema: Value, is_required: bo
     template
 }
 
-/// Takes the members of the body as arguments of their own, unless their names are taken or they would be required of
-/// a body that may be left out.
-fn structured(
+/// Adds the members of the body as separate arguments, unless their names are taken or they would
+/// be required in an optional body.
+fn add_body_members(
     parts: &mut ParameterParts,
     schema: Value,
     is_required: bool,
@@ -162,7 +170,7 @@ fn structured(
         if kind != MediaKind::Json && is_nameless && schema.get("anyOf").is_none() && !is_open {
             return Err("its form has no fields".to_owned());
         }
-        return Ok(single(parts, "body", schema, is_required));
+        return Ok(add_whole_body(parts, "body", schema, is_required));
     }
     let required = schema["required"].as_array().into_iter().flatten();
     parts
@@ -173,7 +181,7 @@ fn structured(
     Ok("{*}".to_owned())
 }
 
-/// Returns the schema of a multipart body, in which files are objects with their bytes and their name.
+/// Returns the schema of a multipart body, in which files are objects with their bytes and name.
 fn with_files(document: &OpenApiDocument, loose: &Value) -> Value {
     let mut schema = strict::strict(document, loose);
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {

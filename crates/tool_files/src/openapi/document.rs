@@ -1,4 +1,4 @@
-//! An OpenAPI document, in JSON or YAML, and the references in it.
+//! An OpenAPI document, in JSON or YAML, and its references.
 
 use saphyr::{LoadableYamlNode as _, Scalar, Yaml};
 use serde_json::{Map, Number, Value};
@@ -17,7 +17,7 @@ pub(super) struct FoundOperation<'d> {
     pub(super) operation: &'d Map<String, Value>,
 }
 
-/// More steps than a reference that leads somewhere takes.
+/// More steps than a valid reference needs.
 const MOST_STEPS: usize = 16;
 
 const METHODS: [&str; 6] = ["get", "head", "post", "put", "patch", "delete"];
@@ -50,7 +50,7 @@ impl OpenApiDocument {
         title.trim().to_owned()
     }
 
-    /// Returns the operations that are wanted by tag, id or title; all if nothing is named.
+    /// Returns the operations selected by tag, id or title; all if the selection is empty.
     pub(super) fn operations(&self, only: &[String]) -> Vec<FoundOperation<'_>> {
         let paths = self.root["paths"].as_object().into_iter().flatten();
         let found = paths.flat_map(|(path, item)| {
@@ -63,12 +63,12 @@ impl OpenApiDocument {
             .collect()
     }
 
-    /// Follows references until there is something else. Those that leave the document lead nowhere.
+    /// Follows references to a value. References to other documents are not followed.
     pub(super) fn resolve<'v>(&'v self, value: &'v Value) -> Option<&'v Value> {
         let mut value = value;
         for _ in 0..MOST_STEPS {
             match reference(value) {
-                Some(reference) => value = self.root.pointer(&place(reference)?)?,
+                Some(reference) => value = self.root.pointer(&reference_pointer(reference)?)?,
                 None => return Some(value),
             }
         }
@@ -76,13 +76,13 @@ impl OpenApiDocument {
     }
 }
 
-/// Returns the reference that a value is.
+/// Returns the target of a value that is a reference.
 pub(super) fn reference(value: &Value) -> Option<&str> {
     value.get("$ref").and_then(Value::as_str)
 }
 
 /// Returns the JSON pointer in a reference such as `#/components/schemas/pet%20shop`.
-fn place(reference: &str) -> Option<String> {
+fn reference_pointer(reference: &str) -> Option<String> {
     let pointer = reference.strip_prefix('#')?;
     let decoded = percent_encoding::percent_decode_str(pointer).decode_utf8();
     decoded.ok().map(std::borrow::Cow::into_owned)
@@ -163,7 +163,7 @@ fn to_json(yaml: &Yaml<'_>) -> Value {
     }
 }
 
-/// Returns a key as text, because JSON knows no others: answers are listed under numbers.
+/// Returns a key as text, as in JSON: responses are listed under numbers.
 fn key_text(key: &Yaml<'_>) -> String {
     match to_json(key) {
         Value::String(text) => text,

@@ -1,8 +1,8 @@
-//! Makes tool files from an OpenAPI document, version 3.0 or 3.1.
+//! Generates tool files from an OpenAPI document, version 3.0 or 3.1.
 //!
 //! - `document`: the document, in JSON or YAML, and its references
 //! - `operation`: one operation as an action; `parameters` and `body`: the parts of its request
-//! - `strict`: schemas that refuse what they do not know, made from loose ones
+//! - `strict`: strict schemas, made from loose ones
 //! - `access`: the address and the login
 //! - `names`: names for tools, actions and arguments; `write`: the text of a file
 
@@ -31,37 +31,38 @@ use write::FileParts;
 
 pub use access::ImportAuth;
 
-/// Wishes about the files that are made.
+/// Options for the generated files.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportOptions {
-    /// Stands before all names; made from the title of the document unless given.
+    /// The prefix of all names; derived from the document's title unless given.
     pub provider: Option<String>,
-    /// The team to ask.
+    /// The responsible team.
     pub owner: Option<String>,
-    /// The name of the credential; that of the provider unless given.
+    /// The name of the credential; the provider's name unless given.
     pub credential: Option<String>,
-    /// The login, where the document does not say.
+    /// The login, if the document declares none.
     pub auth: Option<ImportAuth>,
-    /// The address of the API, where the document does not say, or says another one.
+    /// The address of the API, if the document declares none, or another one.
     pub server: Option<String>,
-    /// True if the API may be reached by plain http, which the operator's configuration then permits.
+    /// True if the API may be reached over plain http, which the operator's configuration then
+    /// permits.
     pub private: bool,
-    /// True for one file for each tag, with an action for each operation.
+    /// True for one file per tag, with an action for each operation.
     pub grouped: bool,
-    /// Only operations with one of these as a tag, as their id or as their method and path, unless it is empty.
+    /// Only operations with one of these as a tag, id, or method and path, unless it is empty.
     pub only: Vec<String>,
 }
 
-/// The files, and the operations for which there is none.
+/// The files, and the operations without one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Imported {
     pub files: Vec<ImportedFile>,
     pub skipped: Vec<SkippedOperation>,
-    /// The endpoint that the configuration must name for the files to be of use.
+    /// The endpoint that the configuration must name to use the files.
     pub endpoint: Option<NeededEndpoint>,
 }
 
-/// An entry of the configuration for all files of one API.
+/// A configuration entry for all files of one API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NeededEndpoint {
     /// A pattern for the ids of the tools.
@@ -72,7 +73,7 @@ pub struct NeededEndpoint {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportedFile {
-    /// The name of the file without its ending.
+    /// The stem of the file's name.
     pub slug: String,
     pub text: String,
 }
@@ -88,17 +89,17 @@ pub struct SkippedOperation {
 pub enum ImportError {
     #[error("this is neither JSON nor YAML: {message}")]
     Unreadable { message: String },
-    #[error("this is no OpenAPI document")]
+    #[error("this is not an OpenAPI document")]
     NoOpenApi,
     #[error("this is OpenAPI {version}")]
     Version { version: String },
-    #[error("the document says no address of the API that could be used")]
+    #[error("the document has no usable address of the API")]
     NoServer,
-    #[error("the document has no operations, or none of those asked for")]
+    #[error("the document has no operations, or none of the requested ones")]
     NoOperations,
     #[error("`{server}` is not reached by https")]
     InsecureServer { server: String },
-    #[error("`{server}` is no address of an API")]
+    #[error("`{server}` is not the address of an API")]
     BadServer { server: String },
     #[error("none of {skipped} operations can be imported; {first}")]
     NothingImported { skipped: usize, first: String },
@@ -115,7 +116,7 @@ impl Remedy for ImportError {
             Self::NoServer => "name the address: --server https://api.example/v1; for an API of your own network add \
                                --allow-private"
                 .to_owned(),
-            Self::NoOperations => "leave out --only to see all".to_owned(),
+            Self::NoOperations => "omit --only to see all".to_owned(),
             Self::InsecureServer { .. } => {
                 "if the API is in your own network, add --allow-private".to_owned()
             }
@@ -125,13 +126,13 @@ impl Remedy for ImportError {
     }
 }
 
-/// A model is shown all actions of a tool, so there must not be too many.
+/// A model sees all actions of a tool, so their number is limited.
 const MOST_ACTIONS: usize = 30;
 
-/// Says why a schema is none.
+/// Reports why a schema is invalid.
 pub type SchemaFault<'a> = &'a dyn Fn(&Value) -> Option<String>;
 
-/// Makes the files. Each was read again as a tool, so that only files without mistakes are returned.
+/// Generates the files. Each is parsed again as a tool, so that only valid files are returned.
 pub fn import(
     text: &str,
     options: &ImportOptions,
@@ -187,14 +188,14 @@ impl<'a> ImportRun<'a> {
         }
     }
 
-    /// Patterns are written in many dialects, so one that cannot be understood is left out.
+    /// Patterns are written in many dialects, so unsupported ones are dropped.
     fn take(&mut self, mut action: ImportedAction, schema_fault: SchemaFault<'_>) {
         if schema_fault(&action.input).is_some() {
             strict::leave_out_patterns(&mut action.input);
         }
         match schema_fault(&action.input) {
             None => self.actions.push(action),
-            Some(reason) => self.skip(&action.title, format!("its schema is none: {reason}")),
+            Some(reason) => self.skip(&action.title, format!("invalid schema: {reason}")),
         }
     }
 
@@ -215,7 +216,7 @@ impl<'a> ImportRun<'a> {
         let actions = std::mem::take(&mut self.actions);
         let plain = actions.iter().find_map(|it| it.access.plain.clone());
         let groups = match self.options.grouped {
-            true => grouped(actions),
+            true => group_by_tag(actions),
             false => actions
                 .into_iter()
                 .map(|it| (it.name.clone(), vec![it]))
@@ -266,8 +267,8 @@ impl<'a> ImportRun<'a> {
     }
 }
 
-/// Puts the actions of one tag together, as long as they share address and login.
-fn grouped(actions: Vec<ImportedAction>) -> Vec<(String, Vec<ImportedAction>)> {
+/// Groups the actions with the same tag, address and login.
+fn group_by_tag(actions: Vec<ImportedAction>) -> Vec<(String, Vec<ImportedAction>)> {
     let mut groups: Vec<(String, Vec<ImportedAction>)> = Vec::new();
     for action in actions {
         let tag = action
@@ -286,10 +287,10 @@ fn grouped(actions: Vec<ImportedAction>) -> Vec<(String, Vec<ImportedAction>)> {
     groups
 }
 
-/// No two actions of one tool have the same name.
+/// Gives the actions of one tool distinct names.
 fn give_action_names(actions: &mut [ImportedAction]) {
     let mut taken = BTreeSet::new();
     for action in actions {
-        action.name = names::unique(&names::bounded(&action.name), &mut taken);
+        action.name = names::unique(&names::shorten_name(&action.name), &mut taken);
     }
 }

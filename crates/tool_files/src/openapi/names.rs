@@ -1,32 +1,32 @@
-//! Names for tools, actions and arguments, made from those of the document.
+//! Names for tools, actions and arguments, derived from the document's names.
 
 use std::collections::BTreeSet;
 
-/// In characters. Clients put a prefix of their own before the name of a tool, such as `mcp__kitbag__`, and
-/// models accept 64.
+/// In characters. Clients add a prefix to the name of a tool, such as `mcp__kitbag__`, and models
+/// accept 64.
 const LONGEST: usize = 50;
-/// In hexadecimal digits. They tell names apart that were cut.
+/// In hexadecimal digits. They distinguish truncated names.
 const HASH_LENGTH: usize = 6;
 
-/// Gives each tool a name that no other has.
+/// Gives each tool a unique name.
 #[derive(Debug, Default)]
 pub(super) struct NameGiver {
     taken: BTreeSet<String>,
 }
 
 impl NameGiver {
-    /// Returns the name of a tool, with the provider before it.
+    /// Returns the name of a tool, prefixed with the provider.
     pub(super) fn tool(&mut self, provider: &str, name: &str) -> String {
         let name = snake(name);
         let whole = match name.strip_prefix(provider) {
             Some(rest) if rest.is_empty() || rest.starts_with('_') => name,
             _ => format!("{provider}_{name}"),
         };
-        unique(&bounded(&whole), &mut self.taken)
+        unique(&shorten_name(&whole), &mut self.taken)
     }
 }
 
-/// Words of titles that tell nothing about the provider.
+/// Words of titles that do not identify the provider.
 const NOISE: [&str; 9] = [
     "api",
     "apis",
@@ -38,10 +38,11 @@ const NOISE: [&str; 9] = [
     "specification",
     "the",
 ];
-/// A title with more words is a sentence.
+/// A longer title is a sentence.
 const MOST_WORDS: usize = 2;
 
-/// Returns the name of a provider: the title of the document if it is short, or else the name of the host.
+/// Returns the name of a provider: the document's title if it is short, or else the name of the
+/// host.
 pub(super) fn provider(title: &str, host: Option<&str>) -> String {
     let whole = snake(title);
     let words: Vec<&str> = whole
@@ -51,7 +52,7 @@ pub(super) fn provider(title: &str, host: Option<&str>) -> String {
     match host.and_then(own_label) {
         Some(label) if words.is_empty() || words.len() > MOST_WORDS => snake(label),
         _ if words.is_empty() => whole,
-        _ => bounded(
+        _ => shorten_name(
             &words
                 .into_iter()
                 .take(MOST_WORDS)
@@ -66,7 +67,8 @@ fn is_version(word: &str) -> bool {
     !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
 }
 
-/// Returns the label that the owner of a domain chose: `github` of `api.github.com`, `shop` of `www.shop.co.uk`.
+/// Returns the label that the owner of a domain chose: `github` of `api.github.com`, `shop` of
+/// `www.shop.co.uk`.
 fn own_label(host: &str) -> Option<&str> {
     let labels: Vec<&str> = host.split('.').collect();
     let mut ending = 1;
@@ -82,8 +84,8 @@ fn own_label(host: &str) -> Option<&str> {
         .and_then(|at| labels.get(at).copied())
 }
 
-/// Returns lower-case words with `_` between them: `listPets`, `repos/get-content` and `HTTPServer` become `list_pets`,
-/// `repos_get_content` and `http_server`. The first letter is one.
+/// Returns lower-case words joined with `_`: `listPets`, `repos/get-content` and `HTTPServer`
+/// become `list_pets`, `repos_get_content` and `http_server`. The name begins with a letter.
 pub(super) fn snake(text: &str) -> String {
     let letters: Vec<char> = text.chars().collect();
     let mut name = String::new();
@@ -119,8 +121,8 @@ fn push_bar(name: &mut String) {
     }
 }
 
-/// Cuts a name that is too long, and marks it with a hash of the whole.
-pub(super) fn bounded(name: &str) -> String {
+/// Truncates a name that is too long, and appends a hash of the whole.
+pub(super) fn shorten_name(name: &str) -> String {
     let name = snake(name);
     if name.len() <= LONGEST {
         return name;
@@ -130,7 +132,7 @@ pub(super) fn bounded(name: &str) -> String {
     format!("{kept}_{hash}")
 }
 
-/// Returns the name, or another with a number behind it if it is taken.
+/// Returns the name, with a number appended if it is taken.
 pub(super) fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2;
@@ -141,7 +143,7 @@ pub(super) fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     candidate
 }
 
-/// Returns the name of a property that templates can name.
+/// Returns the name of a property that templates can refer to.
 pub(super) fn argument(name: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = name
         .chars()
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_all_manners_become_words_with_bars() {
+    fn names_in_any_style_become_words_with_underscores() {
         for (text, expected) in [
             ("listPets", "list_pets"),
             ("repos/get-content", "repos_get_content"),

@@ -26,7 +26,7 @@ pub(super) struct ImportedAction {
     pub(super) input: Value,
 }
 
-/// In characters: what a model reads about a tool it does not know yet.
+/// In characters: a model reads this about a tool that it does not know yet.
 const LONGEST_DESCRIPTION: usize = 300;
 
 pub(super) fn read(
@@ -93,7 +93,7 @@ fn description(purpose: &str, text: Option<&str>) -> String {
     cut(&whole)
 }
 
-/// Ends the text with its last whole sentence that fits.
+/// Truncates the text after the last whole sentence that fits.
 fn cut(text: &str) -> String {
     let Some((end, _)) = text.char_indices().nth(LONGEST_DESCRIPTION) else {
         return text.to_owned();
@@ -116,7 +116,7 @@ fn input(properties: Map<String, Value>, required: &[String]) -> Value {
     Value::Object(input)
 }
 
-/// An operation that answers with a list and takes a number called `page` has pages.
+/// An operation that returns a list and takes a number called `page` is paginated.
 fn page(
     document: &OpenApiDocument,
     found: &FoundOperation<'_>,

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::document::{FoundOperation, OpenApiDocument};
 use super::{names, strict};
 
-/// The request of an action, as far as its parameters say.
+/// The part of an action's request that its parameters determine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ParameterParts {
     pub(super) path: String,
@@ -18,9 +18,9 @@ pub(super) struct ParameterParts {
     pub(super) taken: BTreeSet<String>,
 }
 
-/// Names that mean something else in a tool file.
+/// Names with another meaning in a tool file.
 const RESERVED: [&str; 3] = ["action", "credential", "max_pages"];
-/// Headers that the request itself has, as the specification says.
+/// Headers of the request itself, according to the specification.
 const OWN_HEADERS: [&str; 3] = ["accept", "content-type", "authorization"];
 
 pub(super) fn read(
@@ -39,14 +39,14 @@ pub(super) fn read(
     Ok(parts)
 }
 
-/// Returns the parameters of the operation and those of its path that the operation does not replace.
+/// Returns the operation's parameters, and its path's parameters that it does not override.
 fn parameters<'d>(
     document: &'d OpenApiDocument,
     found: &FoundOperation<'d>,
 ) -> Result<Vec<&'d Map<String, Value>>, String> {
     let mut all: Vec<&'d Map<String, Value>> = Vec::new();
-    for place in [found.operation, found.item] {
-        let listed = place.get("parameters").and_then(Value::as_array);
+    for holder in [found.operation, found.item] {
+        let listed = holder.get("parameters").and_then(Value::as_array);
         for parameter in listed.into_iter().flatten() {
             let resolved = document.resolve(parameter).and_then(Value::as_object);
             let parameter =
@@ -68,12 +68,12 @@ fn add(
     parts: &mut ParameterParts,
     parameter: &Map<String, Value>,
 ) -> Result<(), String> {
-    let (name, place) = (text_of(parameter, "name"), text_of(parameter, "in"));
+    let (name, location) = (text_of(parameter, "name"), text_of(parameter, "in"));
     let is_required = parameter.get("required") == Some(&Value::Bool(true));
-    if place == "header" && OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
+    if location == "header" && OWN_HEADERS.contains(&name.to_lowercase().as_str()) {
         return Ok(());
     }
-    if place == "cookie" {
+    if location == "cookie" {
         return match is_required {
             true => Err(format!("it needs the cookie `{name}`")),
             false => Ok(()),
@@ -81,7 +81,7 @@ fn add(
     }
     let argument = names::argument(name, &mut parts.taken);
     let schema = schema(document, parameter);
-    match place {
+    match location {
         "path" => {
             parts.path = parts
                 .path
@@ -93,11 +93,11 @@ fn add(
             .push((name.to_owned(), format!("{{{argument}}}"))),
         _ => {
             return Err(format!(
-                "`{name}` is a parameter of an unknown place, `{place}`"
+                "the parameter `{name}` has an unknown location, `{location}`"
             ));
         }
     }
-    if is_required || place == "path" {
+    if is_required || location == "path" {
         parts.required.push(argument.clone());
     }
     parts.properties.insert(argument, schema);
@@ -127,7 +127,8 @@ fn schema(document: &OpenApiDocument, parameter: &Map<String, Value>) -> Value {
     schema
 }
 
-/// Returns the parameter of the query with its template. A list repeats the parameter unless its style says otherwise.
+/// Returns the query parameter with its template. A list repeats the parameter unless its style is
+/// different.
 fn query(
     name: &str,
     argument: &str,
@@ -148,7 +149,7 @@ fn query(
     }
 }
 
-/// Declares the words in the path that the document forgot.
+/// Declares the path's placeholders that the document omitted.
 fn add_undeclared(parts: &mut ParameterParts) {
     let pieces: Vec<String> = parts
         .path
@@ -171,7 +172,7 @@ fn add_undeclared(parts: &mut ParameterParts) {
     }
 }
 
-/// A path may end in a fragment that only tells operations apart.
+/// A path may end in a fragment that only distinguishes operations.
 fn braces(path: &str) -> String {
     path.split(['#', '?']).next().unwrap_or_default().to_owned()
 }

@@ -1,5 +1,5 @@
-//! Schemas that refuse what they do not know, made from loose ones. References are filled in, because a tool file stands
-//! for itself.
+//! Strict schemas, made from loose ones. References are inlined, because a tool file is
+//! self-contained.
 
 use std::cell::Cell;
 
@@ -10,12 +10,12 @@ use super::document::{OpenApiDocument, reference};
 
 /// In bytes, as JSON. A model that uses the tool reads all of it.
 const LARGEST: usize = 24 * 1024;
-/// The depths that are tried, until a schema is small enough.
+/// The depths to try, until a schema is small enough.
 const DEPTHS: [usize; 6] = [12, 8, 5, 3, 2, 1];
-/// The parts of a schema that are looked at in one attempt. Schemas that refer to each other have millions.
+/// The most parts of a schema to visit in one attempt. Mutually recursive schemas have millions.
 const MOST_PARTS: usize = 2000;
 
-/// Keywords that say the same in both dialects and need no look.
+/// Keywords that mean the same in both dialects.
 const KEPT: [&str; 16] = [
     "type",
     "enum",
@@ -35,7 +35,7 @@ const KEPT: [&str; 16] = [
     "maxProperties",
 ];
 
-/// Returns the schema without references. What is nested too deep takes any value.
+/// Returns the schema without references. Parts nested too deeply accept any value.
 pub(super) fn strict(document: &OpenApiDocument, schema: &Value) -> Value {
     let mut made = json!({});
     for depth in DEPTHS {
@@ -51,11 +51,11 @@ pub(super) fn strict(document: &OpenApiDocument, schema: &Value) -> Value {
     made
 }
 
-/// Takes the patterns out of a schema and of all schemas in it.
+/// Removes the patterns from a schema and all schemas in it.
 pub(super) fn leave_out_patterns(schema: &mut Value) {
     match schema {
         Value::Object(members) => {
-            // A property may be called so, too.
+            // A property may have this name, too.
             if members.get("pattern").is_some_and(Value::is_string) {
                 members.shift_remove("pattern");
             }
@@ -68,21 +68,22 @@ pub(super) fn leave_out_patterns(schema: &mut Value) {
 
 struct Strictness<'d> {
     document: &'d OpenApiDocument,
-    /// The parts that may still be looked at.
+    /// The number of parts that may still be visited.
     left: Cell<usize>,
 }
 
 impl Strictness<'_> {
-    /// Returns the schema, of which `depth` further levels are kept.
+    /// Returns the schema, limited to `depth` further levels.
     fn part(&self, schema: &Value, depth: usize) -> Value {
         let Some(Value::Object(members)) = self.document.resolve(schema) else {
             return json!({});
         };
-        let described = description(schema).or_else(|| members.get("description").and_then(short));
+        let described = description(schema)
+            .or_else(|| members.get("description").and_then(shorten_description));
         if depth == 0 || !self.may_go_on() {
             return with_description(Map::new(), described);
         }
-        let members = self.merged(members, depth);
+        let members = self.merge_all_of(members, depth);
         let alternatives = self.alternatives(&members, depth);
         let mut made = match alternatives {
             Some(alternatives) => alternatives,
@@ -110,16 +111,22 @@ impl Strictness<'_> {
             made.insert("items".to_owned(), self.part(items, depth - 1));
         }
         if is_of_object(members) {
-            self.close(&mut made, members, depth);
+            self.close_object(&mut made, members, depth);
         }
         made
     }
 
-    /// Writes out the properties and refuses all others; an object without any takes names that are data.
-    fn close(&self, made: &mut Map<String, Value>, members: &Map<String, Value>, depth: usize) {
+    /// Lists the properties and rejects all others; an object without any accepts names that are
+    /// data.
+    fn close_object(
+        &self,
+        made: &mut Map<String, Value>,
+        members: &Map<String, Value>,
+        depth: usize,
+    ) {
         made.entry("type").or_insert_with(|| "object".into());
         let properties = self.properties(members, depth);
-        let required = required(members, &properties);
+        let required = required_properties(members, &properties);
         let additional = match members.get("additionalProperties") {
             Some(schema @ Value::Object(_)) => self.part(schema, depth - 1),
             _ if properties.is_empty()
@@ -138,7 +145,7 @@ impl Strictness<'_> {
         made.insert("additionalProperties".to_owned(), additional);
     }
 
-    /// Properties that only answers have are left out.
+    /// Read-only properties are dropped.
     fn properties(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
         let properties = members.get("properties").and_then(Value::as_object);
         let properties = properties.into_iter().flatten();
@@ -156,8 +163,8 @@ impl Strictness<'_> {
             .any(|it| it["readOnly"] == true)
     }
 
-    /// Returns `anyOf` with what the schema says beside it in each alternative; an alternative must be complete,
-    /// because it refuses what it does not know.
+    /// Returns `anyOf` with the rest of the schema merged into each alternative; an alternative
+    /// must be complete, because it rejects unknown members.
     fn alternatives(
         &self,
         members: &Map<String, Value>,
@@ -170,7 +177,7 @@ impl Strictness<'_> {
         let choices = beside.shift_remove(word)?;
         let mut made: Vec<Value> = Vec::new();
         for choice in choices.as_array()? {
-            let whole = self.overlaid(&beside, choice);
+            let whole = self.overlay_choice(&beside, choice);
             let part = self.part(&Value::Object(whole), depth);
             if !made.contains(&part) {
                 made.push(part);
@@ -183,7 +190,7 @@ impl Strictness<'_> {
         }
     }
 
-    fn overlaid(&self, beside: &Map<String, Value>, choice: &Value) -> Map<String, Value> {
+    fn overlay_choice(&self, beside: &Map<String, Value>, choice: &Value) -> Map<String, Value> {
         let mut whole = beside.clone();
         whole.shift_remove("description");
         whole.shift_remove("nullable");
@@ -193,17 +200,17 @@ impl Strictness<'_> {
         whole
     }
 
-    /// Returns the schema with everything in it that `allOf` demands.
-    fn merged(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
+    /// Returns the schema with the requirements of `allOf` merged in.
+    fn merge_all_of(&self, members: &Map<String, Value>, depth: usize) -> Map<String, Value> {
         let Some(Value::Array(all)) = members.get("allOf") else {
             return members.clone();
         };
         let mut whole = Map::new();
         for one in all {
             if let Some(Value::Object(one)) = self.document.resolve(one) {
-                // A schema that demands itself would never end.
+                // A schema that includes itself would never end.
                 let one = match depth > 1 && self.may_go_on() {
-                    true => self.merged(one, depth - 1),
+                    true => self.merge_all_of(one, depth - 1),
                     false => one.clone(),
                 };
                 overlay(&mut whole, &one);
@@ -216,7 +223,7 @@ impl Strictness<'_> {
     }
 }
 
-/// Puts the demands of one schema over those of another: properties and required names add up.
+/// Merges the requirements of one schema into another: properties and required names add up.
 fn overlay(whole: &mut Map<String, Value>, over: &Map<String, Value>) {
     for (key, value) in over {
         match (whole.get_mut(key), value) {
@@ -247,7 +254,10 @@ fn is_of_object(members: &Map<String, Value>) -> bool {
 }
 
 /// Returns the required names that are still properties.
-fn required(members: &Map<String, Value>, properties: &Map<String, Value>) -> Vec<Value> {
+fn required_properties(
+    members: &Map<String, Value>,
+    properties: &Map<String, Value>,
+) -> Vec<Value> {
     let required = members.get("required").and_then(Value::as_array);
     let required = required.into_iter().flatten().filter_map(Value::as_str);
     required
@@ -256,7 +266,8 @@ fn required(members: &Map<String, Value>, properties: &Map<String, Value>) -> Ve
         .collect()
 }
 
-/// Version 3.0 says with true and false whether a limit itself is allowed; later ones give the limit itself.
+/// In version 3.0, a boolean makes a limit exclusive; later versions give the exclusive limit
+/// itself.
 fn number_limits(made: &mut Map<String, Value>) {
     for (exclusive, limit) in [
         ("exclusiveMinimum", "minimum"),
@@ -272,7 +283,7 @@ fn number_limits(made: &mut Map<String, Value>) {
     }
 }
 
-/// Version 3.0 has `nullable`; others have null among the types.
+/// Version 3.0 has `nullable`; later versions list null among the types.
 fn allow_null(made: &mut Map<String, Value>) {
     if let Some(Value::String(name)) = made.get("type").cloned() {
         made.insert("type".to_owned(), json!([name, "null"]));
@@ -287,13 +298,13 @@ fn allow_null(made: &mut Map<String, Value>) {
     }
 }
 
-/// Returns the description beside a reference, which says more about this place than the one behind it.
+/// Returns the description next to a reference, which is more specific than the referenced one.
 fn description(schema: &Value) -> Option<String> {
     reference(schema)?;
-    short(schema.get("description")?)
+    shorten_description(schema.get("description")?)
 }
 
-fn short(description: &Value) -> Option<String> {
+fn shorten_description(description: &Value) -> Option<String> {
     let text = first_sentence(description.as_str()?);
     (!text.is_empty()).then_some(text)
 }

@@ -1,4 +1,4 @@
-//! Tests of the import: a small document of ours in both notations, and a large one on request.
+//! Tests of the import: a small sample document in both notations, and a large one on request.
 
 use std::path::Path;
 
@@ -108,7 +108,7 @@ components:
     Node: { type: object, properties: { child: { $ref: "#/components/schemas/Node" } } }
 "##;
 
-fn imported(options: &ImportOptions) -> Imported {
+fn import_shop(options: &ImportOptions) -> Imported {
     import(SHOP, options, &kitbag_schema::schema_fault).unwrap()
 }
 
@@ -126,7 +126,7 @@ fn slugs(imported: &Imported) -> Vec<&str> {
         .collect()
 }
 
-/// The files pass every check that has to do with one file.
+/// The files pass every check that applies to single files.
 #[track_caller]
 fn check_all(imported: &Imported) {
     let tools: Vec<_> = imported
@@ -149,18 +149,18 @@ fn check_all(imported: &Imported) {
         looks_secret: &|word| kitbag_clients::text_without_secrets(word) != word,
         speaks_of_secret: &|name| name.to_lowercase().contains("token"),
     });
-    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    let messages: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert!(
-        told.is_empty(),
+        messages.is_empty(),
         "{} findings\n{}",
-        told.len(),
-        told[..told.len().min(40)].join("\n")
+        messages.len(),
+        messages[..messages.len().min(40)].join("\n")
     );
 }
 
 #[test]
 fn each_operation_becomes_a_file_that_passes_the_checks() {
-    let imported = imported(&ImportOptions::default());
+    let imported = import_shop(&ImportOptions::default());
     assert_eq!(
         slugs(&imported),
         [
@@ -182,8 +182,8 @@ fn each_operation_becomes_a_file_that_passes_the_checks() {
 }
 
 #[test]
-fn a_file_says_everything_that_the_document_says() {
-    let imported = imported(&ImportOptions::default());
+fn a_file_contains_everything_in_the_document() {
+    let imported = import_shop(&ImportOptions::default());
     let expected = r#"name = "pet_shop_get_pet"
 kind = "curated"
 purpose = "Get a pet"
@@ -239,7 +239,7 @@ input = '''
 
 #[test]
 fn loose_schemas_become_strict_ones() {
-    let imported = imported(&ImportOptions::default());
+    let imported = import_shop(&ImportOptions::default());
     let input = |slug: &str| Value::Object(tool(&imported, slug).actions[0].input.clone());
     assert_eq!(
         input("pet-shop-change-pet"),
@@ -285,7 +285,7 @@ fn operations_of_one_tag_become_one_tool_on_request() {
         server: Some("https://till.example/".to_owned()),
         ..ImportOptions::default()
     };
-    let imported = imported(&options);
+    let imported = import_shop(&options);
     assert_eq!(slugs(&imported), ["shop-pets"]);
     let tool = tool(&imported, "shop-pets");
     let actions: Vec<&str> = tool.actions.iter().map(|it| it.name.as_str()).collect();
@@ -312,15 +312,15 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
         ),
         (
             "a: b",
-            "this is no OpenAPI document => look for a document with `openapi: 3.…` at its beginning",
+            "this is not an OpenAPI document => look for a document with `openapi: 3.…` at its beginning",
         ),
         (
             "openapi: 3.1.0\npaths: {}",
-            "the document has no operations, or none of those asked for => leave out --only to see all",
+            "the document has no operations, or none of the requested ones => omit --only to see all",
         ),
         (
             "openapi: 3.1.0\npaths: { /a: { get: {} } }",
-            "the document says no address of the API that could be used => name the address: --server https://api.example/v1; for an API of your own network add --allow-private",
+            "the document has no usable address of the API => name the address: --server https://api.example/v1; for an API of your own network add --allow-private",
         ),
     ] {
         let error = import(
@@ -329,10 +329,10 @@ fn a_document_that_cannot_be_used_is_refused_with_advice() {
             &kitbag_schema::schema_fault,
         )
         .unwrap_err();
-        let told = match error.remedy() {
+        let message = match error.remedy() {
             Some(remedy) => format!("{error} => {remedy}"),
             None => error.to_string(),
         };
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
     }
 }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use super::ImportOptions;
-use super::access::quoted;
+use super::access::toml_string;
 use super::operation::ImportedAction;
 use crate::checks::names_a_tenant;
 
-/// Everything that one file says.
+/// The content of one file.
 pub(super) struct FileParts<'a> {
     pub(super) name: &'a str,
     pub(super) provider: &'a str,
@@ -80,12 +80,13 @@ impl FileParts<'_> {
     }
 
     fn intents(&self) -> Vec<String> {
-        let place = self.provider.replace('_', " ");
+        let provider = self.provider.replace('_', " ");
         let actions = self.actions.iter().take(5);
-        actions.map(|it| intent(it, &place)).collect()
+        actions.map(|it| intent(it, &provider)).collect()
     }
 
-    /// Names such as `org` mean things of this provider; a tenant has its own credential all the same.
+    /// Names such as `org` refer to things of this provider; the tenant is still determined by its
+    /// credential.
     fn not_tenancy(&self) -> Vec<String> {
         let inputs = self.actions.iter().map(|it| &it.input);
         let mut names: Vec<String> = inputs.flat_map(property_names).collect();
@@ -111,14 +112,15 @@ impl FileParts<'_> {
     }
 }
 
-/// People name the thing they want and the place where it is: with its area, because several areas have such things.
-fn intent(action: &ImportedAction, place: &str) -> String {
+/// People name the thing they want and the provider: with its area, because several areas have such
+/// things.
+fn intent(action: &ImportedAction, provider: &str) -> String {
     let purpose = begin_small(&action.purpose);
     let area = action.tags.first().map(|tag| tag.replace(['-', '_'], " "));
-    let known = format!("{purpose} {place}").to_lowercase();
+    let known = format!("{purpose} {provider}").to_lowercase();
     match area.filter(|area| !known.contains(area.to_lowercase().trim_end_matches('s'))) {
-        Some(area) => format!("{purpose} in {area} of {place}"),
-        None => format!("{purpose} in {place}"),
+        Some(area) => format!("{purpose} in {area} of {provider}"),
+        None => format!("{purpose} in {provider}"),
     }
 }
 
@@ -139,14 +141,15 @@ fn action_text(action: &ImportedAction) -> String {
     if let Some(page) = &action.page {
         text.push_str(&format!(
             "pages = {{ number = {}, items = \"\" }}\n",
-            quoted(page)
+            toml_string(page)
         ));
     }
     text.push_str(&schema_text(&action.input));
     text
 }
 
-/// Returns the schema between three quotes, in which nothing is escaped, unless it has three quotes itself.
+/// Returns the schema in triple quotes, which need no escapes, unless it contains triple quotes
+/// itself.
 fn schema_text(schema: &Value) -> String {
     let json = serde_json::to_string_pretty(schema).unwrap_or_default();
     match json.contains("'''") {
@@ -156,11 +159,11 @@ fn schema_text(schema: &Value) -> String {
 }
 
 fn key(name: &str, value: &str) -> String {
-    format!("{name} = {}\n", quoted(value))
+    format!("{name} = {}\n", toml_string(value))
 }
 
 fn list(name: &str, values: &[String]) -> String {
-    let values: Vec<String> = values.iter().map(|value| quoted(value)).collect();
+    let values: Vec<String> = values.iter().map(|value| toml_string(value)).collect();
     format!("{name} = [{}]\n", values.join(", "))
 }
 
@@ -170,7 +173,7 @@ fn pairs(name: &str, pairs: &[(String, String)]) -> String {
     }
     let pairs: Vec<String> = pairs
         .iter()
-        .map(|(name, value)| format!("{} = {}", quoted(name), quoted(value)))
+        .map(|(name, value)| format!("{} = {}", toml_string(name), toml_string(value)))
         .collect();
     format!("{name} = {{ {} }}\n", pairs.join(", "))
 }

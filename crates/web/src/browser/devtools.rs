@@ -1,7 +1,8 @@
-//! The conversation with a Chromium over its DevTools protocol: JSON, with a zero byte behind each
+//! The connection to a Chromium over its DevTools protocol: JSON, with a zero byte after each
 //! message.
 //!
-//! One task talks. Events that arrive while it waits for an answer change the state of the page.
+//! One task reads and writes. Events that arrive while it waits for an answer change the state of
+//! the page.
 
 use std::io;
 
@@ -21,7 +22,7 @@ pub(super) struct Devtools {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     last_id: u64,
-    /// The page that is talked about, once there is one.
+    /// The session of the page, once there is one.
     session: Option<String>,
     pub(super) page: PageState,
 }
@@ -34,7 +35,7 @@ pub(super) enum DevtoolsError {
     Pipe(io::Error),
     #[error("it sent more than {MAX_MESSAGE} bytes at once")]
     TooLarge,
-    #[error("it does not understand us: {0}")]
+    #[error("it sent an invalid message: {0}")]
     Strange(serde_json::Error),
     #[error("{method}: {reason}")]
     Refused {
@@ -45,7 +46,7 @@ pub(super) enum DevtoolsError {
     PageGone,
 }
 
-/// Everything that Chromium sends.
+/// Any message from Chromium.
 #[derive(Debug, Deserialize)]
 struct ChromiumMessage {
     id: Option<u64>,
@@ -73,7 +74,7 @@ impl Devtools {
         }
     }
 
-    /// From now on, this page is talked about.
+    /// Addresses all further requests to this page.
     pub(super) fn set_session(&mut self, session: String) {
         self.session = Some(session);
     }
@@ -99,7 +100,7 @@ impl Devtools {
         }
     }
 
-    /// Follows the page until it is as wanted; returns false if the time was up before.
+    /// Follows the page until it meets the condition; returns false if the time ran out first.
     pub(super) async fn wait_for(
         &mut self,
         until: Instant,
@@ -126,7 +127,8 @@ impl Devtools {
         Ok(self.last_id)
     }
 
-    /// Returns the next message if it is an answer; an event changes the state, and may be replied to.
+    /// Returns the next message if it is an answer; an event changes the state, and may be replied
+    /// to.
     async fn next_answer(&mut self) -> Result<Option<ChromiumMessage>, DevtoolsError> {
         let message = self.receive().await?;
         let Some(method) = &message.method else {

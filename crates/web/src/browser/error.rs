@@ -1,4 +1,4 @@
-//! The failures of taking a picture: the fault of one side each, and the advice for it.
+//! The failures of a screenshot, each with the responsible side and advice.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -17,21 +17,21 @@ pub enum BrowserError {
     Size { max: u32 },
     #[error("the quality of a JPEG is between 1 and 100")]
     Quality,
-    #[error("pictures of pages need a browser, and there is none on this machine")]
+    #[error("screenshots need a browser, and there is none on this machine")]
     Missing,
-    #[error("the browser {} is not there", program.display())]
+    #[error("the browser {} does not exist", program.display())]
     MissingProgram { program: PathBuf },
-    #[error("certificate authorities of your own need `certutil` before Chromium can know them")]
+    #[error("Chromium needs `certutil` to trust your own certificate authorities")]
     MissingCertutil,
     #[error("the browser could not be started: {reason}")]
     NotStarted { reason: String },
-    #[error("the page was not loaded: `{host}` leads where pages may not be loaded from: {reason}")]
+    #[error("the page was not loaded: `{host}` is not an allowed destination: {reason}")]
     Refused { host: String, reason: String },
     #[error("the page could not be loaded from {origin}: {reason}")]
     Unreachable { origin: String, reason: String },
     #[error("the address leads to a file to download, not to a page")]
     Download,
-    #[error("the picture was not there within {after:?}")]
+    #[error("there was no screenshot within {after:?}")]
     TimedOut { after: Duration },
     #[error("the picture has more than {max} bytes")]
     TooLarge { max: usize },
@@ -51,19 +51,19 @@ impl Remedy for BrowserError {
             }
             Self::MissingCertutil => "install it (`apt-get install libnss3-tools` on Debian)",
             Self::NotStarted { reason } if reason.contains("sandbox") => {
-                "Chromium needs user namespaces or its own helper (`apt-get install chromium-sandbox` on Debian) to close its pages in"
+                "Chromium needs user namespaces or its own helper (`apt-get install chromium-sandbox` on Debian) to isolate its pages"
             }
             Self::NotStarted { .. } => "start the program by hand to see the reason",
             Self::Unreachable { reason, .. } if reason.contains("ERR_CERT") => {
                 "if the site's certificate is signed by an authority of your own, the operator can name it in `certificate_authorities` under [web]"
             }
             Self::Unreachable { .. } => "check the address",
-            Self::Download => "fetch the file instead of picturing it",
+            Self::Download => "fetch the file instead of a screenshot",
             Self::TimedOut { .. } | Self::Crashed { .. } => {
                 "try again later, or read the page as text"
             }
             Self::TooLarge { .. } => "ask for a JPEG, or for the first screen only",
-            Self::Size { .. } | Self::Quality => "ask again within these bounds",
+            Self::Size { .. } | Self::Quality => "ask again within these limits",
             Self::Refused { .. } => REFUSED,
         };
         Some(advice.to_owned())

@@ -1,14 +1,14 @@
-//! The state of a page, as its events tell it, and the replies that some events demand.
+//! The state of a page, as its events report it, and the replies that some events require.
 
 use serde_json::{Value, json};
 
 #[derive(Debug, Default)]
 pub(super) struct PageState {
-    /// The page's own number; other pages are closed.
+    /// The page's own id; other pages are closed.
     pub(super) target: Option<String>,
-    /// The number of its main frame.
+    /// The id of its main frame.
     pub(super) frame: Option<String>,
-    /// The number of the document in it, which changes when the page goes elsewhere.
+    /// The id of the document in it, which changes when the page navigates.
     document: Option<String>,
     pub(super) has_loaded: bool,
     /// True if nothing has been fetched for half a second since it loaded.
@@ -17,7 +17,7 @@ pub(super) struct PageState {
     pub(super) is_gone: bool,
 }
 
-/// A request that an event demands, whose answer does not matter.
+/// A request that an event requires, whose answer does not matter.
 #[derive(Debug, PartialEq)]
 pub(super) struct Reply {
     pub(super) method: &'static str,
@@ -52,7 +52,7 @@ impl PageState {
         }
     }
 
-    /// Forgets the document before.
+    /// Forgets the previous document.
     pub(super) fn begin_document(&mut self, document: Option<&str>) {
         self.document = document.map(str::to_owned);
         (self.has_loaded, self.is_idle) = (false, false);

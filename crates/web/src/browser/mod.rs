@@ -1,21 +1,21 @@
-//! Pictures a page: a headless Chromium loads it, runs its scripts and shows it.
+//! Takes screenshots of pages: a headless Chromium loads a page, runs its scripts and renders it.
 //!
-//! Each picture has a Chromium of its own with an empty profile, which ends with it. To keep one
-//! warm would save half a second of a second; to start anew leaves nothing of one page for the next.
+//! Each screenshot has its own Chromium with an empty profile, which ends with it. A warm one would
+//! save half a second of a second; a fresh one carries nothing of one page over to the next.
 //!
-//! Chromium reaches the network by way of our proxy alone, which resolves names through the guard
-//! and connects itself. So the guard holds for all that a page asks for, whichever way it asks.
+//! Chromium reaches the network only through Kitbag's proxy, which resolves names through the guard
+//! and connects itself. So the guard applies to every request of a page, however it is made.
 //!
 //! # Layout
-//! - this file: the browser and its settings, and one picture from start to end
-//! - `view`: the part of the page that is wanted
-//! - `program`: the program and the flags it is started with
-//! - `process`: its life and its end, and its folder
+//! - this file: the browser and its settings, and one screenshot from start to end
+//! - `view`: the part of the page to show
+//! - `program`: the program and its flags
+//! - `process`: its lifetime and its folder
 //! - `trust`: the operator's certificate authorities, in the form that Chromium reads
-//! - `proxy`: its way to the network
-//! - `devtools`: the conversation with it
-//! - `events`: the state of the page, as its events tell it
-//! - `picture`: the steps from an address to a picture
+//! - `proxy`: its access to the network
+//! - `devtools`: the connection to it
+//! - `events`: the state of the page, as its events report it
+//! - `picture`: the steps from an address to a screenshot
 //! - `error`: the failures, and their advice
 
 mod devtools;
@@ -51,27 +51,27 @@ use process::ChromiumProcess;
 use proxy::GuardProxy;
 use view::PictureView;
 
-/// For a whole picture, the start of Chromium and the wait for a place included.
+/// For a whole screenshot, including the start of Chromium and the wait for a slot.
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Each takes about 400 MB and a core while a page loads.
 const MAX_CONCURRENT: usize = 2;
 
 pub struct BrowserSettings {
-    /// Without one, the usual names are looked for on the `PATH`.
+    /// By default, the usual names are looked up on the `PATH`.
     pub program: Option<PathBuf>,
-    /// Allows or refuses each address that a page asks for something from.
+    /// Allows or rejects each address that a page requests something from.
     pub guard: AddressGuard,
     pub roots: RootCertificates,
-    /// For everything from the request to the picture.
+    /// For everything from the request to the screenshot.
     pub timeout: Duration,
-    /// More pictures wait until their time is up.
+    /// More screenshots wait until their time is up.
     pub most_at_once: usize,
 }
 
-/// Pictures pages. Nothing runs while no picture is taken.
+/// Takes screenshots of pages. Nothing runs while none is taken.
 pub struct Browser {
     settings: BrowserSettings,
-    places: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
 }
 
 impl BrowserSettings {
@@ -89,8 +89,8 @@ impl BrowserSettings {
 
 impl Browser {
     pub fn new(settings: BrowserSettings) -> Self {
-        let places = Arc::new(Semaphore::new(settings.most_at_once));
-        Self { settings, places }
+        let permits = Arc::new(Semaphore::new(settings.most_at_once));
+        Self { settings, permits }
     }
 
     /// Returns the program that would be started.
@@ -98,7 +98,7 @@ impl Browser {
         program::find_program(self.settings.program.as_deref())
     }
 
-    /// Takes a picture. If it is no longer waited for, Chromium ends.
+    /// Takes a screenshot. If the future is dropped, Chromium ends.
     pub async fn screenshot(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
         let after = self.settings.timeout;
         let done = tokio::time::timeout(after, Box::pin(self.take_picture(request))).await;
@@ -106,22 +106,22 @@ impl Browser {
     }
 
     async fn take_picture(&self, request: ScreenshotRequest) -> Result<Screenshot, BrowserError> {
-        // A third of the time is kept for the picture of a page that never stops loading.
+        // A third of the time is reserved for the screenshot of a page that never stops loading.
         let load_until = Instant::now() + self.settings.timeout * 2 / 3;
         let url = address::parse_address(&request.url)?;
         let view = PictureView::from_request(&request)?;
         let program = self.program()?;
         self.check_host(&url).await?;
         let proxy = GuardProxy::start(self.settings.guard.clone()).await?;
-        let place = self.acquire_permit().await;
-        let (process, devtools) = self.launch(&program, place).await?;
+        let permit = self.acquire_permit().await;
+        let (process, devtools) = self.launch(&program, permit).await?;
         let mut session = ScreenshotSession::new(process, devtools, proxy);
         let taken = session.take_picture(&url, &view, load_until).await;
         session.end().await;
         taken
     }
 
-    /// Refuses at once what the proxy would refuse later.
+    /// Rejects a host at once that the proxy would reject later.
     async fn check_host(&self, url: &Url) -> Result<(), BrowserError> {
         let host = url.host_str().unwrap_or_default();
         let host = host.trim_matches(['[', ']']);
@@ -136,18 +136,18 @@ impl Browser {
     }
 
     async fn acquire_permit(&self) -> OwnedSemaphorePermit {
-        let place = Arc::clone(&self.places).acquire_owned().await;
-        place.expect("the semaphore is never closed")
+        let permit = Arc::clone(&self.permits).acquire_owned().await;
+        permit.expect("the semaphore is never closed")
     }
 
     async fn launch(
         &self,
         program: &std::path::Path,
-        place: OwnedSemaphorePermit,
+        permit: OwnedSemaphorePermit,
     ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
         let folder = process::create_folder()?;
         trust::write_authorities(&self.settings.roots, folder.path()).await?;
-        process::launch(program, folder, place)
+        process::launch(program, folder, permit)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The steps from an address to a picture.
+//! The steps from an address to a screenshot.
 
 use std::time::Duration;
 
@@ -15,12 +15,12 @@ use super::proxy::{GuardProxy, Refusal};
 use super::view::{ImageFormat, PictureView, Screenshot};
 use crate::address::origin_of;
 
-/// Some pages never stop fetching; what they show is there by then.
+/// Some pages never stop fetching; their content is rendered by then.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 const MAX_TITLE: usize = 1000;
 
-/// A Chromium that takes one picture.
+/// A Chromium that takes one screenshot.
 #[derive(Debug)]
 pub(super) struct ScreenshotSession {
     process: ChromiumProcess,
@@ -50,7 +50,7 @@ impl ScreenshotSession {
         taken.map_err(|failure| self.to_browser_error(failure, url))
     }
 
-    /// Ends Chromium, and returns when nothing of it is left.
+    /// Ends Chromium, and returns when all its processes are gone.
     pub(super) async fn end(self) {
         self.process.terminate().await;
     }
@@ -72,7 +72,7 @@ impl ScreenshotSession {
         self.devtools.call(method, params).await
     }
 
-    /// Opens an empty page that reaches the network by way of our proxy.
+    /// Opens an empty page that reaches the network through Kitbag's proxy.
     async fn open_page(&mut self, view: &PictureView) -> Result<(), PictureFailure> {
         let proxy = json!({ "proxyServer": self.proxy.url(), "proxyBypassList": "<-loopback>" });
         let context = self.call("Target.createBrowserContext", proxy).await?;
@@ -105,19 +105,19 @@ impl ScreenshotSession {
     }
 
     async fn navigate(&mut self, url: &Url) -> Result<(), PictureFailure> {
-        // The empty page has loaded, which says nothing of the one to come.
+        // The empty page has loaded, which says nothing about the next one.
         self.devtools.page.begin_document(None);
-        let begun = self
+        let navigation = self
             .call("Page.navigate", json!({ "url": url.as_str() }))
             .await?;
-        match begun["errorText"].as_str() {
-            _ if begun["isDownload"] == true => Err(PictureFailure::Download),
+        match navigation["errorText"].as_str() {
+            _ if navigation["isDownload"] == true => Err(PictureFailure::Download),
             Some(error) => Err(PictureFailure::NotLoaded(error.to_owned())),
             None => Ok(()),
         }
     }
 
-    /// Waits until the page shows what it has; returns false if it was still loading then.
+    /// Waits until the page has rendered; returns false if it was still loading then.
     async fn wait_until_shown(
         &mut self,
         view: &PictureView,
@@ -130,13 +130,13 @@ impl ScreenshotSession {
         let idle_until = load_until.min(Instant::now() + IDLE_TIMEOUT);
         let wanted = |page: &super::events::PageState| page.has_loaded && page.is_idle;
         self.devtools.wait_for(idle_until, wanted).await?;
-        // A page that took its time to load waits less, so that there is time left for its picture.
+        // A page that loaded slowly waits less, so that there is time left for its screenshot.
         let shown_by = load_until.min(Instant::now() + view.wait);
         self.devtools.wait_for(shown_by, |_| false).await?;
         Ok(has_loaded)
     }
 
-    /// A page may send itself elsewhere by a script, which ends at the proxy as everything does.
+    /// A page may navigate elsewhere by a script; the proxy checks that as well.
     async fn check_final_url(&mut self) -> Result<(), PictureFailure> {
         let tree = self.call("Page.getFrameTree", json!({})).await?;
         let frame = &tree["frameTree"]["frame"];
@@ -144,7 +144,9 @@ impl ScreenshotSession {
         match frame["unreachableUrl"].as_str() {
             Some(wanted) => Err(PictureFailure::LedAway(wanted.to_owned())),
             None if url.starts_with("https://") || url.starts_with("about:") => Ok(()),
-            None => Err(PictureFailure::NotLoaded("it left the web".to_owned())),
+            None => Err(PictureFailure::NotLoaded(
+                "it went to an address other than https".to_owned(),
+            )),
         }
     }
 
@@ -182,7 +184,7 @@ impl ScreenshotSession {
     async fn page_height(&mut self) -> Result<u32, PictureFailure> {
         let metrics = self.call("Page.getLayoutMetrics", json!({})).await?;
         let height = metrics["cssContentSize"]["height"].as_f64();
-        // A conversion ends at the largest number.
+        // The conversion saturates.
         Ok(height.unwrap_or_default().ceil() as u32)
     }
 
@@ -210,7 +212,7 @@ impl ScreenshotSession {
         }
     }
 
-    /// Asks in a world of our own, where the page's scripts have changed nothing.
+    /// Evaluated in an isolated world, which the page's scripts cannot change.
     async fn read_status(&mut self) -> Result<Option<u16>, PictureFailure> {
         const STATUS: &str = "performance.getEntriesByType('navigation')[0]?.responseStatus ?? 0";
         let world = json!({ "frameId": self.devtools.page.frame });
@@ -269,7 +271,7 @@ impl ScreenshotSession {
     }
 }
 
-/// The errors of Chromium when a proxy does not connect, and when it does not pass a request on.
+/// Chromium's errors for a proxy that does not connect or does not pass a request on.
 fn is_of_proxy(error: &str) -> bool {
     error.contains("TUNNEL_CONNECTION_FAILED") || error.contains("HTTP_RESPONSE_CODE_FAILURE")
 }

@@ -1,4 +1,4 @@
-//! The program, and the flags it is started with.
+//! The program and its flags.
 
 use std::path::{Path, PathBuf};
 
@@ -47,19 +47,19 @@ pub(super) fn chromium_flags(profile: &Path) -> Vec<String> {
 const FLAGS: [&str; 36] = [
     "--headless",
     "--no-startup-window",
-    // A pipe, which unlike a port belongs to us alone.
+    // Unlike a port, a pipe belongs to Kitbag only.
     "--remote-debugging-pipe",
-    // The browser itself reaches nothing: this port is closed to all. Pages get a proxy of their own.
+    // The browser itself reaches nothing: this port is closed. Pages get their own proxy.
     "--proxy-server=http://127.0.0.1:1",
     "--proxy-bypass-list=<-loopback>",
-    // It resolves no name; the address that is excepted is the one of our proxy.
+    // It resolves no names; the excepted address is Kitbag's proxy.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--dns-prefetch-disable",
-    // Nothing goes past the proxy. Of the flags for WebRTC, older Chromiums know only the first.
+    // Nothing bypasses the proxy. Of the flags for WebRTC, older Chromiums only know the first.
     "--disable-quic",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-    // It starts nothing of its own accord.
+    // It starts nothing by itself.
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-component-extensions-with-background-pages",
@@ -82,9 +82,9 @@ const FLAGS: [&str; 36] = [
     "--block-new-web-contents",
     "--mute-audio",
     "--disable-gpu",
-    // Containers have little of that memory; the temporary folder serves as well.
+    // Containers have little shared memory; the temporary folder serves as well.
     "--disable-dev-shm-usage",
-    // The same page looks the same everywhere.
+    // The same page looks the same on every machine.
     "--hide-scrollbars",
     "--force-color-profile=srgb",
     "--force-device-scale-factor=1",

@@ -1,8 +1,8 @@
-//! The operator's certificate authorities, in the form that Chromium reads: a database of NSS in its
+//! The operator's certificate authorities, in the form that Chromium reads: an NSS database in its
 //! home.
 //!
-//! There is a flag that names keys to trust, but it takes any certificate whose chain merely contains
-//! such a key, and the certificate of an authority is known to everyone.
+//! There is a flag that names trusted keys, but it accepts any certificate whose chain merely
+//! contains such a key, and an authority's certificate is public.
 
 use std::ffi::OsString;
 use std::io;
@@ -14,7 +14,7 @@ use tokio::process::Command;
 use super::error::BrowserError;
 use crate::RootCertificates;
 
-/// Writes the authorities into the home that a Chromium is about to get.
+/// Writes the authorities into the home of a new Chromium.
 pub(super) async fn write_authorities(
     roots: &RootCertificates,
     home: &Path,
@@ -37,10 +37,10 @@ pub(super) async fn write_authorities(
 }
 
 async fn run_certutil(database: &Path, arguments: &[&str]) -> Result<(), BrowserError> {
-    let mut place = OsString::from("sql:");
-    place.push(database);
+    let mut database_argument = OsString::from("sql:");
+    database_argument.push(database);
     let mut command = Command::new("certutil");
-    command.arg("-d").arg(place).args(arguments);
+    command.arg("-d").arg(database_argument).args(arguments);
     let done = command
         .stdin(Stdio::null())
         .kill_on_drop(true)

@@ -1,24 +1,24 @@
-//! The part of a page that is wanted, and the picture of it.
+//! The part of a page to show, and its picture.
 
 use std::time::Duration;
 
 use super::error::BrowserError;
 
-/// A page that is longer is cut.
+/// A longer page is truncated.
 const MAX_HEIGHT: u32 = 50_000;
-/// 50,000 lines of the usual width; Chromium holds each pixel in four bytes.
+/// 50,000 lines of the usual width; Chromium stores each pixel in four bytes.
 const MAX_PIXELS: u32 = 64_000_000;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScreenshotRequest {
     pub url: String,
     pub format: ImageFormat,
-    /// True for the page down to its end; otherwise the first screen of it.
+    /// True for the page down to its end; otherwise only its first screen.
     pub full_page: bool,
     /// The size of the screen, in pixels.
     pub width: u32,
     pub height: u32,
-    /// An additional wait after the page has loaded, for what its scripts show later.
+    /// An additional wait after the page has loaded, for content that its scripts render later.
     pub wait: Duration,
 }
 
@@ -37,14 +37,15 @@ pub struct Screenshot {
     pub format: ImageFormat,
     pub width: u32,
     pub height: u32,
-    /// More than the height of the picture if the page was cut, or only its first screen was wanted.
+    /// More than the height of the picture if the page was truncated, or only its first screen was
+    /// requested.
     pub page_height: u32,
-    /// After all redirects, those by scripts included.
+    /// After all redirects, including those by scripts.
     pub url: String,
     pub title: Option<String>,
-    /// The status of the page itself, if it is known.
+    /// The status of the page itself, if known.
     pub status: Option<u16>,
-    /// False if the page was still loading when its time was up.
+    /// False if the page was still loading when its time ran out.
     pub has_loaded: bool,
     /// Parts of the page that were not fetched, each as the host and the reason.
     pub refused: Vec<String>,
@@ -53,7 +54,7 @@ pub struct Screenshot {
 impl ScreenshotRequest {
     /// Larger screens are rare, and memory grows with the area.
     pub const MAX_SIDE: u32 = 4096;
-    /// A page that has not shown itself by then will not.
+    /// A page that has not rendered by then will not.
     pub const MAX_WAIT: Duration = Duration::from_secs(10);
 
     /// Returns the request for the first screen of a page, on a screen of the usual size.
@@ -78,7 +79,7 @@ impl ImageFormat {
     }
 }
 
-/// The part of a page that is wanted, within bounds.
+/// The part of a page to show, within limits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PictureView {
     pub(super) width: u32,

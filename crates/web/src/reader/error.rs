@@ -1,4 +1,4 @@
-//! The failures of reading a page: the fault of one side each, and the advice for it.
+//! The failures of reading a page, each with the responsible side and advice.
 
 use std::time::Duration;
 
@@ -11,9 +11,7 @@ use crate::AddressError;
 pub enum PageError {
     #[error(transparent)]
     Address(#[from] AddressError),
-    #[error(
-        "the page was not fetched: `{host}` leads where pages may not be fetched from: {reason}"
-    )]
+    #[error("the page was not fetched: `{host}` is not an allowed destination: {reason}")]
     Refused { host: String, reason: String },
     #[error("{origin} could not be reached: {reason}")]
     Unreachable { origin: String, reason: String },
@@ -21,7 +19,7 @@ pub enum PageError {
     Redirect { origin: String, reason: String },
     #[error("the site redirects more than {max} times")]
     TooManyRedirects { max: usize },
-    #[error("the page was not there within {after:?}")]
+    #[error("the page did not arrive within {after:?}")]
     TimedOut { after: Duration },
     #[error("the page has more than {max} bytes")]
     TooLarge { max: usize },
@@ -66,20 +64,20 @@ impl Remedy for PageError {
             Self::Pdf => {
                 "ask for the raw page, look for the same text as HTML, or let the operator set a reader service"
             }
-            Self::TooManyChars { .. } => "ask for more characters, if that much is of use",
+            Self::TooManyChars { .. } => "ask for more characters, if you need them",
             Self::Service { .. } => {
                 "ask for the raw page, or let the operator check the reader service"
             }
             Self::Refused { .. } => REFUSED,
             Self::Redirect { .. } | Self::TooManyRedirects { .. } => {
-                "ask for the address that the page has now, if you know it"
+                "ask for the page's current address, if you know it"
             }
         };
         Some(advice.to_owned())
     }
 }
 
-/// The advice for an address that the guard refuses.
+/// The advice for an address that the guard rejects.
 pub(crate) const REFUSED: &str = "ask for a page of the public web; the operator can permit other addresses with `allow_addresses` under [web]";
 
 impl From<AddressRefusal> for PageError {

@@ -10,9 +10,9 @@ use url::Url;
 use super::bounds;
 use super::error::PageError;
 
-/// The largest pages of manuals take a second.
+/// The largest manuals take a second.
 const PARSE_TIMEOUT: Duration = Duration::from_secs(8);
-/// Less is a menu or a notice that was taken for the main part.
+/// A shorter result is a menu or a notice that was mistaken for the main part.
 const MIN_MAIN_CHARS: usize = 250;
 
 #[derive(Debug)]

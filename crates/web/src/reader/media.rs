@@ -1,4 +1,4 @@
-//! The kinds of content, and text in the encoding that it was written in.
+//! The kinds of content, and decoding text.
 
 use encoding_rs::{Encoding, UTF_8, WINDOWS_1252};
 
@@ -21,7 +21,7 @@ impl MediaKind {
         }
     }
 
-    /// Looks at content of which the site does not say what it is.
+    /// Detects the type of content if the site does not name it.
     fn sniff(body: &[u8]) -> Self {
         let start = String::from_utf8_lossy(&body[..body.len().min(512)]).to_ascii_lowercase();
         let start = start.trim_start();
@@ -62,7 +62,7 @@ pub(super) fn parse_media_type(content_type: &str) -> String {
 
 /// Returns the value of `charset`, which HTML may also have in a `<meta>`.
 pub(super) fn parse_charset(text: &str) -> Option<String> {
-    // Text may change its length in lower case, but not its ASCII letters.
+    // Lowercasing may change the length of text, but not its ASCII letters.
     let start = text.to_ascii_lowercase().find("charset")? + "charset".len();
     let value = text.get(start..)?.trim_start().strip_prefix('=')?;
     let value = value.trim_start().trim_start_matches(['"', '\'']);
@@ -71,24 +71,24 @@ pub(super) fn parse_charset(text: &str) -> Option<String> {
     (!label.is_empty()).then(|| label.to_owned())
 }
 
-/// Reads text in the encoding that its first bytes, the site or the page names, in this order.
+/// Decodes text in the encoding named by its first bytes, the site or the page, in this order.
 pub(super) fn decode_text(body: &[u8], charset: Option<&str>) -> String {
     let named = charset.and_then(|label| Encoding::for_label(label.as_bytes()));
     let encoding = named
         .or_else(|| meta_encoding(body))
         .unwrap_or_else(|| fallback_encoding(body));
-    // A byte order mark has the last word.
+    // A byte order mark takes precedence.
     encoding.decode(body).0.into_owned()
 }
 
-/// Browsers look at so many bytes, too.
+/// The limit of browsers.
 const META_WITHIN: usize = 1024;
 
 fn meta_encoding(body: &[u8]) -> Option<&'static Encoding> {
     let start = String::from_utf8_lossy(&body[..body.len().min(META_WITHIN)]);
     let label = start.split("<meta").skip(1).find_map(parse_tag_charset)?;
     let encoding = Encoding::for_label(label.as_bytes())?;
-    // A page whose `<meta>` could be read one byte at a time is not in UTF-16.
+    // A page whose `<meta>` could be read byte by byte is not in UTF-16.
     Some(if encoding.is_ascii_compatible() {
         encoding
     } else {

@@ -1,12 +1,12 @@
-//! Reads a page as text: as it came, or its main part as Markdown.
+//! Reads a page as text: raw, or its main part as Markdown.
 //!
 //! # Layout
 //! - this file: the reader and its settings, and one reading from start to end
 //! - `request`: the request for a page, over redirects
-//! - `service`: a page by way of a reader service
-//! - `media`: the kinds of content, and text in its encoding
+//! - `service`: a page through a reader service
+//! - `media`: the kinds of content, and decoding text
 //! - `markdown`: the main part of an HTML page as Markdown
-//! - `bounds`: HTML made harmless for the parsers
+//! - `bounds`: sanitises HTML for the parsers
 //! - `error`: the failures, and their advice
 
 mod bounds;
@@ -35,27 +35,27 @@ use markdown::MarkdownPage;
 use media::MediaKind;
 use request::FetchedPage;
 
-/// For a whole reading, redirects, body and Markdown included.
+/// For a whole reading, including redirects, body and Markdown.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Pages are smaller by far; more than this is a file or an attack.
+/// Pages are far smaller; anything larger is a file or an attack.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// Parsing takes a core each, and one that its caller no longer waits for still ends by itself.
+/// Each parser takes a core, and one whose caller has gone still ends by itself.
 const PARSERS: usize = 2;
 
 pub struct ReaderSettings {
-    /// Allows or refuses each address that a page would be fetched from.
+    /// Allows or rejects each address that a page would be fetched from.
     pub guard: AddressGuard,
-    /// Makes Markdown in our place, if there is one.
+    /// Converts to Markdown instead of Kitbag, if configured.
     pub service: Option<ReaderService>,
     pub roots: RootCertificates,
     /// For everything from the request to the Markdown.
     pub timeout: Duration,
 }
 
-/// Reads pages. It has no cookies, sends no login and tries nothing twice.
+/// Reads pages. It has no cookies, sends no login and never retries.
 pub struct PageReader {
     settings: ReaderSettings,
-    /// Made for the first page: to read the certificates of the machine takes a while.
+    /// Created for the first page: reading the machine's certificates takes a while.
     client: OnceLock<Client>,
     parsers: Arc<Semaphore>,
 }
@@ -64,7 +64,7 @@ pub struct PageReader {
 pub struct PageRequest {
     pub url: String,
     pub format: PageFormat,
-    /// A longer text is cut.
+    /// A longer text is truncated.
     pub max_chars: usize,
 }
 
@@ -72,17 +72,17 @@ pub struct PageRequest {
 pub enum PageFormat {
     /// The main part of an HTML page as Markdown; other text as it is.
     Markdown,
-    /// Text as it came, or the bytes of something that is not text.
+    /// The raw text, or the bytes of something other than text.
     Raw,
 }
 
-/// A page as it was answered, whatever its status.
+/// A page, whatever its status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WebPage {
     /// After all redirects.
     pub url: String,
     pub status: u16,
-    /// Such as `text/html`; empty if the site does not say.
+    /// Such as `text/html`; empty if the site does not name it.
     pub media_type: String,
     pub title: Option<String>,
     pub content: PageContent,
@@ -92,15 +92,15 @@ pub struct WebPage {
 pub enum PageContent {
     Text {
         text: String,
-        /// The number of characters that were cut off its end.
+        /// The number of characters truncated from its end.
         left_out: usize,
     },
-    /// Something that is not text. Only a raw page has it.
+    /// Content other than text. Only a raw page has it.
     Bytes(Vec<u8>),
 }
 
 impl ReaderSettings {
-    /// Returns settings for pages wherever the guard allows, with nothing besides.
+    /// Returns settings for pages wherever the guard allows, and nothing else.
     pub fn new(guard: AddressGuard) -> Self {
         Self {
             guard,
@@ -172,14 +172,14 @@ impl PageReader {
         }
     }
 
-    /// Parses away from the threads that serve requests.
+    /// Parses outside the threads that serve requests.
     async fn parse_blocking(
         &self,
         page: FetchedPage,
     ) -> Result<(FetchedPage, MarkdownPage), PageError> {
-        let place = Arc::clone(&self.parsers).acquire_owned().await;
+        let permit = Arc::clone(&self.parsers).acquire_owned().await;
         let task = tokio::task::spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             let readable = markdown::html_to_markdown(&page.text(), &page.url)?;
             Ok((page, readable))
         });
@@ -195,7 +195,7 @@ fn to_raw_page(page: FetchedPage, max_chars: usize) -> Result<WebPage, PageError
     Ok(page.into_page(None, content))
 }
 
-/// Half a picture is of no use, so bytes are never cut.
+/// Half a picture is useless, so bytes are never truncated.
 fn to_bytes(page: &FetchedPage, max_chars: usize) -> Result<PageContent, PageError> {
     let chars = page.body.len().div_ceil(3) * 4;
     if chars > max_chars {

@@ -1,4 +1,4 @@
-//! The request for a page, over redirects, and the page as it was answered.
+//! The request for a page, over redirects, and its response.
 
 use http::HeaderValue;
 use http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
@@ -11,10 +11,10 @@ use super::media::{self, MediaKind};
 use super::{MAX_BYTES, PageContent, PageReader, WebPage};
 use crate::address::{self, origin_of};
 
-/// Sites redirect to another spelling, to a language, to a login; more are a circle.
+/// Sites redirect to another spelling, to a language, to a login; more are a loop.
 const MAX_REDIRECTS: usize = 5;
 
-/// Some sites have Markdown of their own, which is better than ours.
+/// Some sites have their own Markdown, which is better than a conversion.
 pub(super) const WANTS_MARKDOWN: HeaderValue = HeaderValue::from_static(
     "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, text/plain;q=0.8, */*;q=0.5",
 );
@@ -70,7 +70,7 @@ fn unreachable_error(url: &Url, error: reqwest::Error) -> PageError {
     }
 }
 
-/// Returns the address of the next hop, which is judged as the first one was.
+/// Returns the address of the next hop, checked like the first one.
 fn next_url(from: &Url, location: &str) -> Result<Url, PageError> {
     let joined = from.join(location);
     let url =
@@ -121,7 +121,7 @@ impl FetchedPage {
     }
 }
 
-/// We ask for no compression, since a small answer could become a huge one.
+/// Kitbag requests no compression, since a small response could become a huge one.
 fn refuse_encoded(headers: &HeaderMap) -> Result<(), PageError> {
     match header_text(headers, &CONTENT_ENCODING) {
         "" | "identity" => Ok(()),

@@ -1,4 +1,4 @@
-//! A page by way of a reader service, which fetches it and makes Markdown in our place.
+//! A page through a reader service, which fetches it and converts it to Markdown.
 
 use std::fmt;
 
@@ -13,13 +13,13 @@ use super::error::PageError;
 use super::{PageContent, WebPage, request};
 use crate::address::origin_of;
 
-/// A service that answers `GET {url}/{address of the page}` with Markdown, as Jina's reader does.
+/// A service that answers `GET {url}/{address of the page}` with Markdown, such as Jina's reader.
 #[derive(Clone)]
 pub struct ReaderService {
     /// The operator chose it, so it may be anywhere.
     url: Url,
     token: Option<Template>,
-    /// Asked for the variables in the token at each page.
+    /// Resolves the variables in the token for each page.
     lookup: Lookup,
     client: Client,
 }
@@ -79,14 +79,14 @@ impl ReaderService {
     }
 }
 
-/// The service might show the token that it was sent.
+/// The service might echo the token.
 async fn read_markdown(response: Response, token: &Option<String>) -> Result<String, PageError> {
     let body = request::read_body(response).await?;
     let text = String::from_utf8_lossy(&body);
     Ok(Secrets::from_values(token).mask_text(&text).into_owned())
 }
 
-/// The name of a private place must not be told to a service of others.
+/// The name of a private host must not be sent to a third party's service.
 async fn check_public(page: &Url, guard: &AddressGuard) -> Result<(), PageError> {
     guard::check_literal(page, guard)?;
     let Some(host) = page.domain() else {

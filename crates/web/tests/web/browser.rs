@@ -1,4 +1,4 @@
-//! Pages are pictured as a person would see them, and what cannot be pictured says why.
+//! Screenshots show pages as a person would see them, and failures have a reason.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) fn pixels(picture: &Screenshot) -> Pixels {
     pixels
 }
 
-/// Nothing of this page is green before its scripts have run.
+/// Nothing on this page is green before its scripts have run.
 const LIVELY: &str = "<!doctype html><title>Lively</title><body><script>
     alert('hello'); window.open('/popup'); window.print();
     const refused = !confirm('sure?') && prompt('name?') === null;
@@ -118,7 +118,7 @@ async fn a_page_that_never_stops_loading_is_pictured_as_far_as_it_came() {
 }
 
 #[tokio::test]
-async fn an_address_without_a_page_says_why() {
+async fn an_address_without_a_page_is_reported_with_a_reason() {
     let file = [(header::CONTENT_DISPOSITION, "attachment; filename=a.bin")];
     let plain = site::serve_plain(Router::new()).await;
     let router = Router::new()
@@ -152,12 +152,12 @@ async fn an_address_without_a_page_says_why() {
 }
 
 #[tokio::test]
-async fn without_a_browser_the_operator_is_told_what_to_install_or_set() {
+async fn without_a_browser_the_error_names_the_program_to_install_or_the_setting() {
     let missing = BrowserError::Missing.remedy().unwrap();
     assert!(missing.contains("apt-get install chromium"), "{missing}");
     assert!(missing.contains("`program` under [browser]"), "{missing}");
     for (program, expected) in [
-        ("/nowhere/chromium", "/nowhere/chromium is not there"),
+        ("/nowhere/chromium", "/nowhere/chromium does not exist"),
         ("/bin/false", "could not be started: it ended"),
     ] {
         let browser = Browser::new(BrowserSettings {

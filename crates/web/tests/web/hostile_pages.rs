@@ -1,4 +1,4 @@
-//! A page reaches nothing private, whichever way it asks.
+//! A page reaches nothing private, however it tries.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::net::UdpSocket;
 use crate::browser::{pixels, settings};
 use crate::site;
 
-/// Asks for `PRIVATE` in every way that a page has, and turns green when it is through.
+/// Requests `PRIVATE` in every way available to a page, and turns green when done.
 const CURIOUS: &str = "<!doctype html><link rel=preconnect href=https://PRIVATE>
     <link rel=dns-prefetch href=//PRIVATE><link rel=prefetch href=https://PRIVATE/prefetch>
     <link rel=stylesheet href=https://PRIVATE/style><script async src=https://PRIVATE/script></script>
@@ -39,7 +39,7 @@ const CURIOUS: &str = "<!doctype html><link rel=preconnect href=https://PRIVATE>
             return peer.createOffer().then(offer => peer.setLocalDescription(offer));
         },
     ];
-    // A request that is neither answered nor refused is not waited for.
+    // Does not wait for a request that is neither answered nor rejected.
     const patience = new Promise(done => setTimeout(done, 1000));
     const all = Promise.allSettled(tries.map(async attempt => attempt()));
     Promise.race([all, patience]).then(() => { document.body.style.background = 'green'; });
@@ -61,7 +61,8 @@ impl Visits {
     }
 }
 
-/// Pictures the page that asks for the host, and returns the visits that the private port had.
+/// Takes a screenshot of the page that requests the host, and returns the visits to the private
+/// port.
 async fn visits(host: &str, guard: AddressGuard) -> (Screenshot, Visits) {
     let (private, tcp) = site::private_port().await;
     let udp = UdpSocket::bind(private).await.unwrap();
@@ -98,7 +99,7 @@ async fn a_page_reaches_nothing_private_by_any_kind_of_request() {
         let reason = format!("{host}: 127.0.0.1 is private");
         assert!(picture.refused.contains(&reason), "{:?}", picture.refused);
         assert!(picture.refused.contains(&format!(
-            "{host}: the request is not encrypted, and only https is"
+            "{host}: the request is not encrypted, but only https is allowed"
         )));
     }
 }
@@ -110,8 +111,8 @@ async fn the_same_page_reaches_an_address_that_is_allowed_but_never_past_the_pro
     assert_eq!(visits.over_udp(), 0);
 }
 
-/// Pictures a page with this in it, beside a page `/green` of the same site, and returns the colour in the
-/// middle; none if there is no picture.
+/// Takes a screenshot of a page with this body, on a site that also has a page `/green`, and
+/// returns the colour in the middle; none if there is no picture.
 async fn colour(body: String) -> Option<[u8; 3]> {
     let page = format!("<!doctype html><body style=\"margin:0\">{body}");
     let router = Router::new()
@@ -179,7 +180,7 @@ async fn a_page_that_leads_to_a_private_address_is_refused() {
         let error = browser.screenshot(ScreenshotRequest::new(&url)).await;
         let error = error.unwrap_err().to_string();
         assert!(
-            error.contains("leads where pages may not be loaded from"),
+            error.contains("is not an allowed destination"),
             "{url}: {error}"
         );
     }
@@ -193,10 +194,10 @@ async fn a_name_that_leads_elsewhere_the_second_time_is_judged_again() {
         .await
         .unwrap()
         .count();
-    let asked = AtomicUsize::new(0);
+    let lookups = AtomicUsize::new(0);
     let guard: AddressGuard = Arc::new(move |address: IpAddr| {
         // The addresses look public when the name is resolved for the first time.
-        match asked.fetch_add(1, Ordering::Relaxed) < addresses {
+        match lookups.fetch_add(1, Ordering::Relaxed) < addresses {
             true => Ok(()),
             false => Err(format!("{address} is private")),
         }

@@ -1,4 +1,4 @@
-//! No process and no file of a browser outlives its picture.
+//! No process and no file of a browser outlives its screenshot.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Pages are read as they are, from nowhere else than the guard allows.
+//! Pages are read unchanged, only from where the guard allows.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -127,7 +127,7 @@ async fn a_page_is_its_main_part_in_markdown_or_the_text_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_page_that_cannot_be_shown_says_what_it_is() {
+async fn a_page_that_cannot_be_shown_is_reported_with_its_type() {
     let site = sample().await;
     for (path, format, expected) in [
         ("/pdf", PageFormat::Markdown, "is a PDF"),
@@ -157,7 +157,7 @@ async fn nothing_private_is_reached_whichever_way_it_is_asked_for() {
         (format!("https://[::ffff:127.0.0.1]:{port}/"), "is private"),
         (
             format!("https://localhost:{port}/"),
-            "`localhost` leads where",
+            "`localhost` is not an allowed destination",
         ),
         (
             format!("http://127.0.0.2:{port}/"),
@@ -169,7 +169,7 @@ async fn nothing_private_is_reached_whichever_way_it_is_asked_for() {
         ),
         (
             format!("{site}/to/https://localhost:{port}/"),
-            "`localhost` leads where",
+            "`localhost` is not an allowed destination",
         ),
         (
             format!("{site}/to/http://127.0.0.2:{port}/"),
@@ -191,7 +191,7 @@ async fn nothing_private_is_reached_whichever_way_it_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_site_gets_no_cookie_and_no_login_and_must_prove_who_it_is() {
+async fn a_site_gets_no_cookie_and_no_login_and_must_prove_its_identity() {
     let site = sample().await;
     let reader = reader();
     for path in ["/cookie", "/headers"] {
@@ -265,7 +265,10 @@ async fn a_reader_service_gets_the_address_of_a_public_page_and_its_own_token() 
             "https://127.0.0.2/a?b=c",
             "/read/https://127.0.0.2/a?b=c Bearer •••",
         ),
-        ("https://localhost/a", "`localhost` leads where"),
+        (
+            "https://localhost/a",
+            "`localhost` is not an allowed destination",
+        ),
         ("https://127.0.0.1/a", "127.0.0.1 is private"),
     ] {
         let (url, format, max_chars) = (url.to_owned(), PageFormat::Markdown, 1000);

@@ -1,4 +1,4 @@
-//! The sites of the tests, and the guard that they are judged by.
+//! The sites of the tests, and their guard.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use kitbag_web::RootCertificates;
 use kitbag_testkit::site::{PUBLIC, authority};
 pub(crate) use kitbag_testkit::site::{closed_port, private_port, serve, serve_plain};
 
-/// Allows the public address alone.
+/// Allows only the public address.
 pub(crate) fn guard() -> AddressGuard {
     Arc::new(|address: IpAddr| match address == IpAddr::from(PUBLIC) {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! Server-sent events, read as they come: an answer ends with its last event, even where the connection
+//! Server-sent events, read as a stream: an answer ends with its last event, even if the connection
 //! stays open.
 
 use std::io;
@@ -17,14 +17,14 @@ use super::{ActionAnswer, AnswerPart};
 use crate::action::deadline::Deadline;
 use crate::received_response::content_type;
 
-/// The events that came.
+/// The events received.
 #[derive(Debug)]
 pub(crate) struct EventAnswer {
     status: u16,
     data: Vec<String>,
     /// True if one of them reports an error.
     failed: bool,
-    /// The reason why there may be more than came.
+    /// The reason why the answer may be incomplete.
     cut: Option<String>,
 }
 
@@ -103,7 +103,7 @@ const LAST_EVENTS: [&str; 8] = [
 const LAST_DATA: &str = "[DONE]";
 
 impl EventAnswer {
-    /// Takes an event in; returns true if it is the last one.
+    /// Adds an event; returns true if it is the last one.
     fn add_event(&mut self, event: Sse) -> bool {
         let data = event.data.unwrap_or_default();
         if data == LAST_DATA {
@@ -117,7 +117,7 @@ impl EventAnswer {
         LAST_EVENTS.contains(&name.as_str())
     }
 
-    /// Joins the events: to one text if what is picked of each is text, or else to a list.
+    /// Joins the events: into one text if the picked part of each is text, or else into a list.
     pub(super) fn to_answer(self, rule: &AnswerRule) -> ActionAnswer {
         let events = self.data.iter().map(|data| parse_data(data));
         let picked: Vec<Value> = events

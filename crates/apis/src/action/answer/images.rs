@@ -1,11 +1,11 @@
-//! Images in base64 within a JSON answer.
+//! Base64 images within a JSON answer.
 
 use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
 
 use super::AnswerPart;
 
-/// Takes the images out of the answer, in which they would only be read as letters.
+/// Extracts the images from the answer, in which a model would only read letters.
 pub(super) fn take_images(rule: &AnswerRule, answer: &mut Value) -> Vec<AnswerPart> {
     let Some(found) = rule.image.as_ref().and_then(|at| at.find(answer)) else {
         return Vec::new();
@@ -32,7 +32,7 @@ fn remove_images(rule: &AnswerRule, answer: &mut Value) {
     around.shift_remove(&name);
 }
 
-/// An image may come as a data URL, which names its type.
+/// An image may be a data URL, which names its type.
 fn image_part(text: &str, media_type: &str) -> AnswerPart {
     let named = text
         .strip_prefix("data:")

@@ -1,9 +1,9 @@
-//! The answer of an action, and the part of it that is handed on.
+//! The answer of an action, and the part of it that is returned.
 //!
 //! - this file: the answer, and its form as the result of a tool
 //! - `shape`: the picked and kept parts of a body; `images`: images in it
-//! - `events`: server-sent events, read as they come
-//! - `refusal`: the words of an answer that reports an error
+//! - `events`: server-sent events, read as a stream
+//! - `refusal`: the message in an answer that reports an error
 
 mod events;
 mod images;
@@ -27,16 +27,16 @@ pub struct ActionAnswer {
     pub status: u16,
     pub is_error: bool,
     pub content: Vec<AnswerPart>,
-    /// Only of an action with pages.
+    /// Only for an action with pages.
     pub pages: Option<PagesRead>,
-    /// The reason why something is missing at the end.
+    /// The reason why the end is missing.
     pub incomplete: Option<String>,
-    /// Tells the reader of an error how to go on, if there is good advice.
+    /// Advice for the reader of an error, if there is any.
     pub advice: Option<String>,
     pub usage: AnswerUsage,
 }
 
-/// The cost and the usage that an answer names.
+/// The cost and the usage in an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct AnswerUsage {
     pub cost_usd: Option<f64>,
@@ -56,19 +56,19 @@ pub struct PagesRead {
     pub read: u32,
     /// True if there is at least one more page.
     pub more: bool,
-    /// The mark of the next page, for the argument that takes it.
+    /// The cursor of the next page, for the argument that takes it.
     pub next: Option<Value>,
 }
 
 /// The answer to the request for one page.
 pub(super) enum PageAnswer {
-    /// With the address that answered, against which a link is read.
+    /// With the address that answered, against which a link is resolved.
     Whole {
         url: Url,
         received: ReceivedResponse,
     },
-    /// With the secrets that were sent. An event may have a part of one, so they are looked for when the
-    /// events are joined.
+    /// With the secrets that were sent. An event may contain a part of one, so they are masked when
+    /// the events are joined.
     Events(EventAnswer, Secrets),
 }
 
@@ -76,7 +76,7 @@ impl ActionAnswer {
     /// Returns the answer as the result of a tool.
     pub fn tool_result(&self) -> Raw {
         let mut content: Vec<Value> = self.content.iter().map(AnswerPart::content_block).collect();
-        // A list of pages says so itself.
+        // A list of pages reports this itself.
         let missing = self.incomplete.as_ref().filter(|_| self.pages.is_none());
         content.extend(missing.map(|why| text_block(&format!("The answer is incomplete: {why}"))));
         content.extend(self.advice.as_ref().map(|advice| text_block(advice)));
@@ -114,7 +114,7 @@ impl AnswerUsage {
             input_tokens,
             output_tokens,
         } = &rule.usage;
-        let tokens = |place: &Option<JsonPointer>| place.as_ref()?.find(&body)?.as_u64();
+        let tokens = |pointer: &Option<JsonPointer>| pointer.as_ref()?.find(&body)?.as_u64();
         let cost = cost.find(&body).and_then(Value::as_f64);
         Self {
             cost_usd: cost.filter(|usd| *usd >= 0.0),
@@ -155,7 +155,7 @@ fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-/// Returns the part that the rule hands on.
+/// Returns the part that the rule selects.
 pub(super) fn shape_answer(rule: &AnswerRule, page: PageAnswer) -> ActionAnswer {
     match page {
         PageAnswer::Events(events, secrets) => events.to_answer(rule).mask_secrets(&secrets),

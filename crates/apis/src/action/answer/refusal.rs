@@ -1,4 +1,4 @@
-//! The words of an answer that reports an error.
+//! The message in an answer that reports an error.
 
 use kitbag_tool_spec::AnswerRule;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::shape::{body_text, parse_json};
 use super::{ActionAnswer, AnswerPart};
 use crate::received_response::ReceivedResponse;
 
-/// Error pages can be whole web sites; their first lines say what there is to know.
+/// Error pages can be whole web sites; their first lines are enough.
 const MOST_CHARACTERS: usize = 4000;
 
 pub(super) fn refusal_answer(rule: &AnswerRule, received: &ReceivedResponse) -> ActionAnswer {
@@ -18,7 +18,7 @@ pub(super) fn refusal_answer(rule: &AnswerRule, received: &ReceivedResponse) -> 
     }
 }
 
-/// Returns the status with the words that came with it.
+/// Returns the status with the message that came with it.
 pub(crate) fn refusal_text(rule: &AnswerRule, received: &ReceivedResponse) -> String {
     let status = received.status;
     let found = declared_words(rule, received).unwrap_or_else(|| body_words(received));

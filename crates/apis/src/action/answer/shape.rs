@@ -1,4 +1,4 @@
-//! The parts of a body that are handed on.
+//! The parts of a body that are returned.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -12,7 +12,7 @@ use crate::received_response::ReceivedResponse;
 
 pub(super) fn answer_parts(rule: &AnswerRule, received: &ReceivedResponse) -> Vec<AnswerPart> {
     match rule.kind {
-        // Events that did not come as such are JSON, as some APIs answer a short request.
+        // Events may arrive as plain JSON, as some APIs answer a short request.
         AnswerType::Json | AnswerType::Events => json_parts(rule, received),
         AnswerType::Text => vec![AnswerPart::Text(body_text(received))],
         AnswerType::JsonLines => vec![AnswerPart::Json(raw(&parse_lines(rule, received)))],
@@ -56,17 +56,17 @@ fn is_unshaped(rule: &AnswerRule) -> bool {
     rule.pick == JsonPointer::default() && rule.keep.is_empty() && rule.image.is_none()
 }
 
-/// Returns the body as it came, so that no digit of a number is lost.
+/// Returns the body unchanged, so that no digit of a number is lost.
 fn unchanged_json(received: &ReceivedResponse) -> Option<Raw> {
     serde_json::from_slice::<Box<RawValue>>(&received.body).ok()
 }
 
-/// An API that answers otherwise than declared is shown as it answered.
+/// If an API's answer differs from the declaration, it is returned as it is.
 fn pick_part(rule: &AnswerRule, value: &Value) -> Value {
     keep_members(&rule.keep, rule.pick.find(value).unwrap_or(value))
 }
 
-/// Returns the members that are kept of a value, or of each item if it is a list.
+/// Returns the kept members of a value, or of each item if it is a list.
 pub(crate) fn keep_members(keep: &[JsonPointer], value: &Value) -> Value {
     if keep.is_empty() {
         return value.clone();
@@ -93,7 +93,7 @@ fn select_members(keep: &[JsonPointer], value: &Value) -> Value {
     Value::Object(members)
 }
 
-/// The last step names the member; a second of that name is called by its whole way.
+/// The last segment names the member; a duplicate is named by its whole path.
 fn member_name(pointer: &JsonPointer, taken: &Map<String, Value>) -> String {
     let whole = pointer.as_str().trim_start_matches('/');
     let last = pointer.last().filter(|last| !taken.contains_key(last));

@@ -51,7 +51,7 @@ async fn answered(
 }
 
 #[tokio::test]
-async fn an_answer_says_what_it_has_cost_wherever_its_file_points() {
+async fn an_answers_cost_is_read_from_the_declared_pointers() {
     let pointed = rule(|rule| {
         rule.pick = "/words".parse().unwrap();
         rule.usage.cost = "/usage/cost".parse().unwrap();
@@ -82,7 +82,7 @@ async fn an_answer_says_what_it_has_cost_wherever_its_file_points() {
 }
 
 #[tokio::test]
-async fn a_body_is_handed_on_in_its_declared_type_and_shape() {
+async fn a_body_is_returned_in_its_declared_type_and_shape() {
     for (rule, kind, body, expected) in [
         (
             rule(|_| {}),
@@ -212,7 +212,7 @@ async fn no_digit_of_an_untouched_answer_is_lost() {
 }
 
 #[tokio::test]
-async fn an_error_is_told_in_the_words_of_the_api() {
+async fn an_error_is_reported_with_the_apis_message() {
     for (rule, status, body, expected) in [
         (
             worded(),
@@ -291,7 +291,7 @@ async fn events_are_joined_and_end_with_the_last_one_though_the_connection_stays
 }
 
 #[tokio::test]
-async fn events_without_an_end_are_handed_on_as_far_as_they_came() {
+async fn events_without_an_end_are_returned_as_far_as_received() {
     let events = "data: 1\n\ndata: 2\n\n";
     let answer = stream(events, |api| api.timeout = Duration::from_millis(200), "").await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Requests that are sent again, held back, or never repeated.
+//! Requests that are repeated, delayed, or never repeated.
 
 use std::num::NonZeroU32;
 
@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use super::site::{Site, reply};
 use super::*;
 
-/// Answers with the statuses in turn, and with the last for ever.
+/// Answers with the statuses in turn, then with the last one forever.
 async fn turns(statuses: &'static [u16], headers: &'static [(&'static str, &'static str)]) -> Site {
     Site::open(move |number, _| {
         let status = statuses[number.min(statuses.len() - 1)];
@@ -51,7 +51,7 @@ async fn only_a_repeatable_request_is_sent_again_and_at_most_twice() {
 }
 
 #[tokio::test]
-async fn the_wait_that_an_api_asks_for_is_kept_or_told() {
+async fn the_requested_wait_is_observed_or_reported() {
     let site = turns(&[429, 200], &[("retry-after", "7")]).await;
     let bench = Bench::at(&site, |_| {});
     let answer = bench.call(&get("/x"), json!({})).await.unwrap();
@@ -81,7 +81,7 @@ async fn the_wait_that_an_api_asks_for_is_kept_or_told() {
 }
 
 #[tokio::test]
-async fn a_declared_limit_holds_requests_back_for_the_tenant_alone() {
+async fn a_declared_limit_only_delays_the_tenants_own_requests() {
     let site = turns(&[200], &[]).await;
     let mut bench = Bench::at(&site, |api| {
         api.requests_per_minute = NonZeroU32::new(2);
@@ -98,7 +98,7 @@ async fn a_declared_limit_holds_requests_back_for_the_tenant_alone() {
     assert_eq!(bench.time.waited().len(), 1);
 }
 
-/// Hangs up on the first requests without a word, and then answers.
+/// Drops the first connections without an answer, and then answers.
 async fn hangs_up(times: usize) -> Site {
     let listener = tokio::net::TcpListener::bind((HOME, 0)).await.unwrap();
     let site = Site::at(listener.local_addr().unwrap());

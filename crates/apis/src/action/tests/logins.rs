@@ -1,4 +1,4 @@
-//! The proof that a request carries, in each scheme.
+//! The proof of a request, in each scheme.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use super::site::Site;
 use super::*;
 
 #[tokio::test]
-async fn each_scheme_proves_itself_in_its_own_place_and_never_in_the_answer() {
+async fn each_scheme_puts_its_proof_where_it_belongs_and_never_in_the_answer() {
     let basic = format!("Basic {}", STANDARD.encode(format!("ann:{SECRET}")));
     for (auth, name, expected) in [
         (AuthScheme::Nothing, "authorization", None),

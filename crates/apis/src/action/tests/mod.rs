@@ -26,7 +26,7 @@ use site::Site;
 const HOME: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const SECRET: &str = "s3cret-value";
 
-/// An API with a tenant, whose time is in our hands.
+/// An API with a tenant and a clock under the test's control.
 struct Bench {
     api: DeclaredApi,
     credential: Credential,
@@ -36,7 +36,7 @@ struct Bench {
     trace: HeaderMap,
 }
 
-/// A clock that stands still, and jumps where a call waits.
+/// A clock that is stopped, and jumps when a call waits.
 #[derive(Clone)]
 struct TestTime {
     now: Arc<Mutex<SystemTime>>,
@@ -134,7 +134,7 @@ impl Bench {
         answer
     }
 
-    /// The error that a call ends in.
+    /// The error of a failing call.
     async fn fails(&self, action: &ActionSpec, arguments: Value) -> String {
         self.call(action, arguments).await.unwrap_err().to_string()
     }
@@ -162,7 +162,7 @@ fn declaration() -> ApiSpec {
     }
 }
 
-/// A read; with [`write`] it becomes one that must not be repeated.
+/// A read; [`write`] turns it into one that must not be repeated.
 fn get(path: &str) -> ActionSpec {
     ActionSpec {
         name: "look".parse().unwrap(),
@@ -210,7 +210,7 @@ fn members(value: Value) -> Map<String, Value> {
     }
 }
 
-/// The answer as a client reads it: texts as JSON where they are that.
+/// The answer as a client reads it: texts are parsed as JSON if possible.
 fn read(answer: &ActionAnswer) -> Value {
     let result: Value = serde_json::from_str(answer.tool_result().get()).unwrap();
     let blocks = result["content"].as_array().unwrap();

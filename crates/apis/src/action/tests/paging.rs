@@ -27,7 +27,7 @@ fn marks() -> ActionSpec {
     paged(rule, "after")
 }
 
-/// Three pages of two items, each with the mark of the next.
+/// Three pages of two items, each with the cursor of the next.
 fn by_mark(seen: &Seen) -> Response<Body> {
     let (_, after) = seen.line.split_once("after=").unwrap_or_default();
     json_reply(&match after {
@@ -69,7 +69,7 @@ async fn a_mark_leads_to_as_many_pages_as_the_caller_asks_for() {
 }
 
 #[tokio::test]
-async fn a_link_leads_on_within_the_api_alone() {
+async fn a_link_is_only_followed_within_the_api() {
     let site = Site::open(|number, _| {
         let next = [
             "</v1/items?page=2>; rel=\"next\", </v1/items?page=9>; rel=\"last\"",
@@ -142,7 +142,7 @@ async fn a_number_counts_up_until_a_page_is_empty() {
 }
 
 #[tokio::test]
-async fn a_later_page_that_fails_ends_the_list_and_says_so() {
+async fn a_later_page_that_fails_ends_the_list_and_is_reported() {
     for (second, timeout, expected) in [
         (500, 20_000, "HTTP 500 Internal Server Error: oops"),
         (0, 200, "`desk` did not answer within 200ms"),
@@ -197,9 +197,9 @@ async fn a_page_without_a_list_or_a_way_on_is_the_last() {
         json!({ "items": [1], "pages": 1, "more": false })
     );
     let site = Site::open(|_, _| json_reply(&json!({ "items": [1], "next": "same" }))).await;
-    let asked = json!({ "after": "same", "max_pages": 20 });
+    let arguments = json!({ "after": "same", "max_pages": 20 });
     let answer = Bench::at(&site, |_| {})
-        .call(&marks(), asked)
+        .call(&marks(), arguments)
         .await
         .unwrap();
     assert_eq!(

@@ -1,4 +1,4 @@
-//! The request that an action becomes, and where it may go.
+//! The request of an action, and the hosts that it may reach.
 
 use kitbag_domain::Remedy as _;
 use kitbag_tool_spec::{AuthScheme, BodyPattern, JsonPattern};
@@ -147,7 +147,7 @@ async fn arguments_that_make_no_request_are_the_callers_fault() {
 }
 
 #[tokio::test]
-async fn a_credential_without_a_field_is_told_with_the_command_that_sets_it() {
+async fn a_missing_credential_field_is_reported_with_the_command_that_sets_it() {
     let bench = Bench::declared(|api| {
         api.auth = AuthScheme::Basic;
         api.headers = vec![
@@ -250,7 +250,7 @@ async fn redirects_stay_within_the_hosts_and_every_address_is_guarded() {
             "https://evil.example/x",
             "redirects to https://evil.example, which is not one of its hosts",
         ),
-        // The guard of this test permits 127.0.0.1 alone, and the server there does not speak TLS.
+        // The guard of this test permits only 127.0.0.1, and the server there does not speak TLS.
         (
             &format!("https://localhost:{port}/x"),
             "could not be reached at https://localhost",

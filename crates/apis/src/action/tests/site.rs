@@ -1,4 +1,4 @@
-//! A web server that answers by a script and remembers what it was asked.
+//! A web server that answers by a script and records its requests.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};

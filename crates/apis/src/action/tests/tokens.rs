@@ -1,4 +1,4 @@
-//! Tokens: fetched once, kept until shortly before they end, and renewed.
+//! Tokens: fetched once, cached until shortly before they expire, and renewed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,8 +11,8 @@ use serde_json::json;
 use super::site::{Seen, Site, json_reply, reply};
 use super::*;
 
-/// Gives `token-1`, `token-2`, … for an hour, each with a new refresh token; the API takes all but those in
-/// `refused`.
+/// Issues `token-1`, `token-2`, … for an hour, each with a new refresh token; the API accepts all
+/// but those in `refused`.
 async fn desk(refused: &'static [&'static str]) -> Site {
     let given = AtomicUsize::new(0);
     Site::open(move |_, seen| match seen.line.as_str() {
@@ -117,7 +117,7 @@ async fn a_refused_token_is_replaced_once_and_a_write_is_never_sent_twice() {
 }
 
 #[tokio::test]
-async fn a_new_refresh_token_is_handed_back_and_used_from_then_on() {
+async fn a_new_refresh_token_is_returned_and_used_from_then_on() {
     let site = desk(&[]).await;
     let authorize_url = "https://login.example/".parse().unwrap();
     let mut bench = bench(&site, OAuthGrant::AuthorizationCode { authorize_url });
@@ -174,7 +174,7 @@ async fn a_server_that_wants_the_secret_in_a_header_gets_it_there() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_its_words_without_the_secrets() {
+async fn a_refusal_is_reported_with_its_message_without_the_secrets() {
     for (status, body, expected, code) in [
         (
             400,

@@ -1,4 +1,4 @@
-//! Edits of lists in JSON, by the same rules as those of objects.
+//! Edits of lists in JSON, by the same rules as for objects.
 
 use serde_json::Value;
 
@@ -6,14 +6,14 @@ use super::{Indentation, JsonDocument, JsonText, indent, spelt_value};
 use crate::edit::FileEditError;
 use crate::tree::Node;
 
-/// Adds an item at the end of the list `name` in an object, and creates what is missing on the way.
+/// Adds an item at the end of the list `name` in an object, creating missing objects on the way.
 pub(in crate::edit) fn add_item(
     text: &str,
     keys: &[&str],
     name: &str,
     item: &Value,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     match document.root.at(&[keys, &[name]].concat()) {
         None => document.insert(keys, name, JsonText::Ours(&Value::from([item.clone()]))),
         Some(list) => document.append_item(list, item),
@@ -26,7 +26,7 @@ pub(in crate::edit) fn remove_item(
     keys: &[&str],
     index: usize,
 ) -> Result<String, FileEditError> {
-    let document = JsonDocument::of(text)?;
+    let document = JsonDocument::parse(text)?;
     let list = document.root.at(keys).ok_or(FileEditError::Entangled)?;
     let items = list.list().ok_or(FileEditError::Entangled)?.iter();
     let items: Vec<_> = items.map(|item| item.span.clone()).collect();

@@ -163,7 +163,7 @@ fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
 pub(super) fn zone_names() -> &'static ZoneNames {
     static ZONES: LazyLock<ZoneNames> = LazyLock::new(|| {
         let names = jiff::tz::db().available();
-        ZoneNames::of(names.map(|name| name.as_str().to_owned()))
+        ZoneNames::new(names.map(|name| name.as_str().to_owned()))
     });
     &ZONES
 }
@@ -187,7 +187,8 @@ fn can_call(request: &IntentRequest, entry: &CatalogEntry, arguments: &Map<Strin
     let schema = entry.input_schema();
     let known = arguments.keys().all(|name| has_parameter(&schema, name));
     let zones = zone_names();
-    let placed = zones.is_empty() || zones::settle(&schema, &mut arguments.clone(), zones).is_ok();
+    let placed =
+        zones.is_empty() || zones::resolve_zones(&schema, &mut arguments.clone(), zones).is_ok();
     let checked = checker.check_arguments(&entry.definition, &raw(arguments));
     (reads || !arguments.is_empty()) && known && placed && checked.is_ok()
 }
@@ -203,7 +204,7 @@ async fn run_tool(
 ) -> Attempt {
     let turn = &request.turn;
     // `fits` has seen that every zone can be settled.
-    let _ = zones::settle(&entry.input_schema(), &mut arguments, zone_names());
+    let _ = zones::resolve_zones(&entry.input_schema(), &mut arguments, zone_names());
     let ran = code::run_single_call(
         turn.clone(),
         &request.words,

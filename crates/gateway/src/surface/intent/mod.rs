@@ -122,7 +122,7 @@ impl IntentRequest {
     async fn run_steps(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
-        if let Some(sought) = Discovery::of(&self.words, &self.given) {
+        if let Some(sought) = Discovery::parse(&self.words, &self.given) {
             let begun = route::discovery_first(&flags);
             self.words = sought.words;
             self.given = sought.arguments;

@@ -121,7 +121,7 @@ fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> R
     if zones.is_empty() {
         return Ok(());
     }
-    let settled = zones::settle(&template.parameters().schema(), params, zones);
+    let settled = zones::resolve_zones(&template.parameters().schema(), params, zones);
     settled.map_err(|(name, text)| {
         format!(
             "`{}` does this, and `{}` is no time zone for {name}; name one, such as Europe/Berlin.",

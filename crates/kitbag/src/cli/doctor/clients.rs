@@ -99,9 +99,9 @@ async fn check_entry(found: &ClientConfig) -> Option<Finding> {
     let title = found.client.title();
     let again = format!("run `kitbag install --client {}`", found.client.name());
     match found.kitbag.as_ref()? {
-        ClientLaunch::Stdio { command, .. } => check_command(found, &command.masked(), again),
+        ClientLaunch::Stdio { command, .. } => check_command(found, &command.mask_secrets(), again),
         ClientLaunch::Http { url, .. } => {
-            let url = url.masked();
+            let url = url.mask_secrets();
             let what = format!("connects to {url}, where nothing is listening");
             (!is_listening(&url).await)
                 .then(|| AREA.warning(title, what).with_advice("run `kitbag serve`"))

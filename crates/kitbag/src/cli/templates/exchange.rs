@@ -48,7 +48,7 @@ pub(super) async fn import(
         return Err(anyhow!("there is a template `{name}` already"))
             .advise(|| "change the name in the file".to_owned());
     }
-    let imported = LearnedTemplate::imported(template, now());
+    let imported = LearnedTemplate::from_import(template, now());
     let added = learned_templates::change_template(store, tenant, imported.id(), now(), |before| {
         before.is_none().then(|| imported.clone())
     });

@@ -224,8 +224,8 @@ impl TemplateVerdict {
     /// Returns nothing if the template is gone.
     fn apply(self, learned: LearnedTemplate) -> Option<LearnedTemplate> {
         Some(match self {
-            Self::Approve => learned.approved(now()).0,
-            Self::Remove => learned.rejected(now()).0,
+            Self::Approve => learned.approve(now()).0,
+            Self::Remove => learned.reject(now()).0,
         })
     }
 

@@ -105,7 +105,7 @@ pub(super) fn page(found: &FoundTemplate<'_>) -> String {
 
 fn parameters(found: &FoundTemplate<'_>) -> String {
     let parameters = found.template().parameters();
-    let required: Vec<&str> = parameters.required().collect();
+    let required: Vec<&str> = parameters.required_names().collect();
     let mut text = String::new();
     for name in parameters.names() {
         if text.is_empty() {

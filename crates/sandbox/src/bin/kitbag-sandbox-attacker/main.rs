@@ -1,7 +1,7 @@
-//! A worker that attacks its own jail when a program tells it to, for the tests of the sandbox.
+//! A worker that attacks its own jail on a program's order, for the tests of the sandbox.
 //!
 //! A program that begins with `//attack name` is not run: the attack of that name is made instead,
-//! and what came of it is the value. Other programs are run as always.
+//! and its outcome is the value. Other programs run as always.
 
 #[cfg(target_os = "linux")]
 mod old_kernel;
@@ -16,21 +16,21 @@ use kitbag_sandbox::{JailLayer, worker};
 
 fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
-    if let Some(layer) = lacking() {
+    if let Some(layer) = missing_layer() {
         old_kernel::lack(&layer).expect("the kernel takes the filter");
         return worker::main_with(&JailLayer::ALL, attack);
     }
     worker::main_with(&layers(), attack)
 }
 
-/// The layer that the kernel is to lack.
+/// The layer that the simulated kernel lacks.
 #[cfg(target_os = "linux")]
-fn lacking() -> Option<String> {
+fn missing_layer() -> Option<String> {
     let argument = std::env::args().nth(1)?;
     argument.strip_prefix("without ").map(str::to_owned)
 }
 
-/// The layers to close: all, none, or the one that is named after the program's name.
+/// The layers to close: all, none, or the one in the program's argument.
 fn layers() -> Vec<JailLayer> {
     match std::env::args().nth(1).as_deref() {
         None => JailLayer::ALL.to_vec(),
@@ -56,5 +56,5 @@ use system::ATTACKS as SYSTEM;
 #[cfg(not(target_os = "linux"))]
 const SYSTEM: &[Attack] = &[];
 
-/// The name of an attack, and what it does.
+/// The name of an attack, and its function.
 type Attack = (&'static str, fn() -> io::Result<()>);

@@ -1,4 +1,5 @@
-//! A kernel without a layer of the jail: a filter answers its system calls as such a kernel would.
+//! Simulates a kernel without a layer of the jail: a filter answers its system calls as such a
+//! kernel would.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +9,7 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// From here on the layer cannot be had.
+/// From here on, the layer is unavailable.
 pub(crate) fn lack(layer: &str) -> io::Result<()> {
     let calls = match layer {
         "Landlock" => vec![(libc::SYS_landlock_create_ruleset, Vec::new())],

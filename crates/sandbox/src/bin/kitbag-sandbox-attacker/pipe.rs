@@ -1,4 +1,4 @@
-//! Attacks on the gateway: a worker that does not keep to the protocol.
+//! Attacks on the gateway: a worker that violates the protocol.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! Attacks on the machine: system calls that code in a worker would make if the engine were broken.
+//! Attacks on the machine: system calls that code in a worker would make if the engine were
+//! compromised.
 
 use std::fs;
 use std::io;
@@ -28,7 +29,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     ("read another descriptor", || {
         fs::read("/proc/self/fd/3").map(drop)
     }),
-    // The command line of the test opens it before the worker starts.
+    // The test's command line opens it before the worker starts.
     ("use an inherited descriptor", || Ok(nix::unistd::close(5)?)),
     ("look at a file", || fs::metadata("/etc/passwd").map(drop)),
     ("list a folder", || fs::read_dir("/").map(drop)),
@@ -104,7 +105,7 @@ pub(crate) const ATTACKS: &[Attack] = &[
     ("fill the memory", fill_memory),
 ];
 
-/// A file that the tests make for it, so that an attack that succeeds harms nothing.
+/// A file that the tests create, so that a successful attack harms nothing.
 const VICTIM: &str = "/tmp/kitbag-sandbox-victim";
 const NEW: &str = "/tmp/kitbag-sandbox-new";
 
@@ -126,7 +127,7 @@ fn start_thread() -> io::Result<()> {
 
 fn kill(process: Option<Pid>) -> io::Result<()> {
     let process = process.ok_or(io::ErrorKind::NotFound)?;
-    // Succeeds if it could be killed, and does not.
+    // Succeeds if it could be killed, without killing it.
     Ok(rustix::process::test_kill_process(process)?)
 }
 
@@ -147,7 +148,7 @@ fn raise_limit() -> io::Result<()> {
     Ok(rustix::process::setrlimit(Resource::As, more)?)
 }
 
-/// Rust handles the first such signal, and lets the second do its work.
+/// Rust handles the first such signal, and lets the second take its default action.
 fn crash() -> io::Result<()> {
     let own = rustix::process::getpid();
     rustix::process::kill_process(own, Signal::SEGV)?;

@@ -1,7 +1,7 @@
-//! The life of a Chromium: a folder of its own, a pipe to it, and an end that leaves nothing behind.
+//! The lifetime of a Chromium: its own folder, a pipe to it, and a complete cleanup.
 //!
-//! It stays in our process group, so that it is taken for nothing else than a program of the
-//! gateway's own. If we die without a word, the pipe closes and it ends by itself.
+//! It stays in Kitbag's process group, so that it counts as one of the gateway's own programs. If
+//! the gateway is killed, the pipe closes and Chromium ends by itself.
 
 mod process_family;
 
@@ -19,10 +19,10 @@ use super::devtools::Devtools;
 use super::error::BrowserError;
 use super::program;
 
-/// A running Chromium. It is killed with all its processes when this value goes.
+/// A running Chromium. It is killed with all its processes on drop.
 #[derive(Debug)]
 pub(super) struct ChromiumProcess {
-    /// None after the end.
+    /// `None` after the end.
     running: Option<RunningChromium>,
 }
 
@@ -31,8 +31,8 @@ struct RunningChromium {
     child: Child,
     /// Home, profile and temporary files.
     folder: TempDir,
-    /// Given back when all is gone.
-    _place: OwnedSemaphorePermit,
+    /// Released when everything is gone.
+    _permit: OwnedSemaphorePermit,
 }
 
 pub(super) fn create_folder() -> Result<TempDir, BrowserError> {
@@ -43,7 +43,7 @@ pub(super) fn create_folder() -> Result<TempDir, BrowserError> {
 pub(super) fn launch(
     program: &Path,
     folder: TempDir,
-    place: OwnedSemaphorePermit,
+    permit: OwnedSemaphorePermit,
 ) -> Result<(ChromiumProcess, Devtools), BrowserError> {
     let mut command = build_command(program, folder.path()).map_err(|error| start_error(&error))?;
     let mut child = command.spawn().map_err(|error| start_error(&error))?;
@@ -52,7 +52,7 @@ pub(super) fn launch(
         running: Some(RunningChromium {
             child,
             folder,
-            _place: place,
+            _permit: permit,
         }),
     };
     let devtools = devtools.map_err(|error| start_error(&error))?;
@@ -69,12 +69,12 @@ fn connect_devtools(child: &mut Child) -> io::Result<Devtools> {
     ))
 }
 
-/// Chromium talks over the files 3 and 4, which a program of Rust cannot hand on without `unsafe`; a
-/// shell can.
+/// Chromium uses the file descriptors 3 and 4, which a Rust program cannot pass on without
+/// `unsafe`; a shell can.
 const WITH_PIPE: &str = r#"exec "$0" "$@" 3<&0 4>&1 </dev/null >/dev/null"#;
 const STDERR: &str = "stderr";
 
-/// The variables that Chromium inherits from our environment.
+/// The variables that Chromium inherits from Kitbag's environment.
 const INHERITED: [&str; 6] = [
     "PATH",
     "LANG",
@@ -103,7 +103,7 @@ fn build_command(program: &Path, folder: &Path) -> io::Result<Command> {
 }
 
 impl ChromiumProcess {
-    /// Ends Chromium, and returns when nothing of it is left.
+    /// Ends Chromium, and returns when all its processes are gone.
     pub(super) async fn terminate(mut self) {
         if let Some(running) = self.running.take() {
             let family = running.kill_family();
@@ -111,7 +111,7 @@ impl ChromiumProcess {
         }
     }
 
-    /// Returns the last words of a Chromium that ended by itself.
+    /// Returns the last error output of a Chromium that exited by itself.
     pub(super) fn last_words(&self) -> String {
         let running = self.running.as_ref();
         let path = running.map(|running| running.folder.path().join(STDERR));
@@ -133,19 +133,19 @@ impl Drop for ChromiumProcess {
             return;
         };
         let family = running.kill_family();
-        // The kernel takes a moment to end them, for which nothing waits here.
+        // The kernel takes a moment to end them, which nothing here waits for.
         let buried = thread::Builder::new().name("browser-end".to_owned());
         let _ = buried.spawn(move || running.wait_and_clean(&family));
     }
 }
 
 impl RunningChromium {
-    /// Kills Chromium and the processes that it started, and returns those.
+    /// Kills Chromium and the processes that it started, and returns them.
     fn kill_family(&self) -> Vec<Pid> {
         let Some(pid) = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw) else {
             return Vec::new();
         };
-        // While it stands still it starts no others.
+        // While it is stopped, it starts no others.
         let _ = rustix::process::kill_process(pid, Signal::STOP);
         let family = process_family::find_family(pid, self.folder.path());
         for member in family.iter().chain([&pid]) {

@@ -1,6 +1,6 @@
-//! The processes that a Chromium has started: those below it, and those that name its folder.
+//! The processes that a Chromium has started: its descendants, and those that name its folder.
 //!
-//! Its crash handler leaves the family at birth, so descent alone would not find it.
+//! Its crash handler detaches at its start, so descent by itself would not find it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions};
 
-/// A killed process takes milliseconds to go, except while it writes to a slow disk.
+/// A killed process takes milliseconds to disappear, except while it writes to a slow disk.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) fn find_family(ancestor: Pid, folder: &Path) -> Vec<Pid> {
@@ -24,7 +24,7 @@ pub(super) fn find_family(ancestor: Pid, folder: &Path) -> Vec<Pid> {
     members.collect()
 }
 
-/// Waits until the kernel has ended them. Those that were left to us are also forgotten.
+/// Waits until the kernel has ended them, and reaps those that were reparented to the gateway.
 pub(super) fn wait_for_end(family: &[Pid]) {
     let until = Instant::now() + END_TIMEOUT;
     while family.iter().any(|pid| is_alive(*pid)) && Instant::now() < until {
@@ -71,7 +71,7 @@ fn is_alive(pid: Pid) -> bool {
 }
 
 /// Returns the state and the parent. A name may contain anything, so the fields are counted from
-/// where it ends.
+/// its end.
 fn read_stat(pid: Pid) -> Option<(char, i32)> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();

@@ -1,8 +1,8 @@
-//! The way of a page to the network: a proxy that resolves names through the guard and connects
+//! A page's access to the network: a proxy that resolves names through the guard and connects
 //! itself, so that a name cannot lead elsewhere in between.
 //!
-//! It takes `CONNECT` alone and passes on nothing but TLS, so nothing travels unencrypted. It lives as
-//! long as the picture, and all connections end with it.
+//! It only accepts `CONNECT` and only forwards TLS, so nothing travels unencrypted. It lives as
+//! long as the screenshot, and all connections end with it.
 
 mod tunnel;
 
@@ -19,11 +19,11 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::error::BrowserError;
 
-/// Pages ask for everything at once; Chromium itself opens at most six for each host.
+/// Pages request everything at once; Chromium itself opens at most six connections for each host.
 const MAX_TUNNELS: usize = 256;
-/// For all that a page asks for.
+/// For everything that a page requests.
 const MAX_BYTES: u64 = 200 * 1024 * 1024;
-/// More would be a page that tries addresses out.
+/// More would be a page that probes addresses.
 const MAX_REFUSALS: usize = 20;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) struct RefusalLog(Mutex<Vec<Refusal>>);
 pub(super) struct Refusal {
     pub(super) host: String,
     pub(super) reason: String,
-    /// True if the guard refused the address; false if it could not be reached.
+    /// True if the guard rejected the address; false if it could not be reached.
     pub(super) by_guard: bool,
 }
 
@@ -72,7 +72,7 @@ impl GuardProxy {
         })
     }
 
-    /// Returns the address in the form that Chromium takes.
+    /// Returns the address in Chromium's format.
     pub(super) fn url(&self) -> String {
         format!("http://{}", self.address)
     }

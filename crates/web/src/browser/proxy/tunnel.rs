@@ -14,7 +14,7 @@ use super::{ProxyContext, Refusal};
 
 /// Chromium's requests have a few hundred bytes.
 const MAX_HEAD: usize = 8 * 1024;
-/// A site that takes longer to accept a connection is as good as down.
+/// A site that takes longer to accept a connection counts as down.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first byte of TLS.
 const HANDSHAKE: u8 = 0x16;
@@ -35,7 +35,7 @@ pub(super) async fn run_tunnel(mut client: TcpStream, passage: Arc<ProxyContext>
     }
 }
 
-/// Reads which site is wanted, and connects to it.
+/// Reads the requested site, and connects to it.
 async fn connect_to_site(
     client: &mut TcpStream,
     passage: &ProxyContext,
@@ -64,7 +64,7 @@ fn not_resolved(host: String, error: &ResolveError) -> Refusal {
     }
 }
 
-/// Returns the host and port of a `CONNECT`; everything else would not be encrypted.
+/// Returns the host and port of a `CONNECT`; anything else would not be encrypted.
 fn parse_connect(head: &str) -> Result<(String, u16), Refusal> {
     let mut words = head.split_whitespace();
     let (method, target) = (words.next(), words.next().unwrap_or_default());
@@ -81,7 +81,7 @@ fn parse_connect(head: &str) -> Result<(String, u16), Refusal> {
 fn unencrypted_refusal(host: String) -> Refusal {
     Refusal {
         host,
-        reason: "the request is not encrypted, and only https is".to_owned(),
+        reason: "the request is not encrypted, but only https is allowed".to_owned(),
         by_guard: true,
     }
 }
@@ -95,7 +95,7 @@ fn host_of(target: &str) -> String {
 async fn read_head(client: &mut TcpStream) -> io::Result<String> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") && head.len() < MAX_HEAD {
-        // A client sends nothing behind the head before it is answered.
+        // A client sends nothing after the head before it gets an answer.
         if client.read_buf(&mut head).await? == 0 {
             break;
         }
@@ -130,7 +130,7 @@ async fn forward_tls(
     Ok(())
 }
 
-/// Copies until the end, or until the page has had its share.
+/// Copies until the end, or until the page's byte limit.
 async fn copy_counted(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_site_is_taken_from_connect_alone() {
+    fn only_connect_names_a_site() {
         for (head, expected) in [
             ("CONNECT a.example:443 HTTP/1.1\r\n\r\n", "a.example 443"),
             ("CONNECT [::1]:8443 HTTP/1.1\r\n\r\n", "::1 8443"),

@@ -1,9 +1,9 @@
-//! HTML made harmless for the parsers behind: no deeper, no larger and no more tangled than they bear.
+//! Sanitises HTML for the parsers after it, with limits on its depth, size and nesting.
 //!
-//! A parser of HTML mends tags that are not closed, and copies elements to do so: a few megabytes of
-//! hostile tags can become gigabytes, and elements in elements overflow the stack. So tags are
-//! written anew here, each closed where it belongs, with bounds on depth and number. Tokens alone
-//! are read for this, which takes time in proportion to the text. Links become absolute on the way.
+//! An HTML parser repairs unclosed tags by copying elements: a few megabytes of hostile tags can
+//! become gigabytes, and nested elements overflow the stack. So tags are rewritten here, each
+//! closed where it belongs, with limits on depth and number. Only tokens are read for this, which
+//! takes linear time. Links become absolute on the way.
 
 mod names;
 mod writer;
@@ -26,10 +26,11 @@ pub(super) struct BoundedHtml {
     pub(super) title: Option<String>,
 }
 
-/// The clock is read after so many bytes.
+/// How often to read the clock, in bytes.
 const STEP: usize = 16 * 1024;
 
-/// Returns nothing if the time is up before the end: one tag with a million attributes takes hours.
+/// Returns nothing if the time runs out before the end: one tag with a million attributes takes
+/// hours.
 pub(super) fn rewrite_html(html: &str, url: &Url, until: Instant) -> Option<BoundedHtml> {
     let sink = TagSink(RefCell::new(TagWriter::new(url.clone())));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
@@ -48,7 +49,7 @@ pub(super) fn rewrite_html(html: &str, url: &Url, until: Instant) -> Option<Boun
     Some(tokenizer.sink.0.into_inner().finish())
 }
 
-/// Hands tokens to the writer.
+/// Passes tokens to the writer.
 struct TagSink(RefCell<TagWriter>);
 
 impl TokenSink for TagSink {
@@ -69,7 +70,7 @@ impl TokenSink for TagSink {
     }
 }
 
-/// Says how the content of an element is read: in some there are no tags.
+/// Returns how the content of an element is tokenised: some have no tags in them.
 fn content_of(tag: &Tag) -> TokenSinkResult<()> {
     let raw: Option<RawKind> = match &*tag.name {
         "script" => Some(ScriptData),
@@ -154,7 +155,8 @@ mod tests {
             let started = Instant::now();
             let page = markdown::html_to_markdown(&html, &url()).unwrap();
             assert!(page.markdown.contains("core"), "{name}");
-            // A hundred times what it takes; what these pages do to a parser alone takes minutes.
+            // A hundred times the usual duration; the effect of these pages on the parser itself
+            // takes minutes.
             assert!(started.elapsed() < Duration::from_secs(120), "{name}");
         }
     }
@@ -174,7 +176,7 @@ mod tests {
         assert!(rewrite_html(&format!("<p{attributes}>"), &url(), until).is_none());
     }
 
-    /// Pieces that are tangled in every order.
+    /// Pieces, nested in every order.
     fn pieces() -> impl Strategy<Value = String> {
         let name = prop::sample::select(vec![
             "p",

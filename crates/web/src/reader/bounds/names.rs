@@ -1,4 +1,4 @@
-//! The elements of HTML, sorted by what happens to them.
+//! The elements of HTML, sorted by their treatment.
 
 /// Elements that never have an end tag.
 pub(super) fn is_void(name: &str) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn is_void(name: &str) -> bool {
     )
 }
 
-/// Elements with nothing to read in them; they go with their content.
+/// Elements without readable text, dropped with their content.
 pub(super) fn is_left_out(name: &str) -> bool {
     matches!(
         name,
@@ -47,7 +47,7 @@ pub(super) fn is_left_out(name: &str) -> bool {
     )
 }
 
-/// Elements that only wrap others, or that the parser makes itself; their content stays.
+/// Elements that only wrap others, or that the parser creates itself; their content stays.
 pub(super) fn is_unwrapped(name: &str) -> bool {
     matches!(
         name,
@@ -72,7 +72,7 @@ pub(super) fn is_unwrapped(name: &str) -> bool {
     )
 }
 
-/// Elements that the parser opens again wherever they were left open.
+/// Elements that the parser reopens wherever they were left open.
 pub(super) fn is_formatting(name: &str) -> bool {
     matches!(
         name,
@@ -92,12 +92,12 @@ pub(super) fn is_formatting(name: &str) -> bool {
     )
 }
 
-/// Elements whose text Markdown moves to the right, or puts into a line of a table.
+/// Elements whose text Markdown indents, or puts into a table row.
 pub(super) fn is_indenting(name: &str) -> bool {
     matches!(name, "ul" | "ol" | "blockquote" | "table" | "dl" | "menu")
 }
 
-/// Elements inside of which an end tag does not close what is outside.
+/// Elements in which an end tag does not close any element outside.
 pub(super) fn is_boundary(name: &str) -> bool {
     matches!(name, "table" | "td" | "th" | "caption")
 }
@@ -106,7 +106,8 @@ pub(super) fn is_table_part(name: &str) -> bool {
     matches!(name, "thead" | "tbody" | "tfoot" | "tr") || is_boundary(name)
 }
 
-/// Returns the elements that end where this one begins, and those up to which they are looked for.
+/// Returns the elements that end where this one begins, and those at which the search for them
+/// stops.
 pub(super) fn implied_ends(
     name: &str,
 ) -> Option<(&'static [&'static str], &'static [&'static str])> {
@@ -156,7 +157,7 @@ pub(super) fn is_block(name: &str) -> bool {
     )
 }
 
-/// Attributes that the main part is found by, or that Markdown has a place for.
+/// Attributes that help to find the main part, or that Markdown can represent.
 pub(super) fn is_kept_attribute(name: &str) -> bool {
     matches!(
         name,

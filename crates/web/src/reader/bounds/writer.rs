@@ -1,4 +1,4 @@
-//! Writes tags anew, each closed where it belongs, within bounds.
+//! Rewrites tags, each closed where it belongs, within limits.
 
 use html5ever::LocalName;
 use html5ever::tokenizer::Tag;
@@ -10,13 +10,13 @@ use super::names::{
     is_left_out, is_table_part, is_unwrapped, is_void,
 };
 
-/// Pages of frameworks reach 60. The parsers behind use about 5 kB of stack for each level.
+/// Framework-generated pages reach 60. The parsers use about 5 kB of stack for each level.
 const MAX_DEPTH: usize = 100;
 /// The parser may copy these for every paragraph.
 const MAX_FORMATTING: usize = 6;
 /// The text of these is copied once for each of them around it.
 const MAX_INDENTING: usize = 12;
-/// The largest manuals on one page have 300,000; memory and time grow with them.
+/// The largest one-page manuals have 300,000; memory and time grow with them.
 const MAX_ELEMENTS: usize = 100_000;
 /// Longer values are data, not addresses or classes.
 const MAX_ATTRIBUTE: usize = 4096;
@@ -25,13 +25,13 @@ const MAX_TITLE: usize = 1000;
 pub(super) struct TagWriter {
     html: String,
     title: String,
-    /// True behind the title: another one is not the page's.
+    /// True after the title: another one is not the page's.
     has_title: bool,
-    /// Relative links begin here.
+    /// The base of relative links.
     base: Url,
     open: Vec<LocalName>,
     elements: usize,
-    /// The element whose content is left out, and how many of its name are open.
+    /// The dropped element, and how many of its name are open.
     left_out: Option<(LocalName, usize)>,
 }
 
@@ -108,7 +108,7 @@ impl TagWriter {
         }
     }
 
-    /// `<svg/>` has no content; of HTML's own elements the slash is ignored.
+    /// `<svg/>` has no content; HTML's own elements ignore the slash.
     fn skip_element(&mut self, tag: &Tag) {
         let is_foreign = matches!(&*tag.name, "svg" | "math");
         if !(is_foreign && tag.self_closing) {
@@ -135,7 +135,7 @@ impl TagWriter {
                 && self.is_below_limit(MAX_INDENTING, name, is_indenting))
     }
 
-    /// True if fewer elements of such a kind are open than there may be, or this is not of the kind.
+    /// False if opening this element would exceed the limit for its kind.
     fn is_below_limit(&self, most: usize, name: &str, is_kind: fn(&str) -> bool) -> bool {
         !is_kind(name) || self.open.iter().filter(|open| is_kind(open)).count() < most
     }
@@ -159,7 +159,7 @@ impl TagWriter {
         self.close_found(index);
     }
 
-    /// Returns the innermost element that is looked for, if none that stops the search is inside.
+    /// Returns the innermost open element that matches, unless one that stops the search is inside.
     fn find_open(
         &self,
         wanted: impl Fn(&str) -> bool,
@@ -201,7 +201,7 @@ impl TagWriter {
         self.html.push('>');
     }
 
-    /// Pictures that are loaded late have their address in another place.
+    /// Lazily loaded images have their address in another attribute.
     fn attribute_name<'a>(&self, tag: &Tag, name: &'a str) -> &'a str {
         let is_late = name == "data-src" && &*tag.name == "img";
         let has_src = tag.attrs.iter().any(|other| &*other.name.local == "src");
@@ -218,7 +218,7 @@ impl TagWriter {
         }
     }
 
-    /// Leaves out what is no address, such as a script or a picture as data.
+    /// Drops anything other than an address, such as a script or an image as data.
     fn absolute_url(&self, value: &str) -> Option<String> {
         let url = self.base.join(value.trim()).ok()?;
         let is_address = matches!(url.scheme(), "https" | "http" | "mailto" | "tel");

@@ -22,7 +22,7 @@ use crate::cli::failure::Advise as _;
 use crate::cli::output::{Output, to_one_line};
 use crate::cli::servers::find::RegistryChoice;
 use crate::import::staged_secrets::StagedSecrets;
-use kitbag_launch_review::words::quoted;
+use kitbag_launch_review::words::quote_template;
 use kitbag_launch_review::{Review, ReviewSource};
 
 #[derive(Debug, Args)]
@@ -102,7 +102,7 @@ pub(super) async fn fetch(
         package: plan.source.clone(),
     };
     let reach = reach(filled);
-    let review = Review::of(name.as_str(), origin.told(&registry), &reach);
+    let review = Review::new(name.as_str(), origin.told(&registry), &reach);
     if wish.enabled {
         arguments.agree(review, &server.name, invocation.output)?;
     } else {
@@ -120,7 +120,7 @@ impl RegistryOrigin {
     fn told(&self, registry: &Registry) -> ReviewSource {
         ReviewSource::Registry {
             entry: format!("{} {}", self.name, self.version),
-            place: registry.display_url().to_string(),
+            url: registry.display_url().to_string(),
         }
     }
 }
@@ -259,7 +259,10 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
 
 fn preview(plan: &RunPlan) -> String {
     let words = plan.preview();
-    let words: Vec<_> = words.iter().map(|it| quoted(&literally(it))).collect();
+    let words: Vec<_> = words
+        .iter()
+        .map(|it| quote_template(&literally(it)))
+        .collect();
     words.join(" ")
 }
 

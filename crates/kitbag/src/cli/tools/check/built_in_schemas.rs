@@ -57,7 +57,7 @@ mod tests {
         let found = of_definition(&loose);
         assert_eq!(
             found[0].to_string(),
-            "built-in/x: check 08 strict schemas: the input takes members that it does not know"
+            "built-in/x: check 08 strict schemas: the input accepts unknown members"
         );
     }
 }

@@ -1,35 +1,35 @@
 //! Decides which waiting run gets a worker next, and which worker.
 //!
-//! A worker that has served one use serves no other. Uses that wait take turns, and none of them
-//! can hold every place.
+//! A worker is never reused for another use. Waiting uses take turns, and none of them can occupy
+//! every slot.
 
 use std::collections::{HashMap, VecDeque};
 
 use kitbag_domain::Tenant;
 
-/// The party that a worker serves.
+/// The tenant or purpose that a worker serves.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum WorkerUse {
     Programs(Tenant),
-    /// Programs that are only read.
+    /// Programs that are only parsed.
     Checks,
 }
 
 /// Workers `W` and the tickets `T` of runs that wait for one.
 #[derive(Debug)]
-pub(super) struct Hall<W, T> {
+pub(super) struct WorkerQueue<W, T> {
     warm: usize,
     most: usize,
-    /// The one that has rested longest is first. A worker without a use is fresh.
+    /// Longest idle first. A worker without a use is fresh.
     idle: Vec<(Option<WorkerUse>, W)>,
-    /// Workers that are being started for later.
+    /// Workers being started for later.
     warming: usize,
     running: HashMap<WorkerUse, usize>,
     /// The use whose turn it is comes first.
     waiting: VecDeque<(WorkerUse, VecDeque<T>)>,
 }
 
-/// A place for a run, with the worker that is there, if one is.
+/// A slot for a run, with its idle worker, if any.
 #[derive(Debug)]
 pub(super) struct Admission<W, T> {
     pub ticket: T,
@@ -37,7 +37,7 @@ pub(super) struct Admission<W, T> {
     pub worker: Option<W>,
 }
 
-impl<W, T> Hall<W, T> {
+impl<W, T> WorkerQueue<W, T> {
     pub(super) fn new(warm: usize, most: usize) -> Self {
         Self {
             warm,
@@ -49,25 +49,25 @@ impl<W, T> Hall<W, T> {
         }
     }
 
-    pub(super) fn queue(&mut self, serves: WorkerUse, ticket: T) {
+    pub(super) fn push(&mut self, serves: WorkerUse, ticket: T) {
         match self.waiting.iter_mut().find(|(other, _)| *other == serves) {
             Some((_, tickets)) => tickets.push_back(ticket),
             None => self.waiting.push_back((serves, VecDeque::from([ticket]))),
         }
     }
 
-    /// Takes the runs out that no longer wait.
-    pub(super) fn forget(&mut self, gone: impl Fn(&T) -> bool) {
+    /// Removes the runs that no longer wait.
+    pub(super) fn forget(&mut self, is_gone: impl Fn(&T) -> bool) {
         for (_, tickets) in &mut self.waiting {
-            tickets.retain(|ticket| !gone(ticket));
+            tickets.retain(|ticket| !is_gone(ticket));
         }
         self.waiting.retain(|(_, tickets)| !tickets.is_empty());
     }
 
-    /// Admits the next run, if there is one and a place for it.
+    /// Admits the next run, if there is one and a slot for it.
     pub(super) fn admit(&mut self) -> Option<Admission<W, T>> {
-        let turn = self.turn()?;
-        let worker = self.place(&self.waiting[turn].0.clone())?;
+        let turn = self.next_use()?;
+        let worker = self.slot(&self.waiting[turn].0.clone())?;
         let (serves, mut tickets) = self.waiting.remove(turn)?;
         let ticket = tickets.pop_front()?;
         *self.running.entry(serves.clone()).or_default() += 1;
@@ -81,8 +81,8 @@ impl<W, T> Hall<W, T> {
         })
     }
 
-    /// The run has ended, and its worker as well unless it was handed to [`Self::rest`].
-    pub(super) fn leave(&mut self, serves: &WorkerUse) {
+    /// The run has ended, and so has its worker unless it was passed to [`Self::rest`].
+    pub(super) fn finish_run(&mut self, serves: &WorkerUse) {
         let left = self.running_of(serves).saturating_sub(1);
         match left {
             0 => self.running.remove(serves),
@@ -91,11 +91,12 @@ impl<W, T> Hall<W, T> {
     }
 
     /// Keeps a worker for a later run of the same use.
-    pub(super) fn rest(&mut self, serves: WorkerUse, worker: W) {
+    pub(super) fn keep_worker(&mut self, serves: WorkerUse, worker: W) {
         self.idle.push((Some(serves), worker));
     }
 
-    /// True if a worker should be started for later; the hall then counts on [`Self::warmed`].
+    /// True if a worker should be started for later; the caller must then call
+    /// [`Self::add_warm_worker`].
     pub(super) fn wants_warm(&mut self) -> bool {
         let fresh = self
             .idle
@@ -109,12 +110,12 @@ impl<W, T> Hall<W, T> {
         wanted
     }
 
-    pub(super) fn warmed(&mut self, worker: Option<W>) {
+    pub(super) fn add_warm_worker(&mut self, worker: Option<W>) {
         self.warming -= 1;
         self.idle.extend(worker.map(|worker| (None, worker)));
     }
 
-    /// Takes out the workers that rest beyond the number that is kept, the longest rested first.
+    /// Removes the idle workers in excess of the limit, longest idle first.
     pub(super) fn surplus(&mut self) -> Vec<W> {
         let used = self
             .idle
@@ -131,9 +132,9 @@ impl<W, T> Hall<W, T> {
         surplus
     }
 
-    /// The use with the fewest runs; among equals, the one that has waited longest for its turn.
-    fn turn(&self) -> Option<usize> {
-        // One place is left to others, so that long runs of one tenant do not shut them out.
+    /// The use with the fewest runs; among equals, the one that has waited longest.
+    fn next_use(&self) -> Option<usize> {
+        // One slot is left to others, so that long runs of one tenant do not lock them out.
         let share = self.most.saturating_sub(1).max(1);
         let runs = self
             .waiting
@@ -147,12 +148,9 @@ impl<W, T> Hall<W, T> {
         self.running.get(serves).copied().unwrap_or_default()
     }
 
-    /// A place: one with a worker for this use, one without, or none at all.
-    #[expect(
-        clippy::option_option,
-        reason = "a place may be there without a worker"
-    )]
-    fn place(&mut self, serves: &WorkerUse) -> Option<Option<W>> {
+    /// A slot: with a worker for this use, without a worker, or none at all.
+    #[expect(clippy::option_option, reason = "a slot may be there without a worker")]
+    fn slot(&mut self, serves: &WorkerUse) -> Option<Option<W>> {
         let own = self
             .idle
             .iter()
@@ -162,7 +160,7 @@ impl<W, T> Hall<W, T> {
             return Some(Some(self.idle.remove(at).1));
         }
         if self.workers() >= self.most {
-            // All that are idle served others. The longest rested one makes room.
+            // All idle workers served others. The longest idle one makes room.
             (!self.idle.is_empty()).then(|| self.idle.remove(0))?;
         }
         Some(None)
@@ -177,23 +175,23 @@ impl<W, T> Hall<W, T> {
 mod tests {
     use super::*;
 
-    type TestHall = Hall<&'static str, u32>;
+    type TestQueue = WorkerQueue<&'static str, u32>;
 
     fn tenant(name: &str) -> WorkerUse {
         WorkerUse::Programs(name.parse().unwrap())
     }
 
-    /// Queues a run for each name in order, and says whose runs are admitted.
-    fn admitted(hall: &mut TestHall, names: &[&str]) -> Vec<String> {
+    /// Queues a run for each name in order, and returns whose runs are admitted.
+    fn admitted(queue: &mut TestQueue, names: &[&str]) -> Vec<String> {
         for (ticket, name) in (0..).zip(names) {
-            hall.queue(tenant(name), ticket);
+            queue.push(tenant(name), ticket);
         }
-        std::iter::from_fn(|| hall.admit())
-            .map(|admission| shown(&admission))
+        std::iter::from_fn(|| queue.admit())
+            .map(|admission| describe_admission(&admission))
             .collect()
     }
 
-    fn shown(admission: &Admission<&'static str, u32>) -> String {
+    fn describe_admission(admission: &Admission<&'static str, u32>) -> String {
         let WorkerUse::Programs(name) = &admission.serves else {
             panic!("a check")
         };
@@ -202,73 +200,73 @@ mod tests {
 
     #[test]
     fn tenants_that_wait_take_turns() {
-        let mut hall = Hall::new(0, 4);
+        let mut queue = WorkerQueue::new(0, 4);
         assert_eq!(
-            admitted(&mut hall, &["a", "a", "a", "b", "c"]),
+            admitted(&mut queue, &["a", "a", "a", "b", "c"]),
             ["a new", "b new", "c new", "a new"]
         );
     }
 
     #[test]
     fn a_tenant_with_fewer_runs_goes_first_and_so_keeps_its_worker() {
-        let mut hall = Hall::new(2, 3);
-        assert_eq!(admitted(&mut hall, &["a", "b"]), ["a new", "b new"]);
-        hall.rest(tenant("b"), "used");
-        hall.leave(&tenant("b"));
-        assert_eq!(admitted(&mut hall, &["a", "b"]), ["b used", "a new"]);
+        let mut queue = WorkerQueue::new(2, 3);
+        assert_eq!(admitted(&mut queue, &["a", "b"]), ["a new", "b new"]);
+        queue.keep_worker(tenant("b"), "used");
+        queue.finish_run(&tenant("b"));
+        assert_eq!(admitted(&mut queue, &["a", "b"]), ["b used", "a new"]);
     }
 
     #[test]
-    fn the_last_place_is_left_to_another_tenant() {
-        let mut hall = Hall::new(0, 3);
-        assert_eq!(admitted(&mut hall, &["a", "a", "a"]), ["a new", "a new"]);
-        assert_eq!(admitted(&mut hall, &["b"]), ["b new"]);
+    fn the_last_slot_is_left_to_another_tenant() {
+        let mut queue = WorkerQueue::new(0, 3);
+        assert_eq!(admitted(&mut queue, &["a", "a", "a"]), ["a new", "a new"]);
+        assert_eq!(admitted(&mut queue, &["b"]), ["b new"]);
     }
 
     #[test]
-    fn a_sandbox_of_one_place_serves_a_lone_tenant() {
-        let mut hall = Hall::new(0, 1);
-        assert_eq!(admitted(&mut hall, &["a", "a"]), ["a new"]);
-        hall.leave(&tenant("a"));
-        assert_eq!(admitted(&mut hall, &[]), ["a new"]);
+    fn a_sandbox_with_one_slot_serves_a_single_tenant() {
+        let mut queue = WorkerQueue::new(0, 1);
+        assert_eq!(admitted(&mut queue, &["a", "a"]), ["a new"]);
+        queue.finish_run(&tenant("a"));
+        assert_eq!(admitted(&mut queue, &[]), ["a new"]);
     }
 
     #[test]
     fn a_worker_serves_only_the_tenant_it_has_served() {
-        let mut hall = Hall::new(1, 2);
-        hall.rest(tenant("a"), "used");
-        assert_eq!(admitted(&mut hall, &["b", "a"]), ["b new", "a used"]);
+        let mut queue = WorkerQueue::new(1, 2);
+        queue.keep_worker(tenant("a"), "used");
+        assert_eq!(admitted(&mut queue, &["b", "a"]), ["b new", "a used"]);
     }
 
     #[test]
     fn an_idle_worker_of_another_tenant_makes_room() {
-        let mut hall = Hall::new(1, 1);
-        hall.rest(tenant("a"), "used");
-        assert_eq!(admitted(&mut hall, &["b"]), ["b new"]);
-        assert!(hall.idle.is_empty());
+        let mut queue = WorkerQueue::new(1, 1);
+        queue.keep_worker(tenant("a"), "used");
+        assert_eq!(admitted(&mut queue, &["b"]), ["b new"]);
+        assert!(queue.idle.is_empty());
     }
 
     #[test]
     fn a_fresh_worker_is_taken_before_one_is_started() {
-        let mut hall = Hall::new(1, 2);
-        assert!(hall.wants_warm() && !hall.wants_warm());
-        hall.warmed(Some("fresh"));
-        assert_eq!(admitted(&mut hall, &["a"]), ["a fresh"]);
+        let mut queue = WorkerQueue::new(1, 2);
+        assert!(queue.wants_warm() && !queue.wants_warm());
+        queue.add_warm_worker(Some("fresh"));
+        assert_eq!(admitted(&mut queue, &["a"]), ["a fresh"]);
     }
 
     #[test]
-    fn more_rested_workers_than_are_kept_are_ended() {
-        let mut hall: TestHall = Hall::new(1, 4);
-        hall.rest(tenant("a"), "older");
-        hall.rest(tenant("b"), "newer");
-        assert_eq!(hall.surplus(), ["older"]);
+    fn surplus_idle_workers_are_ended() {
+        let mut queue: TestQueue = WorkerQueue::new(1, 4);
+        queue.keep_worker(tenant("a"), "older");
+        queue.keep_worker(tenant("b"), "newer");
+        assert_eq!(queue.surplus(), ["older"]);
     }
 
     #[test]
     fn a_cancelled_run_leaves_the_row() {
-        let mut hall = Hall::new(0, 1);
-        hall.queue(tenant("a"), 7);
-        hall.forget(|ticket| *ticket == 7);
-        assert_eq!(admitted(&mut hall, &["b"]), ["b new"]);
+        let mut queue = WorkerQueue::new(0, 1);
+        queue.push(tenant("a"), 7);
+        queue.forget(|ticket| *ticket == 7);
+        assert_eq!(admitted(&mut queue, &["b"]), ["b new"]);
     }
 }

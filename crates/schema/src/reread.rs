@@ -1,4 +1,4 @@
-//! Arguments that do not fit as they are and can only have been meant in one way that does.
+//! Arguments that are invalid as they are, with only one reading that is valid.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,25 +8,24 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::compile::Compiled;
-use super::excerpt::{cut, sort};
-use super::meaning::{Reading, meaning};
+use super::excerpt::{cut, type_of_value};
+use super::meaning::{Reading, find_reading};
 use super::mistake::each;
 use super::pointer::unescape;
 
-/// The most times that a value is read again. Each reading shows the values inside: a text that
-/// holds a list, whose items are texts that hold numbers. No real arguments go deeper.
+/// The most rounds of rereading. Each reveals the values inside: a text that holds a list, whose
+/// items are texts that hold numbers. No real arguments go deeper.
 const MAX_ROUNDS: usize = 4;
 /// Larger arguments are left as they are.
 const MAX_BYTES: usize = 256 * 1024;
-/// The bytes of a value that the model is shown, enough to recognise it.
+/// The bytes of a value that the model sees, enough to recognise it.
 const MAX_SHOWN: usize = 60;
-/// More changes than this are counted only.
+/// Further changes are only counted.
 const MAX_CHANGES: usize = 5;
 
-/// Arguments as they were meant, and the values that were read differently from how they were
-/// written.
+/// Arguments as they were meant, and the values that were reread.
 #[derive(Debug)]
-pub struct Taken {
+pub struct RereadArguments {
     pub arguments: Raw,
     changes: Vec<RereadValue>,
 }
@@ -38,8 +37,12 @@ struct RereadValue {
     was: &'static str,
 }
 
-/// Returns `None` for arguments that fit already, or that do not fit in any reading.
-pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Option<Taken> {
+/// Returns `None` for arguments that are valid already, or invalid in every reading.
+pub(super) fn reread_arguments(
+    compiled: &Compiled,
+    given: &RawValue,
+    value: Value,
+) -> Option<RereadArguments> {
     if given.get().len() > MAX_BYTES {
         return None;
     }
@@ -47,10 +50,10 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
     for _ in 0..MAX_ROUNDS {
         let readings = readings(compiled, &value, arguments.get().len())?;
         if readings.is_empty() {
-            return (!changes.is_empty()).then_some(Taken { arguments, changes });
+            return (!changes.is_empty()).then_some(RereadArguments { arguments, changes });
         }
         for (path, reading) in readings {
-            let was = sort(value.pointer(&path)?);
+            let was = type_of_value(value.pointer(&path)?);
             let (whole, part) = read(&arguments, &steps(&path), &reading)?;
             arguments = whole;
             let became = cut(part.get().to_owned(), MAX_SHOWN);
@@ -61,13 +64,12 @@ pub(super) fn taken(compiled: &Compiled, given: &RawValue, value: Value) -> Opti
     None
 }
 
-/// Returns the reading of each value that does not fit, by its place; `None` if one of them cannot
-/// be read.
+/// Returns the reading of each invalid value, by its path; `None` if one of them has no reading.
 fn readings(compiled: &Compiled, value: &Value, bytes: usize) -> Option<BTreeMap<String, Reading>> {
     let mut readings = BTreeMap::new();
     let mut all_read = true;
     each(compiled, value, bytes, &mut |mistake, kind| {
-        let reading = meaning(mistake.value, kind);
+        let reading = find_reading(mistake.value, kind);
         all_read &= reading.is_some();
         readings.extend(reading.map(|reading| (mistake.path.clone(), reading)));
     });
@@ -78,7 +80,7 @@ fn steps(path: &str) -> Vec<String> {
     path.split('/').skip(1).map(unescape).collect()
 }
 
-/// Returns the whole with one part read differently, and that part. The rest keeps its text.
+/// Returns the whole with one part reread, and that part. The rest keeps its text.
 fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Raw)> {
     let Some((step, rest)) = steps.split_first() else {
         let part = match reading {
@@ -99,11 +101,11 @@ fn read(json: &RawValue, steps: &[String], reading: &Reading) -> Option<(Raw, Ra
     Some((raw(&items), part))
 }
 
-impl fmt::Display for Taken {
+impl fmt::Display for RereadArguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.changes.iter().take(MAX_CHANGES);
-        let told: Vec<String> = shown.map(RereadValue::to_string).collect();
-        write!(f, "Taken as: {}", told.join(", "))?;
+        let changes: Vec<String> = shown.map(RereadValue::to_string).collect();
+        write!(f, "Taken as: {}", changes.join(", "))?;
         match self.changes.len().saturating_sub(MAX_CHANGES) {
             0 => Ok(()),
             more => write!(f, " and {more} more"),
@@ -150,7 +152,7 @@ mod tests {
         })
     }
 
-    /// Checks the arguments as they are taken, and the note that the model reads about it.
+    /// Checks the reread arguments, and the note about them for the model.
     #[track_caller]
     fn check(given: &str, expected: Option<(&str, &str)>) {
         let tool = RawObject::new()
@@ -158,17 +160,17 @@ mod tests {
             .with("inputSchema", &schema())
             .to_raw();
         let given: Raw = serde_json::from_str(given).unwrap();
-        let taken = Checker::default().taken(&tool, &given);
-        let told = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
-        let told = told
+        let taken = Checker::default().reread_arguments(&tool, &given);
+        let note = taken.map(|taken| (taken.arguments.get().to_owned(), taken.to_string()));
+        let note = note
             .as_ref()
-            .map(|(arguments, told)| (arguments.as_str(), told.as_str()));
-        assert_eq!(told, expected, "{given}");
+            .map(|(arguments, note)| (arguments.as_str(), note.as_str()));
+        assert_eq!(note, expected, "{given}");
     }
 
     #[test]
     fn what_can_only_mean_one_thing_is_taken_so_and_said() {
-        for (given, arguments, told) in [
+        for (given, arguments, note) in [
             (
                 r#"{"n":"3"}"#,
                 r#"{"n":3}"#,
@@ -200,7 +202,7 @@ mod tests {
                 "Taken as: items = [{\"sku\":\"tea\",\"count\":1}] (was an object)",
             ),
         ] {
-            check(given, Some((arguments, told)));
+            check(given, Some((arguments, note)));
         }
     }
 
@@ -216,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_already_or_fits_in_no_reading_is_left_alone() {
+    fn arguments_that_are_valid_or_have_no_valid_reading_are_unchanged() {
         for given in [
             r#"{"n":3,"id":"7","any":"3"}"#,
             r#"{"n":"0"}"#,

@@ -1,4 +1,4 @@
-//! The world of one program: the functions it can call, and what it waits for.
+//! The environment of one program: the functions it can call, and its pending requests.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -22,8 +22,8 @@ use crate::protocol::{MOST_TEXT, RunJob};
 use crate::worker::GatewayPipe;
 
 #[derive(Debug)]
-pub(crate) struct ProgramWorld<'a, 'js> {
-    pub desk: Rc<ProgramDesk<'js>>,
+pub(crate) struct ProgramEnvironment<'a, 'js> {
+    pub state: Rc<ProgramState<'js>>,
     ctx: Ctx<'js>,
     job: &'a RunJob,
     text: &'a ProgramText<'a>,
@@ -31,10 +31,10 @@ pub(crate) struct ProgramWorld<'a, 'js> {
     memory: MemoryMeter,
 }
 
-/// The part of the world that the functions of the program hold on to. The context is not in it:
-/// it holds on to those functions itself, and neither would ever be freed.
+/// The part of the environment that the program's functions reference. It does not contain the
+/// context, which references those functions itself: neither would ever be freed.
 #[derive(Debug)]
-pub(crate) struct ProgramDesk<'js> {
+pub(crate) struct ProgramState<'js> {
     pub pipe: GatewayPipe,
     pub timers: Timers<'js>,
     pub console: Console,
@@ -43,7 +43,7 @@ pub(crate) struct ProgramDesk<'js> {
     answers: RefCell<HashMap<String, String>>,
 }
 
-impl<'a, 'js> ProgramWorld<'a, 'js> {
+impl<'a, 'js> ProgramEnvironment<'a, 'js> {
     pub(crate) fn new(
         ctx: &Ctx<'js>,
         job: &'a RunJob,
@@ -52,7 +52,7 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
         meter: CpuMeter,
     ) -> Self {
         Self {
-            desk: Rc::new(ProgramDesk::new(job, pipe)),
+            state: Rc::new(ProgramState::new(job, pipe)),
             ctx: ctx.clone(),
             job,
             text,
@@ -62,77 +62,77 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 
     /// Puts everything that a program can use into the global object.
-    pub(crate) fn furnish(&self) -> Result<()> {
+    pub(crate) fn define_globals(&self) -> Result<()> {
         let params = self.job.params.as_ref().map_or("{}", |params| params.get());
         let params = self.ctx.json_parse(params)?;
         let prelude: Function<'js> = self.ctx.eval(PRELUDE)?;
-        prelude.call((self.native()?, params))
+        prelude.call((self.native_functions()?, params))
     }
 
-    fn native(&self) -> Result<Object<'js>> {
+    fn native_functions(&self) -> Result<Object<'js>> {
         let native = Object::new(self.ctx.clone())?;
-        request::install(&native, &self.desk)?;
-        let desk = self.desk.clone();
+        request::install(&native, &self.state)?;
+        let state = self.state.clone();
         define(&native, "setTimer", move |function, after| {
-            desk.timers.set(function, after)
+            state.timers.set(function, after)
         })?;
-        let desk = self.desk.clone();
+        let state = self.state.clone();
         define(&native, "clearTimer", move |number| {
-            desk.timers.clear(number);
+            state.timers.clear(number);
         })?;
-        let desk = self.desk.clone();
+        let state = self.state.clone();
         define(&native, "print", move |ctx, level: String, values| {
-            desk.print(&ctx, &level, &values)
+            state.print(&ctx, &level, &values)
         })?;
         define(&native, "uuid", uuid)?;
         Ok(native)
     }
 
-    /// Runs what promises have made ready; a failure if the program used up its processor time.
+    /// Runs pending promise jobs; fails if the program exceeded its processor time.
     pub(crate) fn run_jobs(&self) -> Option<RunFailure> {
         while !self.meter.is_over() && self.ctx.execute_pending_job() {}
         self.meter.is_over().then(|| self.too_busy())
     }
 
     pub(crate) fn fire(&self) -> Option<RunFailure> {
-        let function = self.desk.timers.take_due()?;
+        let function = self.state.timers.take_due()?;
         let fired = function.call::<_, ()>(());
         fired.err().map(|_| self.failure(&self.ctx.catch()))
     }
 
-    /// Takes in an answer. A program that has returned no longer hears it.
-    pub(crate) fn answered(&self, id: u64, answer: HostAnswer, heard: bool) {
-        let waiting = self.desk.unanswered.borrow_mut().remove(&id);
+    /// Delivers an answer. A program that has returned no longer sees it.
+    pub(crate) fn deliver_answer(&self, id: u64, answer: HostAnswer, is_running: bool) {
+        let waiting = self.state.unanswered.borrow_mut().remove(&id);
         if let Some(waiting) = waiting {
-            // Only a lack of memory makes this fail, and then the program hears of it soon.
+            // This only fails for lack of memory, which the program notices soon.
             let _ = waiting.settle(&self.ctx, &answer);
-            self.desk.remember(waiting, answer, heard);
+            self.state.remember_answer(waiting, answer, is_running);
         }
     }
 
     pub(crate) fn awaits_answers(&self) -> bool {
-        !self.desk.unanswered.borrow().is_empty()
+        !self.state.unanswered.borrow().is_empty()
     }
 
     /// True if nothing can happen any more.
     pub(crate) fn is_idle(&self) -> bool {
-        !self.awaits_answers() && self.desk.timers.next().is_none()
+        !self.awaits_answers() && self.state.timers.next().is_none()
     }
 
-    pub(crate) fn returned(&self, value: &Value<'js>) -> Ended {
+    pub(crate) fn finish_value(&self, value: &Value<'js>) -> Ended {
         let most = self.job.output.min(MOST_TEXT);
         match json::exact(&self.ctx, value, "the value", most) {
-            Ok(text) => self.checked(text),
+            Ok(text) => self.warn_about_promises(text),
             Err(NoJson::Unfit { reason }) => Err(RunFailure::NotJson { reason }),
             Err(NoJson::TooLong) => Err(RunFailure::TooMuchOutput { most }),
             Err(NoJson::Thrown) => Err(self.failure(&self.ctx.catch())),
         }
     }
 
-    fn checked(&self, json: String) -> Ended {
+    fn warn_about_promises(&self, json: String) -> Ended {
         if json.contains("[object Promise]") {
             let warning = hints::PROMISE_IN_TEXT.to_owned();
-            self.desk.console.write(ConsoleLevel::Warn, warning);
+            self.state.console.write(ConsoleLevel::Warn, warning);
         }
         RawValue::from_string(json).map_err(|error| RunFailure::NotJson {
             reason: error.to_string(),
@@ -145,22 +145,22 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
                 bytes: self.job.memory,
             };
         }
-        let told = self.told(thrown);
-        // Telling it runs code of the program, such as getters.
+        let failure = self.describe_thrown(thrown);
+        // Describing it runs code of the program, such as getters.
         if self.meter.is_over() {
             return self.too_busy();
         }
-        told
+        failure
     }
 
-    fn told(&self, thrown: &Value<'js>) -> RunFailure {
-        let answers = self.desk.answers.borrow();
+    fn describe_thrown(&self, thrown: &Value<'js>) -> RunFailure {
+        let answers = self.state.answers.borrow();
         let circumstances = Circumstances {
             calls_are_open: self.awaits_answers(),
             answers: Some(&answers),
             ..Circumstances::default()
         };
-        failure::thrown(&self.ctx, thrown, self.text, circumstances)
+        failure::describe_exception(&self.ctx, thrown, self.text, circumstances)
     }
 
     fn too_busy(&self) -> RunFailure {
@@ -170,12 +170,12 @@ impl<'a, 'js> ProgramWorld<'a, 'js> {
     }
 
     pub(crate) fn clear(&self) {
-        self.desk.unanswered.borrow_mut().clear();
-        self.desk.timers.clear_all();
+        self.state.unanswered.borrow_mut().clear();
+        self.state.timers.clear_all();
     }
 }
 
-impl<'js> ProgramDesk<'js> {
+impl<'js> ProgramState<'js> {
     fn new(job: &RunJob, pipe: &GatewayPipe) -> Self {
         Self {
             pipe: pipe.clone(),
@@ -186,13 +186,13 @@ impl<'js> ProgramDesk<'js> {
         }
     }
 
-    fn remember(&self, request: Unanswered<'js>, answer: HostAnswer, heard: bool) {
+    fn remember_answer(&self, request: Unanswered<'js>, answer: HostAnswer, is_running: bool) {
         match answer {
             Ok(answer) => {
                 let kind = hints::kind(&answer);
                 self.answers.borrow_mut().insert(request.name, kind);
             }
-            Err(error) if !heard => self.console.write(
+            Err(error) if !is_running => self.console.write(
                 ConsoleLevel::Warn,
                 format!(
                     "{} was called without `await` and failed: {error}",
@@ -209,7 +209,7 @@ impl<'js> ProgramDesk<'js> {
     }
 }
 
-/// Puts a function of Rust into an object.
+/// Defines a Rust function in an object.
 pub(crate) fn define<'js, P>(
     object: &Object<'js>,
     name: &str,
@@ -230,10 +230,10 @@ fn console_level(name: &str) -> ConsoleLevel {
 
 const PRELUDE: &str = include_str!("prelude.js");
 
-/// A random one, which is version 4 of variant 1.
+/// A random UUID: version 4, variant 1.
 fn uuid() -> String {
     let mut bytes = [0_u8; 16];
-    // The kernel always has random bytes once it has started.
+    // The kernel always has random bytes once it has booted.
     let _ = getrandom::fill(&mut bytes);
     let number = u128::from_be_bytes(bytes);
     let marked = number & !(0xf << 76) & !(0x3 << 62) | (0x4 << 76) | (0x2 << 62);

@@ -1,5 +1,5 @@
-//! The servers of a project that a person refused when Claude Code asked. Claude Code notes that in
-//! other files than the one in which they stand.
+//! A project's servers that a user rejected when Claude Code asked. Claude Code records the
+//! rejection in other files than the servers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::tree::{self, FileFormat, Node};
 
 const LIST: &str = "disabledMcpjsonServers";
 
-/// Marks the refused servers as disabled.
-pub(super) fn mark(configs: &mut [ClientConfig], directories: &ClientDirectories) {
+/// Marks the rejected servers as disabled.
+pub(super) fn disable_rejected(configs: &mut [ClientConfig], directories: &ClientDirectories) {
     let of_projects = configs.iter_mut().filter(|config| is_of_project(config));
     let mut of_projects = of_projects.peekable();
     if of_projects.peek().is_none() {
         return;
     }
-    let refused = refused(directories);
+    let refused = rejected_servers(directories);
     for server in of_projects.flat_map(|config| &mut config.servers) {
         server.disabled |= refused.contains(&server.name);
     }
@@ -30,28 +30,28 @@ fn is_of_project(config: &ClientConfig) -> bool {
     config.client == Client::ClaudeCode && name.is_some_and(|name| name == ".mcp.json")
 }
 
-fn refused(directories: &ClientDirectories) -> BTreeSet<String> {
+fn rejected_servers(directories: &ClientDirectories) -> BTreeSet<String> {
     let folder = directories.cwd.join(".claude");
     let here = directories.cwd.to_string_lossy();
     let user = directories.home.join(".claude.json");
     let mut names = BTreeSet::new();
-    names.extend(listed(&folder.join("settings.json"), &[LIST]));
-    names.extend(listed(&folder.join("settings.local.json"), &[LIST]));
-    names.extend(listed(&user, &["projects", &here, LIST]));
+    names.extend(read_list(&folder.join("settings.json"), &[LIST]));
+    names.extend(read_list(&folder.join("settings.local.json"), &[LIST]));
+    names.extend(read_list(&user, &["projects", &here, LIST]));
     names
 }
 
 /// Returns the names in a list of a file.
-fn listed(path: &Path, keys: &[&str]) -> Vec<String> {
-    let root = parsed(path);
+fn read_list(path: &Path, keys: &[&str]) -> Vec<String> {
+    let root = parse_file(path);
     let list = root.as_ref().and_then(|root| root.at(keys)?.list());
     let names = list.unwrap_or_default().iter().filter_map(Node::text);
     names.map(str::to_owned).collect()
 }
 
 /// Returns nothing if the file cannot be read: reading its servers reports why.
-fn parsed(path: &Path) -> Option<Node> {
-    tree::parse(FileFormat::of(path), &read_text(path).ok()?).ok()
+fn parse_file(path: &Path) -> Option<Node> {
+    tree::parse(FileFormat::from_path(path), &read_text(path).ok()?).ok()
 }
 
 #[cfg(test)]
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipe_in_the_place_of_a_projects_file_is_reported_and_not_read() {
+    fn a_pipe_instead_of_a_projects_file_is_reported_and_not_read() {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home"), folder.path().join("project"));
         std::fs::create_dir_all(project.join(".claude")).unwrap();

@@ -1,4 +1,4 @@
-//! Places in a request where values stand: behind a preposition, beside the noun of a parameter.
+//! Positions of values in a request: after a preposition, next to the noun of a parameter.
 
 use super::DescribedTool;
 use super::agreement::stem;
@@ -6,13 +6,13 @@ use super::role::Parameter;
 use super::spoken::{PartKind, Spoken};
 use kitbag_domain::capability::split_name;
 
-/// Words of a parameter that say that it is a name, not of what.
+/// Words of a parameter that mark it as a name, without saying of what.
 const NAMING: &[&str] = &[
     "name", "names", "id", "ids", "key", "path", "number", "code", "title", "slug", "uid", "to",
     "from", "by", "the", "filename", "filepath",
 ];
 
-/// The words for the thing whose name a parameter is: `table` for `table_name`, and the nouns of the
+/// The words for the thing that a parameter names: `table` for `table_name`, and the nouns of the
 /// tool for `name`.
 pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<String> {
     let own = parameter.words.iter();
@@ -27,14 +27,19 @@ pub(super) fn nouns(parameter: &Parameter<'_>, tool: &DescribedTool<'_>) -> Vec<
     words.iter().skip(1).map(|word| stem(word)).collect()
 }
 
-/// Returns the place of a name beside one of these nouns: `the table orders`, `the orders table`.
-pub(super) fn beside(spoken: &Spoken<'_>, nouns: &[String], used: &[bool]) -> Option<usize> {
-    let is_noun = |at: usize| nouns.contains(&stem(spoken.folded(at)));
+/// Returns the position of a name next to one of these nouns: `the table orders`, `the orders
+/// table`.
+pub(super) fn name_beside_noun(
+    spoken: &Spoken<'_>,
+    nouns: &[String],
+    used: &[bool],
+) -> Option<usize> {
+    let is_noun = |at: usize| nouns.contains(&stem(spoken.folded_word(at)));
     let found: Vec<usize> = (0..spoken.len()).filter(|at| is_noun(*at)).collect();
     let free = |at: usize| at < spoken.len() && !used[at] && !is_noun(at);
     let value = |at: usize| free(at) && spoken.kind(at) != PartKind::Preposition;
     let behind = found.iter().find_map(|at| {
-        let naming = matches!(spoken.folded_or_none(at + 1), Some("named" | "called"));
+        let naming = matches!(spoken.folded_word_or_none(at + 1), Some("named" | "called"));
         match naming {
             true => Some(at + 2).filter(|it| value(*it)),
             false => Some(at + 1).filter(|it| value(*it)),
@@ -46,20 +51,24 @@ pub(super) fn beside(spoken: &Spoken<'_>, nouns: &[String], used: &[bool]) -> Op
     })
 }
 
-/// Returns the range of words behind one of these, up to a preposition that begins another value.
-pub(super) fn behind(spoken: &Spoken<'_>, leads: &[&str], used: &[bool]) -> Option<(usize, usize)> {
-    let mut places = 0..spoken.len();
-    places.find_map(|at| {
-        let leads = leads.contains(&spoken.folded(at)) && !used[at];
+/// Returns the range of words after one of these, up to a preposition that begins another value.
+pub(super) fn range_after(
+    spoken: &Spoken<'_>,
+    leads: &[&str],
+    used: &[bool],
+) -> Option<(usize, usize)> {
+    let mut positions = 0..spoken.len();
+    positions.find_map(|at| {
+        let leads = leads.contains(&spoken.folded_word(at)) && !used[at];
         let end = leads.then(|| end_of_text(spoken, at + 1, used))?;
         (at + 1 < end).then_some((at + 1, end))
     })
 }
 
-/// The end of a text that begins at a place: a used word, or a preposition before a value.
+/// The end of a text that begins at `start`: a used word, or a preposition before a value.
 pub(super) fn end_of_text(spoken: &Spoken<'_>, start: usize, used: &[bool]) -> usize {
-    let mut places = start..spoken.len();
-    let end = places.find(|at| {
+    let mut positions = start..spoken.len();
+    let end = positions.find(|at| {
         let next = at + 1;
         let value = |at: usize| used[at] || spoken.kind(at).is_particular();
         used[*at] || spoken.kind(*at) == PartKind::Preposition && next < spoken.len() && value(next)
@@ -68,7 +77,7 @@ pub(super) fn end_of_text(spoken: &Spoken<'_>, start: usize, used: &[bool]) -> u
 }
 
 impl Spoken<'_> {
-    pub(super) fn folded_or_none(&self, at: usize) -> Option<&str> {
-        (at < self.len()).then(|| self.folded(at))
+    pub(super) fn folded_word_or_none(&self, at: usize) -> Option<&str> {
+        (at < self.len()).then(|| self.folded_word(at))
     }
 }

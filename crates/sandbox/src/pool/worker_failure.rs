@@ -1,4 +1,4 @@
-//! The end of a worker, told as the reason why a run has no value.
+//! The worker_failure of a worker, described as the reason why a run has no value.
 
 use std::fmt::Display;
 use std::os::unix::process::ExitStatusExt;
@@ -10,22 +10,22 @@ use tokio::process::Child;
 use crate::outcome::RunFailure;
 use crate::protocol::FromWorker;
 
-/// The worker closed its pipe: it has ended, or will be made to.
-pub(super) async fn of(child: &mut Child) -> RunFailure {
+/// The worker closed its pipe: it has ended, or will be killed.
+pub(super) async fn from_exit(child: &mut Child) -> RunFailure {
     let ended = tokio::time::timeout(LAST_MOMENT, child.wait()).await;
-    died(match ended {
+    worker_died(match ended {
         Ok(Ok(status)) => how(status),
         _ => "it closed its pipe".to_owned(),
     })
 }
 
-/// The worker said something that is no message. It is hostile, so it is not listened to again.
+/// The worker sent something other than a message. It is hostile, so nothing more is read from it.
 pub(super) fn unreadable(error: &impl Display) -> RunFailure {
-    died(format!("it sent something that is no message ({error})"))
+    worker_died(format!("it sent an invalid message ({error})"))
 }
 
-/// The worker said something that is no answer to what it was told.
-pub(super) fn strange(message: &FromWorker) -> RunFailure {
+/// The worker sent a message that is not the answer to its order.
+pub(super) fn unexpected_message(message: &FromWorker) -> RunFailure {
     let kind = match message {
         FromWorker::Ready { .. } => "greeting",
         FromWorker::Request { .. } => "request",
@@ -33,7 +33,7 @@ pub(super) fn strange(message: &FromWorker) -> RunFailure {
         FromWorker::Finished(_) => "end of a run",
         FromWorker::Checked(_) => "check",
     };
-    died(format!("it sent a {kind} out of turn"))
+    worker_died(format!("it sent a {kind} out of turn"))
 }
 
 pub(super) fn unavailable(reason: &(impl ToString + ?Sized)) -> RunFailure {
@@ -45,7 +45,7 @@ pub(super) fn unavailable(reason: &(impl ToString + ?Sized)) -> RunFailure {
 /// Between the end of the pipe and the end of the process.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
-fn died(how: String) -> RunFailure {
+fn worker_died(how: String) -> RunFailure {
     RunFailure::WorkerDied { how }
 }
 
@@ -54,7 +54,7 @@ fn how(status: ExitStatus) -> String {
         Some(libc::SIGSYS) => "it made a system call that the jail forbids".to_owned(),
         Some(libc::SIGXCPU) => "it used up the processor time of a worker".to_owned(),
         Some(libc::SIGSEGV | libc::SIGBUS) => "the engine crashed".to_owned(),
-        Some(libc::SIGABRT) => "the engine gave up".to_owned(),
+        Some(libc::SIGABRT) => "the engine aborted".to_owned(),
         Some(libc::SIGKILL) => "the system killed it".to_owned(),
         Some(signal) => format!("signal {signal} ended it"),
         None => format!("it exited with {}", status.code().unwrap_or_default()),

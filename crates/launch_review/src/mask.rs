@@ -1,12 +1,12 @@
-//! Masks the typed secrets of a server, but only those that could be nothing else: an unknown author
-//! may call a piece of a program a token so that it does not show.
+//! Masks a server's typed secrets, but only unmistakable ones: an unknown author may call a piece
+//! of a program a token to hide it.
 
 use kitbag_clients::{HiddenText, holds_secret, secrets_in_address, secrets_in_argument};
 use kitbag_config::edit::Reach;
 
 const MASK: &str = "…";
 
-pub(super) fn masked(reach: &Reach) -> Reach {
+pub(super) fn mask_reach(reach: &Reach) -> Reach {
     match reach {
         Reach::Launch {
             command,
@@ -65,7 +65,7 @@ fn masked_if_key(text: &str) -> String {
     if is_like_a_key(text) { MASK } else { text }.to_owned()
 }
 
-/// True if the text has only characters of a key, and none that a path begins with at its start.
+/// True if the text has only the characters of a key and does not begin like a path.
 fn is_like_a_key(text: &str) -> bool {
     let key = match text.split_once(' ') {
         Some((scheme, key)) if kitbag_clients::is_scheme(scheme) => key,

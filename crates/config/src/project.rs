@@ -45,9 +45,9 @@ pub struct SkippedServer {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    #[error("you have a server or provider of that name")]
+    #[error("you already have a server or provider with that name")]
     NameTaken,
-    #[error("it wants {}, which was not granted", describe_variable(variable))]
+    #[error("it needs {}, which was not granted", describe_variable(variable))]
     NotGranted { variable: String },
 }
 
@@ -96,7 +96,7 @@ impl Project {
                 vec![inactive_notice(path, why, trust_advice(path))]
             }
             Self::Unusable { path, reason } => {
-                let advice = "mend it, and trust it again with `kitbag trust`";
+                let advice = "fix it, then trust it again with `kitbag trust`";
                 vec![inactive_notice(path, reason, advice.to_owned())]
             }
             Self::Active {
@@ -109,12 +109,12 @@ impl Project {
 }
 
 fn inactive_notice(path: &Path, why: &str, advice: String) -> (String, String) {
-    (format!("{} is not in force: {why}", path.display()), advice)
+    (format!("{} is not active: {why}", path.display()), advice)
 }
 
 fn trust_advice(path: &Path) -> String {
     format!(
-        "see what it would run, and decide: kitbag trust {}",
+        "review what it would run, then decide: kitbag trust {}",
         path.display()
     )
 }
@@ -122,7 +122,7 @@ fn trust_advice(path: &Path) -> String {
 impl SkippedServer {
     fn to_notice(&self, path: &Path) -> (String, String) {
         let what = format!(
-            "`{}` of {} is left out: {}",
+            "`{}` of {} is skipped: {}",
             self.server,
             path.display(),
             self.reason
@@ -131,7 +131,7 @@ impl SkippedServer {
             Obstacle::NameTaken => "give one of the two another name".to_owned(),
             Obstacle::NotGranted { variable } => {
                 format!(
-                    "grant it, if you mean to: kitbag trust {} {}",
+                    "to grant it: kitbag trust {} {}",
                     path.display(),
                     grant_flag(variable)
                 )

@@ -44,23 +44,23 @@ pub(crate) fn check(text: &str, error: &str) {
 fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
     check(
         "[serve]\nbnd = 1",
-        "line 2, in `serve`: there is no key `bnd` => did you mean `bind`?",
+        "line 2, in `serve`: unknown key `bnd` => did you mean `bind`?",
     );
     check(
         "[server.git]\ncommand = 'x'",
-        "line 1: there is no key `server` => did you mean `servers`?",
+        "line 1: unknown key `server` => did you mean `servers`?",
     );
     check(
         "[servers.git]\ncommand = 'git-mcp'\nenviron = {}",
-        "line 3, in `servers.git`: there is no key `environ` => did you mean `env`?",
+        "line 3, in `servers.git`: unknown key `environ` => did you mean `env`?",
     );
     check(
         "[policy]\nDeny_Tools = []",
-        "line 2, in `policy`: there is no key `Deny_Tools` => did you mean `deny_tools`?",
+        "line 2, in `policy`: unknown key `Deny_Tools` => did you mean `deny_tools`?",
     );
     check(
         "[store]\nwarp = 9",
-        "line 2, in `store`: there is no key `warp` => the keys here are `path`, `url`",
+        "line 2, in `store`: unknown key `warp` => known keys: `path`, `url`",
     );
 }
 
@@ -109,7 +109,7 @@ fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
 fn text_that_is_not_toml_is_refused_with_its_line() {
     check(
         "[serve]\n\nbind = ",
-        "line 3: this is not TOML: string values must be quoted, expected literal string",
+        "line 3: invalid TOML: string values must be quoted, expected literal string",
     );
 }
 
@@ -117,21 +117,21 @@ fn text_that_is_not_toml_is_refused_with_its_line() {
 fn a_server_is_either_launched_or_reached() {
     check(
         "[servers.a]\ncommand = 'x'\nurl = 'http://x'",
-        "line 1, in `servers.a`: it has both a `command` and a `url` => keep `command` to launch a program, \
+        "line 1, in `servers.a`: both `command` and `url` are set => keep `command` to launch a program, \
          or `url` to reach a running server",
     );
     check(
         "[servers.a]\nenabled = false",
-        "line 1, in `servers.a`: it has neither a `command` nor a `url` => give it a `command` to launch, \
-         or the `url` of a running server",
+        "line 1, in `servers.a`: neither `command` nor `url` is set => set a `command` to launch, \
+         or set the `url` of a running server",
     );
     check(
         "[servers.a]\ncommand = 'x'\nheaders = {}",
-        "line 3, in `servers.a`: `headers` has no meaning for a server with a `command` => remove `headers`",
+        "line 3, in `servers.a`: `headers` does not apply to a server with a `command` => remove `headers`",
     );
     check(
         "[servers.a]\nurl = 'http://x'\nenv = {}",
-        "line 3, in `servers.a`: `env` has no meaning for a server with a `url` => remove `env`",
+        "line 3, in `servers.a`: `env` does not apply to a server with a `url` => remove `env`",
     );
 }
 
@@ -139,22 +139,22 @@ fn a_server_is_either_launched_or_reached() {
 fn values_that_cannot_work_are_refused() {
     check(
         "[serve]\nbind = 'everywhere'",
-        "line 2, in `serve.bind`: `everywhere` is not an address to listen on => write an address and a port, \
+        "line 2, in `serve.bind`: `everywhere` is not a valid listen address => write an address and a port, \
          like \"127.0.0.1:7420\"",
     );
     check(
         "[serve]\nallowed_origins = ['app.example']",
-        "line 2, in `serve.allowed_origins`: `app.example` is not an origin => write scheme and host, \
+        "line 2, in `serve.allowed_origins`: `app.example` is not a valid origin => write scheme and host, \
          like \"https://app.example\"",
     );
     check(
         "[telemetry]\notlp_endpoint = 'ftp://user:s3cret@host'",
-        "line 2, in `telemetry.otlp_endpoint`: not the address of a collector => write the part before \
+        "line 2, in `telemetry.otlp_endpoint`: not a valid collector URL => write the part before \
          `/v1/traces`, like \"http://127.0.0.1:4318\"",
     );
     check(
         "[registry]\nurl = 'ftp://user:s3cret@host'",
-        "line 2, in `registry.url`: not the address of a registry => write the part before `/v0.1/servers`, like \
+        "line 2, in `registry.url`: not a valid registry URL => write the part before `/v0.1/servers`, like \
          \"https://host\"",
     );
     check(
@@ -163,7 +163,7 @@ fn values_that_cannot_work_are_refused() {
     );
     check(
         "[servers.a]\ncommand = 'x'\nera = 'modren'",
-        "line 3, in `servers.a.era`: `modren` is none of `auto`, `legacy`, `modern` => did you mean `modern`?",
+        "line 3, in `servers.a.era`: `modren` is not one of `auto`, `legacy`, `modern` => did you mean `modern`?",
     );
     check(
         "[servers.a]\ncommand = 'x'\nidle_timeout = '10 parsecs'",
@@ -172,12 +172,12 @@ fn values_that_cannot_work_are_refused() {
     );
     check(
         "[servers.a]\nurl = 'ftp://user:s3cret@host'",
-        "line 2, in `servers.a.url`: a server cannot be reached by `ftp:` => write it like \"https://host/mcp\"; \
+        "line 2, in `servers.a.url`: unsupported URL scheme `ftp:` => write it like \"https://host/mcp\"; \
          to launch a program, use `command`",
     );
     check(
         "[servers.a]\nurl = 'http://x'\nheaders = { 'X Key' = 's3cret' }",
-        "line 3, in `servers.a.headers`: `X Key` cannot be the name of an HTTP header",
+        "line 3, in `servers.a.headers`: `X Key` is not a valid HTTP header name",
     );
 }
 
@@ -198,8 +198,8 @@ fn names_and_patterns_are_checked_where_they_stand() {
     );
     check(
         "[policy]\nallow_tools = []",
-        "line 2, in `policy.allow_tools`: an empty list allows either nothing or everything, depending on whom you \
-         ask => remove `allow_tools` to allow everything, or write `deny_tools = [\"*\"]` to allow nothing",
+        "line 2, in `policy.allow_tools`: an empty list is ambiguous: it could allow nothing or everything \
+         => remove `allow_tools` to allow everything, or write `deny_tools = [\"*\"]` to allow nothing",
     );
 }
 

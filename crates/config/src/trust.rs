@@ -32,14 +32,14 @@ pub struct TrustFile {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("{}, where trusted projects are written down, cannot be read", path.display())]
+    #[error("{}, the record of trusted projects, cannot be read", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{}, where trusted projects are written down, is damaged", path.display())]
+    #[error("{}, the record of trusted projects, is damaged", path.display())]
     Damaged {
         path: PathBuf,
         source: Box<toml::de::Error>,
     },
-    #[error("{}, where trusted projects are written down, cannot be written", path.display())]
+    #[error("{}, the record of trusted projects, cannot be written", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 

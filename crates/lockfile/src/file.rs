@@ -42,7 +42,7 @@ pub struct LockFileError {
 pub enum LockFileProblem {
     #[error("{reason}")]
     Unreadable { reason: String },
-    #[error("this is not TOML: {message}")]
+    #[error("invalid TOML: {message}")]
     Syntax { message: String },
     #[error("{message}")]
     Misfit { message: String },

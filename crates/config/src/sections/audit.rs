@@ -133,7 +133,7 @@ mod tests {
         );
         check(
             "[audit]\narguments = \"full\"",
-            "line 2, in `audit.arguments`: `full` is none of `none`, `hash`, `redacted`",
+            "line 2, in `audit.arguments`: `full` is not one of `none`, `hash`, `redacted`",
         );
     }
 }

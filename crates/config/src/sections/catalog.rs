@@ -306,7 +306,7 @@ mod tests {
     fn a_name_that_is_taken_or_none_is_refused() {
         check(
             "[servers.catalog]\ncommand = 'x'",
-            "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
+            "line 1, in `servers.catalog`: `catalog` is reserved for tools from tool files => \
              give it another name",
         );
         check(

@@ -323,7 +323,7 @@ mod tests {
         }
         check(
             "[code]\nisolation = 'none'",
-            "line 2, in `code.isolation`: `none` is none of `required`, `best_effort`",
+            "line 2, in `code.isolation`: `none` is not one of `required`, `best_effort`",
         );
     }
 }

@@ -250,7 +250,7 @@ fn parse_embedder_url(text: &str) -> Result<Url, Problem> {
     match url.scheme() {
         "http" | "https" => Ok(url),
         other => Err(Problem::EmbedderUrl {
-            reason: format!("`{other}:` is not spoken here"),
+            reason: format!("`{other}:` is not supported"),
         }),
     }
 }
@@ -322,7 +322,7 @@ mod tests {
     fn an_embedder_that_cannot_work_is_refused_and_its_key_not_quoted() {
         check(
             "[index]\nembedder = 'builtin'",
-            "line 2, in `index.embedder`: `builtin` is none of `built-in` => did you mean `built-in`?",
+            "line 2, in `index.embedder`: `builtin` is not one of `built-in` => did you mean `built-in`?",
         );
         check(
             "[index]\nembedder = 3",
@@ -330,27 +330,27 @@ mod tests {
         );
         check(
             "[index]\nembedder = { path = 'x' }",
-            "line 2, in `index.embedder`: there is no key `path` => the keys here are `directory`, `endpoint`, \
+            "line 2, in `index.embedder`: unknown key `path` => known keys: `directory`, `endpoint`, \
              `model`, `api_key`, `dimensions`, `timeout`, `query_prefix`, `document_prefix`",
         );
         check(
             "[index.embedder]\nmodel = 'm'",
-            "line 1, in `index.embedder`: it has neither a `directory` nor an `endpoint` => name the `directory` of \
+            "line 1, in `index.embedder`: neither `directory` nor `endpoint` is set => set the `directory` of \
              a model, or the `endpoint` of a service and its `model`",
         );
         check(
             "[index.embedder]\nendpoint = 'https://host/v1'",
-            "line 1, in `index.embedder`: it has an `endpoint` and no `model` => name the model the service should \
+            "line 1, in `index.embedder`: `endpoint` is set but `model` is not => set the model that the service should \
              use, like \"text-embedding-3-small\"",
         );
         check(
             "[index.embedder]\nendpoint = 'host/v1'\nmodel = 'm'",
-            "line 2, in `index.embedder.endpoint`: not the address of an embeddings endpoint: relative URL without \
+            "line 2, in `index.embedder.endpoint`: invalid embeddings URL: relative URL without \
              a base => write the part before `/embeddings`, like \"https://host/v1\"",
         );
         check(
             "[index.embedder]\ndirectory = 'x'\napi_key = 's3cret'",
-            "line 3, in `index.embedder`: `api_key` has no meaning for an embedder in a `directory` => \
+            "line 3, in `index.embedder`: `api_key` does not apply to an embedder in a `directory` => \
              remove `api_key`",
         );
         check(

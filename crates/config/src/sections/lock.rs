@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(chosen("lock.on_drift = 'report'"), OnDrift::Report);
         check(
             "[lock]\non_drift = \"ignore\"",
-            "line 2, in `lock.on_drift`: `ignore` is none of `hold`, `report`",
+            "line 2, in `lock.on_drift`: `ignore` is not one of `hold`, `report`",
         );
     }
 

@@ -214,12 +214,12 @@ mod tests {
         assert_eq!(set.anthropic.url.as_str(), "https://api.anthropic.com/");
         check(
             "[models.openai]\nurl = 'http://user:s3cret@host'",
-            "line 2, in `models.openai.url`: not the address of a vendor => write the part before `/v1`, like \
+            "line 2, in `models.openai.url`: not a valid vendor URL => write the part before `/v1`, like \
              \"https://api.anthropic.com\"",
         );
         check(
             "[models]\nforeign_tools = 'drop'",
-            "line 2, in `models.foreign_tools`: `drop` is none of `keep`, `trim`",
+            "line 2, in `models.foreign_tools`: `drop` is not one of `keep`, `trim`",
         );
     }
 }

@@ -213,29 +213,29 @@ mod tests {
     fn what_contradicts_itself_is_refused() {
         check(
             "client_secret = 's3cret'",
-            "`servers.a.oauth.client_secret`: a secret is of no use without its client => set `client_id` as well",
+            "`servers.a.oauth.client_secret`: `client_secret` is set but `client_id` is not => set `client_id` as well",
         );
         check(
             "flow = 'client_credentials'",
-            "`servers.a.oauth.flow`: a login without a person needs a client with a secret => set `client_id` and \
+            "`servers.a.oauth.flow`: `client_credentials` needs a client ID and a client secret => set `client_id` and \
              `client_secret`, like \"${secret:NAME}\"",
         );
         check(
             "client_metadata_url = 'http://a.example/x'",
-            "`servers.a.oauth.client_metadata_url`: not the address of a document about a client => write it like \
+            "`servers.a.oauth.client_metadata_url`: not a valid client metadata URL => write it like \
              \"https://host/client.json\"",
         );
         check(
             "redirect_port = 0",
-            "`servers.a.oauth.redirect_port`: 0 is not a port => ",
+            "`servers.a.oauth.redirect_port`: 0 is not a valid port => ",
         );
         check(
             "cient_id = 'x'",
-            "`servers.a.oauth`: there is no key `cient_id` => did you mean `client_id`?",
+            "`servers.a.oauth`: unknown key `cient_id` => did you mean `client_id`?",
         );
         check(
             "flow = 'browsr'",
-            "`servers.a.oauth.flow`: `browsr` is none of `browser`, `client_credentials` => did you mean `browser`?",
+            "`servers.a.oauth.flow`: `browsr` is not one of `browser`, `client_credentials` => did you mean `browser`?",
         );
     }
 
@@ -244,11 +244,11 @@ mod tests {
         let text =
             "[servers.a]\nurl = 'https://a.example'\nheaders = { authorization = 'x' }\noauth = {}";
         let found = config(text).unwrap_err();
-        let expected = "line 4, in `servers.a.oauth`: there is a header `Authorization` already";
+        let expected = "line 4, in `servers.a.oauth`: the header `Authorization` is already set";
         assert_eq!(found.to_string(), expected);
         let text = "[servers.a]\ncommand = 'a'\noauth = {}";
         let expected =
-            "line 3, in `servers.a`: `oauth` has no meaning for a server with a `command`";
+            "line 3, in `servers.a`: `oauth` does not apply to a server with a `command`";
         assert_eq!(config(text).unwrap_err().to_string(), expected);
     }
 }

@@ -134,7 +134,7 @@ mod tests {
             check(
                 &format!("[priors]\nschedule = \"{wrong}\""),
                 &format!(
-                    "line 2, in `priors.schedule`: `{wrong}` is not a schedule => write minute, hour, day, \
+                    "line 2, in `priors.schedule`: `{wrong}` is not a valid schedule => write minute, hour, day, \
                      month and weekday, like \"0 3 * * *\", or \"never\""
                 ),
             );

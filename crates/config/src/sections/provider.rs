@@ -167,13 +167,13 @@ pub(super) fn parse_networks(texts: &Texts, section: &Section) -> Result<Vec<Net
 pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("an API cannot be reached by `{}:`", url.scheme()));
+        return Err(format!("unsupported scheme `{}:`", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has a user in it; send a login with `headers` or `bearer`".to_owned());
+        return Err("it contains a user name; send credentials with `headers` or `bearer`".to_owned());
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("it must end with the path; a query belongs to a call".to_owned());
+        return Err("it must not have a query or fragment; add the query to each call".to_owned());
     }
     Ok(url)
 }
@@ -312,7 +312,7 @@ mod tests {
     fn no_two_things_have_one_name() {
         let remedy = "give one of the two another name";
         let expected =
-            format!("line 3, in `providers.a`: there is a server called `a` already => {remedy}");
+            format!("line 3, in `providers.a`: a server named `a` already exists => {remedy}");
         check(
             "[servers.a]\ncommand = 'x'\n[providers.a]\nurl = 'https://a.example'",
             &expected,
@@ -327,20 +327,20 @@ mod tests {
             check(
                 &format!("[providers.a]\nurl = '{url}'"),
                 &format!(
-                    "line 2, in `providers.a.url`: not the address of an API: {reason} => write it like \
+                    "line 2, in `providers.a.url`: invalid API URL: {reason} => write it like \
                      \"https://api.example/v1\""
                 ),
             );
         };
         refused("api.example", "relative URL without a base");
-        refused("ftp://api.example", "an API cannot be reached by `ftp:`");
+        refused("ftp://api.example", "unsupported scheme `ftp:`");
         refused(
             "https://ann:s3cret@api.example",
-            "it has a user in it; send a login with `headers` or `bearer`",
+            "it contains a user name; send credentials with `headers` or `bearer`",
         );
         refused(
             "https://api.example/?key=s3cret",
-            "it must end with the path; a query belongs to a call",
+            "it must not have a query or fragment; add the query to each call",
         );
         check(
             "[providers.a]",
@@ -358,12 +358,12 @@ mod tests {
         };
         refused(
             "methods = ['DELET']",
-            "`providers.a.methods`: `DELET` is none of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` => did \
+            "`providers.a.methods`: `DELET` is not one of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` => did \
              you mean `DELETE`?",
         );
         refused(
             "methods = []",
-            "`providers.a.methods`: without a method it could never be called => remove `methods` to allow GET and \
+            "`providers.a.methods`: `methods` is empty, so the API could never be called => remove `methods` to allow GET and \
              HEAD, or name some",
         );
         refused(
@@ -373,11 +373,11 @@ mod tests {
         );
         refused(
             "bearer = 'y'\nheaders = { authorization = 'x' }",
-            "`providers.a.bearer`: there is a header `Authorization` already => keep one of the two",
+            "`providers.a.bearer`: the header `Authorization` is already set => keep one of the two",
         );
         refused(
             "metods = []",
-            "`providers.a`: there is no key `metods` => did you mean `methods`?",
+            "`providers.a`: unknown key `metods` => did you mean `methods`?",
         );
     }
 }

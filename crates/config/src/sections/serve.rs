@@ -103,7 +103,7 @@ pub struct Serve {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("listening on {bind} would let anyone who reaches this machine use your tools")]
+#[error("listening on {bind} would let anyone who can reach this machine use your tools")]
 pub struct UnprotectedBind {
     pub bind: SocketAddr,
 }

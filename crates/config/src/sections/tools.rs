@@ -308,19 +308,19 @@ mod tests {
         );
         check(
             "[tools.a]\nalias = 'x__y'",
-            "line 2, in `tools.a.alias`: not a name for a tool => write at most 50 letters, digits, `_` and `-`, without `__`",
+            "line 2, in `tools.a.alias`: not a valid tool name => write at most 50 letters, digits, `_` and `-`, without `__`",
         );
         check(
             "[tools.a]\nalias = 'call_api'",
-            "line 2, in `tools.a.alias`: another tool is called `call_api` => choose another name",
+            "line 2, in `tools.a.alias`: another tool is already named `call_api` => choose another name",
         );
         check(
             "[tools.a]\nalias = 'x'\n[tools.b]\nalias = 'x'",
-            "line 4, in `tools.b.alias`: another tool is called `x` => choose another name",
+            "line 4, in `tools.b.alias`: another tool is already named `x` => choose another name",
         );
         check(
             "[tools.a]\ncost = 1",
-            "line 2, in `tools.a`: there is no key `cost` => did you mean `cost_usd`?",
+            "line 2, in `tools.a`: unknown key `cost` => did you mean `cost_usd`?",
         );
     }
 }

@@ -189,12 +189,12 @@ mod tests {
         );
         check(
             "[web]\nreader = 'https://ann:s3cret@reader.example'",
-            "line 2, in `web.reader`: not the address of a reader service => write the part before the address of a page, like \
+            "line 2, in `web.reader`: not a valid reader URL => write the part before the page's URL, like \
              \"https://reader.example\", and a token as `reader_token`",
         );
         check(
             "[web]\nreader_token = 's3cret'",
-            "line 2, in `web.reader_token`: a token is for a reader service, and there is none => name the service with `reader`, \
+            "line 2, in `web.reader_token`: `reader_token` is set but `reader` is not => set `reader` to the service, \
              or remove `reader_token`",
         );
     }

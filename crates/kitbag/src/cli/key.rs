@@ -159,7 +159,7 @@ impl CreateArguments {
             .is_some_and(|tenant| tenant.as_str() == "unknown")
         {
             return Err(anyhow!(
-                "no tenant can be called `unknown`: that is the setting for tenants without a table"
+                "`unknown` is not a tenant name: it is the setting for tenants without a table"
             ))
             .advise(|| "choose another name".to_owned());
         }

@@ -212,7 +212,7 @@ fn a_gateway_that_cannot_start_leaves_the_reason_in_its_log() {
     fs::remove_file(home.config()).unwrap();
     let told = home.ok(&["logs"]);
     assert!(
-        told.contains("error: ") && told.contains("there is no key `comand`"),
+        told.contains("error: ") && told.contains("unknown key `comand`"),
         "{told}"
     );
 }

@@ -104,7 +104,7 @@ fn a_wrong_configuration_is_explained_and_the_clients_are_looked_at_all_the_same
         found["why"]
             .as_str()
             .unwrap()
-            .contains("there is no key `comand`"),
+            .contains("unknown key `comand`"),
         "{found}"
     );
     visit.one("clients", "Cursor", "note");

@@ -136,7 +136,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
         "owner = ",
         "ownr = ",
         &[
-            "line 5: there is no key `ownr` => did you mean `owner`?",
+            "line 5: unknown key `ownr` => did you mean `owner`?",
             "line 1: the key `owner` is missing => add owner = …",
         ],
     );
@@ -144,7 +144,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
         "\"curated\"",
         "\"curate\"",
         &[
-            "line 2, in `kind`: `curate` is none of `curated`, `platform` => did you mean `curated`?",
+            "line 2, in `kind`: `curate` is not one of `curated`, `platform` => did you mean `curated`?",
         ],
     );
     check(
@@ -186,7 +186,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
     check(
         "name = \"ticket\"\nkind",
         "name = ticket\nkind",
-        &["line 1: this is not TOML: invalid boolean, expected `true`"],
+        &["line 1: invalid TOML: invalid boolean, expected `true`"],
     );
 }
 
@@ -257,7 +257,7 @@ fn what_could_reach_strangers_or_repeat_a_message_is_refused() {
         "https://{credential.site}.desk.example",
         "http://{credential.site}.desk.example",
         &[
-            "line 10, in `api.url`: not the address of an API: an API is reached by `https:` => write it like \
+            "line 10, in `api.url`: invalid API URL: an API is reached by `https:` => write it like \
            \"https://api.example/v1\"",
         ],
     );

@@ -1,4 +1,4 @@
-//! The errors of a configuration. Each says what is wrong, in which place, and how to repair it.
+//! Configuration errors. Each says what is wrong, where, and how to fix it.
 
 use std::fmt;
 use std::io;
@@ -11,9 +11,9 @@ use kitbag_policy::{NetworkError, PatternError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("there is no configuration file at {}", path.display())]
+    #[error("no configuration file at {}", path.display())]
     Missing { path: PathBuf },
-    #[error("the configuration file {} cannot be read", path.display())]
+    #[error("cannot read the configuration file {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{location}: {problem}")]
     Invalid {
@@ -24,17 +24,16 @@ pub enum ConfigError {
     NoHome,
 }
 
-/// The file and the place in it where something is wrong.
+/// The file, line and key of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigLocation {
     pub file: Option<PathBuf>,
     pub line: usize,
-    /// The key, with the tables around it: `servers.git.command`. It is empty for the whole file.
+    /// The key with its tables: `servers.git.command`. Empty for the whole file.
     pub key: String,
 }
 
-/// The messages quote only names and a few harmless settings of the configuration, because other
-/// values in it may be secrets.
+/// Messages quote only names and a few harmless settings, because other values may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error(transparent)]
@@ -141,7 +140,7 @@ pub(super) struct Fault {
 }
 
 impl ConfigError {
-    /// Returns the advice for the person, if there is one.
+    /// Returns the suggested next step, if there is one.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => {

@@ -1,4 +1,4 @@
-//! Tests configurations as people write them, and the values that Kitbag makes of them.
+//! Tests configurations as written, and the values they become.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,19 +29,19 @@ pub(crate) fn config(text: &str) -> Result<Config, ConfigError> {
     )
 }
 
-/// `error` is the text that the person reads; after `=>` comes the remedy, if there is one.
+/// `error` is the message that the user reads; after `=>` comes the remedy, if there is one.
 #[track_caller]
 pub(crate) fn check(text: &str, error: &str) {
     let found = config(text).expect_err("the configuration should be refused");
-    let mut told = found.to_string().replace("/etc/kitbag.toml, ", "");
+    let mut message = found.to_string().replace("/etc/kitbag.toml, ", "");
     if let Some(remedy) = found.remedy() {
-        told = format!("{told} => {remedy}");
+        message = format!("{message} => {remedy}");
     }
-    assert_eq!(told, error);
+    assert_eq!(message, error);
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
+fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     check(
         "[serve]\nbnd = 1",
         "line 2, in `serve`: unknown key `bnd` => did you mean `bind`?",
@@ -65,7 +65,7 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
+fn a_value_of_the_wrong_type_is_located_but_never_quoted() {
     check(
         "[serve]\nbind = 7420",
         "line 2, in `serve.bind`: expected a string, found an integer",
@@ -114,7 +114,7 @@ fn text_that_is_not_toml_is_refused_with_its_line() {
 }
 
 #[test]
-fn a_server_is_either_launched_or_reached() {
+fn a_server_has_either_a_command_or_a_url() {
     check(
         "[servers.a]\ncommand = 'x'\nurl = 'http://x'",
         "line 1, in `servers.a`: both `command` and `url` are set => keep `command` to launch a program, \
@@ -136,7 +136,7 @@ fn a_server_is_either_launched_or_reached() {
 }
 
 #[test]
-fn values_that_cannot_work_are_refused() {
+fn invalid_values_are_rejected() {
     check(
         "[serve]\nbind = 'everywhere'",
         "line 2, in `serve.bind`: `everywhere` is not a valid listen address => write an address and a port, \
@@ -182,7 +182,7 @@ fn values_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn names_and_patterns_are_checked_where_they_stand() {
+fn names_and_patterns_are_checked_on_reading() {
     check(
         "[servers.a__b]\ncommand = 'x'",
         "line 1, in `servers`: the server name `a__b` must not begin or end with `_` nor contain `__`: \
@@ -204,7 +204,7 @@ fn names_and_patterns_are_checked_where_they_stand() {
 }
 
 #[test]
-fn every_key_of_the_house_reaches_what_the_program_runs_on() {
+fn every_global_key_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     assert_eq!(
         config.serve,
@@ -226,7 +226,7 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
 }
 
 #[test]
-fn every_key_of_a_server_reaches_what_the_program_runs_on() {
+fn every_key_of_a_server_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     assert_eq!(
         config
@@ -289,7 +289,7 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
 }
 
 #[test]
-fn every_rule_reaches_what_the_program_runs_on() {
+fn every_rule_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     let may = |tenant: &str, server: &str, tool: &str| {
         let caller = Caller {
@@ -364,7 +364,7 @@ fn an_empty_configuration_is_the_defaults() {
 }
 
 #[test]
-fn a_door_to_the_world_needs_a_key() {
+fn a_public_address_needs_a_key() {
     let guarded = |text: &str| config(text).unwrap().serve.check_exposure().is_ok();
     assert!(guarded("serve.bind = '127.0.0.1:1'") && guarded("serve.bind = '[::1]:1'"));
     assert!(!guarded("serve.bind = '0.0.0.0:1'") && !guarded("serve.bind = '[::]:1'"));
@@ -374,7 +374,7 @@ fn a_door_to_the_world_needs_a_key() {
 }
 
 #[test]
-fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
+fn the_users_file_is_read_and_flags_override_it() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, page_size: u32| -> PathBuf {
         let path = folder.path().join(path);

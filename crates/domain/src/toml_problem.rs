@@ -61,9 +61,7 @@ impl Remedy for TomlProblem {
                 nearest: Some(nearest),
                 ..
             } => Some(did_you_mean(nearest)),
-            Self::UnknownKey { known, .. } => {
-                Some(format!("known keys: {}", quote_names(known)))
-            }
+            Self::UnknownKey { known, .. } => Some(format!("known keys: {}", quote_names(known))),
             Self::Duration { .. } => Some("write it like \"90s\", \"10m\" or \"1h30m\"".to_owned()),
             Self::Syntax { .. }
             | Self::WrongType { .. }

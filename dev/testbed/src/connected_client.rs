@@ -115,7 +115,7 @@ impl ConnectedClient {
         };
         outbox.send(Request::new(id, method, Some(raw(params))));
         answered.await.unwrap_or_else(|_| {
-            let message = "the client went away without an answer";
+            let message = "the client disconnected without answering";
             Err(ErrorObject::new(code::INTERNAL_ERROR, message))
         })
     }

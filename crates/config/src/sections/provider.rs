@@ -30,14 +30,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "url",
             secrecy: Secrecy::Address,
-            meaning: "The base address, such as `\"https://api.example/v1\"`. Every call stays below it. Clients may \
-                      see it, so it is no place for a secret.",
+            meaning: "The base URL, such as `\"https://api.example/v1\"`. Every call stays below it. Clients may see \
+                      it, so it must not contain a secret.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "description",
             default: Fallback::Unset("none"),
-            meaning: "The purpose of the API, as a model should read it.",
+            meaning: "The purpose of the API. Models read it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -63,28 +63,28 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| {
                 texts_value(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
             }),
-            meaning: "The methods it may be called with.",
+            meaning: "The allowed HTTP methods.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            meaning: "`true` allows loopback and private addresses.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&[])),
-            meaning: "Addresses and ranges it may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
+            meaning: "Addresses and ranges that are always allowed, such as `\"10.1.0.0/16\"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ProviderSpec::DEFAULT_TIMEOUT)),
-            meaning: "The most a whole call may take.",
+            meaning: "The timeout of a whole call.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -111,7 +111,7 @@ pub(crate) struct RawProvider {
     max_response_bytes: Option<Spanned<i64>>,
 }
 
-/// An API, and the addresses that calls of it may reach.
+/// An API, and the addresses that its calls may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
     pub spec: ProviderSpec,
@@ -162,15 +162,17 @@ pub(super) fn parse_networks(texts: &Texts, section: &Section) -> Result<Vec<Net
     networks.collect()
 }
 
-/// The address ends with a path, because the paths of calls are joined to it. It holds no secret,
-/// because a secret in it could not be kept out of messages.
+/// The URL ends with a path, because the paths of calls are appended to it. It must not contain a
+/// secret, because a secret in it could not be kept out of messages.
 pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(format!("unsupported scheme `{}:`", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it contains a user name; send credentials with `headers` or `bearer`".to_owned());
+        return Err(
+            "it contains a user name; send credentials with `headers` or `bearer`".to_owned(),
+        );
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("it must not have a query or fragment; add the query to each call".to_owned());
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_api_needs_no_more_than_an_address() {
+    fn an_api_needs_only_a_url() {
         let ProviderConfig { spec, addresses } = provider("");
         let expected = ProviderSpec {
             name: "weather".parse().unwrap(),
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_things_have_one_name() {
+    fn servers_and_providers_share_no_name() {
         let remedy = "give one of the two another name";
         let expected =
             format!("line 3, in `providers.a`: a server named `a` already exists => {remedy}");
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_a_base_is_refused_and_not_quoted() {
+    fn an_invalid_base_url_is_rejected_and_not_quoted() {
         let refused = |url: &str, reason: &str| {
             check(
                 &format!("[providers.a]\nurl = '{url}'"),
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictions_are_rejected() {
         let refused = |keys: &str, error: &str| {
             check(
                 &format!("[providers.a]\nurl = 'https://a.example'\n{keys}"),

@@ -1,4 +1,4 @@
-//! Reads the audit: narrowed, page by page, or as it grows.
+//! Reads the audit: filtered, page by page, or as it grows.
 
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 
@@ -7,7 +7,7 @@ use super::{postgres, sqlite};
 use crate::engine::statement;
 use crate::{Error, Store};
 
-/// Asks for the newest `limit` rows of those that fit every condition.
+/// Asks for the newest `limit` rows that match every condition.
 #[derive(Debug, Clone)]
 pub struct AuditQuery {
     pub limit: u32,
@@ -23,19 +23,19 @@ pub struct AuditQuery {
     /// Any of these kinds; calls as well as events, if it is empty.
     pub kinds: Vec<AuditRowKind>,
     pub since: Option<Timestamp>,
-    /// Rows before this moment, without those of the moment itself.
+    /// Rows before this time, exclusive.
     pub until: Option<Timestamp>,
     pub page: AuditPage,
 }
 
-/// Selects a part of all fitting rows.
+/// Selects a part of all matching rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditPage {
-    /// The newest first.
+    /// Newest first.
     Newest,
-    /// Rows older than one that was read before, the newest first.
+    /// Rows older than one that was read before, newest first.
     OlderThan { at: Timestamp, id: i64 },
-    /// Rows written after another one, in the order in which they were written.
+    /// Rows written after another one, in the order of writing.
     WrittenAfter { id: i64 },
 }
 
@@ -62,7 +62,7 @@ impl Store {
         read_rows(statement!(&self.engine, select(query))?)
     }
 
-    /// Returns those of the rows that still exist, as they are now.
+    /// Returns the rows that still exist, in their current state.
     pub async fn read_audit_rows(&self, ids: &[i64]) -> Result<Vec<AuditRow>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -70,7 +70,7 @@ impl Store {
         read_rows(statement!(&self.engine, select_by_id(ids))?)
     }
 
-    /// Returns the id of the last row that was written, or zero.
+    /// Returns the id of the last row, or zero.
     pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
         let newest = statement!(&self.engine, newest_id())?;
         Ok(newest.unwrap_or(0))
@@ -103,7 +103,7 @@ mod tests {
         pages_follow_one_another_and_rows_written_later_are_found,
     );
 
-    /// The names of what the query finds, in order.
+    /// Checks the names of the matching rows, in order.
     async fn check(store: &Store, query: AuditQuery, expected: &str) {
         let rows = store.read_audit(&query).await.unwrap();
         let name = |row: AuditRow| match row.content {
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    async fn every_field_of_a_call_comes_back_after_a_restart(place: TestPlace) {
+    async fn every_field_of_a_call_survives_a_restart(place: TestPlace) {
         let store = place.open().await;
         let expected: Vec<Observation> = Outcome::ALL
             .into_iter()
@@ -205,7 +205,7 @@ mod tests {
         }
     }
 
-    async fn every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind(place: TestPlace) {
+    async fn every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind(place: TestPlace) {
         let store = place.open().await;
         let inquiry = |kind| Inquiry {
             at: Timestamp(1),
@@ -245,7 +245,7 @@ mod tests {
         }
     }
 
-    async fn every_field_of_an_event_comes_back(place: TestPlace) {
+    async fn every_field_of_an_event_is_stored(place: TestPlace) {
         let store = place.open().await;
         let event = |action| Event {
             tenant: "acme".parse().ok(),
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    async fn pages_follow_one_another_and_rows_written_later_are_found(place: TestPlace) {
+    async fn pages_are_consecutive_and_later_rows_are_found(place: TestPlace) {
         let store = place.open().await;
         store
             .record_all(&records(

@@ -167,7 +167,7 @@ fn invalid_values_are_rejected() {
     );
     check(
         "[servers.a]\ncommand = 'x'\nidle_timeout = '10 parsecs'",
-        "line 3, in `servers.a.idle_timeout`: `10 parsecs` is not a duration => write it like \"90s\", \"10m\" \
+        "line 3, in `servers.a.idle_timeout`: `10 parsecs` is not a valid duration => write it like \"90s\", \"10m\" \
          or \"1h30m\"",
     );
     check(

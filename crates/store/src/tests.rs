@@ -14,7 +14,7 @@ each_engine!(
     a_database_from_a_newer_version_is_refused,
     check_writable_succeeds_until_the_store_is_closed,
     a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys,
-    a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other,
+    an_unreadable_row_of_another_program_hides_no_other,
 );
 
 each_engine_on_threads!(many_tasks_can_open_a_new_store_at_once);

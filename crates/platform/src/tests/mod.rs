@@ -74,7 +74,7 @@ fn caller(tenant: &str) -> PlatformCaller {
     PlatformCaller {
         tenant: tenant.parse().unwrap(),
         key: Some(KeyId("k1".to_owned())),
-        client: Some(ShortText::cut("claude")),
+        client: Some(ShortText::truncate("claude")),
     }
 }
 

@@ -118,7 +118,7 @@ async fn every_error_comes_with_a_remedy() {
     let find = async |text: &str| reported(registry.find_servers(text).await.unwrap_err());
     assert_eq!(
         find("too-much").await,
-        "the registry HERE takes no more requests for now (429) => try again in 7 seconds"
+        "the registry HERE is rate-limiting requests (429) => try again in 7 seconds"
     );
     assert!(
         find("broken")

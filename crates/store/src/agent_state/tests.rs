@@ -4,11 +4,11 @@ use super::*;
 use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
 each_engine!(
-    a_value_comes_back_to_the_letter_and_only_to_its_tenant,
-    a_writer_can_insist_on_the_version_that_it_read,
-    a_value_that_has_ended_is_not_there_and_makes_room,
+    a_value_is_returned_verbatim_and_only_to_its_tenant,
+    a_writer_can_require_the_version_that_it_read,
+    an_expired_value_is_hidden_and_makes_room,
     keys_are_listed_by_prefix_page_by_page,
-    a_tenant_keeps_no_more_than_it_may,
+    a_tenant_stores_no_more_than_its_limit,
 );
 each_engine_on_threads!(counts_of_several_agents_add_up);
 

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::test_store::{TestPlace, each_engine};
 
-    each_engine!(an_approved_text_comes_back_to_the_letter_and_never_changes);
+    each_engine!(an_approved_text_is_returned_verbatim_and_never_changes);
 
     async fn an_approved_text_is_returned_verbatim_and_never_changes(place: TestPlace) {
         let store = place.open().await;

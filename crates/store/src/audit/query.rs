@@ -96,11 +96,11 @@ mod tests {
     use crate::{AuditRecord, AuditRowContent};
 
     each_engine!(
-        every_field_of_a_call_comes_back_after_a_restart,
-        every_field_of_an_event_comes_back,
-        every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind,
+        every_field_of_a_call_survives_a_restart,
+        every_field_of_an_event_is_stored,
+        every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind,
         the_newest_rows_come_first_and_a_query_narrows_them,
-        pages_follow_one_another_and_rows_written_later_are_found,
+        pages_are_consecutive_and_later_rows_are_found,
     );
 
     /// Checks the names of the matching rows, in order.
@@ -123,8 +123,8 @@ mod tests {
 
     fn origin() -> Origin {
         Origin {
-            request: Some(ShortText::cut("0011aabb")),
-            run: Some(ShortText::cut("77ff00ee")),
+            request: Some(ShortText::truncate("0011aabb")),
+            run: Some(ShortText::truncate("77ff00ee")),
             address: "192.0.2.7".parse().ok(),
             trace: TRACE.parse().ok(),
         }
@@ -140,7 +140,7 @@ mod tests {
                 let mut call = seen(number as i64, "acme", "git/log");
                 (call.outcome, call.capability.kind) = (outcome, kind);
                 call.client =
-                    (number % 2 == 0).then(|| ShortText::cut("Claude '\"; DROP TABLE audit; --"));
+                    (number % 2 == 0).then(|| ShortText::truncate("Claude '\"; DROP TABLE audit; --"));
                 call.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
                 call.origin = if number % 2 == 1 {
                     origin()
@@ -211,10 +211,10 @@ mod tests {
             at: Timestamp(1),
             kind,
             caller: seen(1, "acme", "git/log").caller,
-            client: Some(ShortText::cut("claude")),
+            client: Some(ShortText::truncate("claude")),
             origin: origin(),
             purpose: Purpose::Measurement,
-            subject: ShortText::cut(kind.as_str()),
+            subject: ShortText::truncate(kind.as_str()),
             outcome: Outcome::Ok,
             latency: Duration::from_micros(5),
             cost: CallCost {
@@ -222,7 +222,7 @@ mod tests {
                 price: None,
             },
             arguments: Some(RecordedArguments::truncate("{\"query\":\"x\"}")),
-            detail: Some(ShortText::cut("5 found")),
+            detail: Some(ShortText::truncate("5 found")),
         };
         let all = InquiryKind::ALL.map(|kind| AuditRecord::from(inquiry(kind)));
         store.record_all(&all).await.unwrap();
@@ -250,9 +250,9 @@ mod tests {
         let event = |action| Event {
             tenant: "acme".parse().ok(),
             key: Some(KeyId("0123abcd".to_owned())),
-            actor: Some(ShortText::cut("ann")),
-            client: Some(ShortText::cut("kitbag key create")),
-            detail: Some(ShortText::cut("more of it")),
+            actor: Some(ShortText::truncate("ann")),
+            client: Some(ShortText::truncate("kitbag key create")),
+            detail: Some(ShortText::truncate("more of it")),
             origin: origin(),
             ..Event::new(Timestamp(1), action, "what it was about")
         };
@@ -301,7 +301,7 @@ mod tests {
             panic!("a call")
         };
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
-        last.origin.run = Some(ShortText::cut("5ea7"));
+        last.origin.run = Some(ShortText::truncate("5ea7"));
         rows.push(Event::new(Timestamp(4), Action::SecretSet, "token").into());
         store.record_all(&rows).await.unwrap();
         let everything = || EVERYTHING;

@@ -185,12 +185,12 @@ mod tests {
         an_overflowing_queue_loses_and_counts_instead_of_blocking,
         one_tenant_cannot_fill_the_queue_for_the_others,
         the_queue_is_bounded_by_bytes_too,
-        a_shutdown_writes_what_is_queued_and_takes_no_more,
+        a_shutdown_writes_queued_records_and_accepts_no_more,
         records_that_cannot_be_written_before_the_end_are_counted_as_lost,
         records_that_could_not_be_written_for_a_while_are_written_later,
         a_call_begins_only_after_its_row_is_written,
-        a_call_is_refused_by_the_first_failed_write_however_many_rows_wait_before_it,
-        the_row_of_a_caller_that_left_before_its_call_began_says_so,
+        a_call_is_rejected_by_the_first_failed_write_however_many_rows_are_queued_before_it,
+        the_row_of_a_caller_that_left_before_its_call_began_is_marked,
     );
 
     async fn written(store: &Store) -> usize {

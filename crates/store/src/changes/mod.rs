@@ -196,7 +196,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
     use crate::{KeyOrder, PriorsRun, Secret, StoredListing, StoredTemplate};
 
-    each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
+    each_engine!(a_change_of_a_table_is_received_elsewhere_and_others_stay_quiet);
 
     async fn a_change_of_a_table_is_received_elsewhere_and_others_stay_quiet(place: TestPlace) {
         let (here, elsewhere) = (place.open().await, place.open().await);

@@ -19,8 +19,8 @@ use crate::{
 
 each_engine!(
     everything_arrives_in_either_engine,
-    a_copy_that_was_interrupted_goes_on,
-    a_target_with_other_data_is_refused,
+    an_interrupted_copy_continues,
+    a_target_with_other_data_is_rejected,
     a_backup_is_one_file_that_can_be_restored,
 );
 
@@ -184,7 +184,7 @@ fn lesson() -> NewLesson {
 /// The call of this number; every second one belongs to a run of code.
 fn row(number: usize) -> Observation {
     let mut call = seen(number as i64, "acme", &format!("git/{number}"));
-    call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call.origin.run = (number % 2 == 1).then(|| ShortText::truncate("5ea7"));
     call.cost.tokens = number.is_multiple_of(2).then_some(12);
     call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
     call.arguments = number

@@ -120,7 +120,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear,
+        a_tenant_has_its_own_or_the_common_credential_and_none_is_in_plain_text,
         fields_are_changed_one_by_one,
         a_credential_moved_to_another_tenant_does_not_open,
     );

@@ -4,10 +4,10 @@ use super::*;
 use crate::test_store::{TestPlace, each_engine};
 
 each_engine!(
-    every_field_of_a_fact_comes_back_after_a_restart_and_none_is_there_twice,
+    every_field_of_a_fact_survives_a_restart_and_no_fact_is_stored_twice,
     a_tenant_reads_its_own_facts_and_those_for_all,
-    a_source_is_replaced_and_facts_that_fit_are_forgotten,
-    a_holder_has_no_more_than_it_may,
+    a_source_is_replaced_and_matching_facts_are_deleted,
+    a_holder_has_no_more_facts_than_its_limit,
 );
 
 fn fact(subject: &str, object: &str, source: &str) -> NewFact {

@@ -128,11 +128,11 @@ fn read_feedback(row: FeedbackRow) -> Result<StoredFeedback, Error> {
         feedback: NewFeedback {
             tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
             key: row.key_id.map(KeyId),
-            client: row.client.as_deref().map(ShortText::cut),
+            client: row.client.as_deref().map(ShortText::truncate),
             at: Timestamp(row.at),
             kind: row.kind,
             severity: row.severity,
-            tool: row.tool.as_deref().map(ShortText::cut),
+            tool: row.tool.as_deref().map(ShortText::truncate),
             summary: row.summary,
             details: row.details,
         },
@@ -149,7 +149,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        reports_come_back_newest_first_and_a_query_narrows_them,
+        reports_are_listed_newest_first_and_filtered,
         a_tenant_with_too_many_open_reports_waits_until_some_are_resolved,
     );
 
@@ -162,11 +162,11 @@ mod tests {
         NewFeedback {
             tenant: tenant.parse().unwrap(),
             key: Some(KeyId("k1".to_owned())),
-            client: Some(ShortText::cut("claude")),
+            client: Some(ShortText::truncate("claude")),
             at: Timestamp(5),
             kind: kind.to_owned(),
             severity: Some("high".to_owned()),
-            tool: Some(ShortText::cut("git__log")),
+            tool: Some(ShortText::truncate("git__log")),
             summary: "ünï '; --".to_owned(),
             details: (kind == "bug").then(|| "more".to_owned()),
         }

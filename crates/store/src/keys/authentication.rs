@@ -139,15 +139,15 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        a_key_is_recognised_for_its_tenant_also_after_a_restart,
+        a_key_is_recognised_for_its_tenant_even_after_a_restart,
         nothing_but_the_exact_token_is_recognised,
-        an_operators_key_is_recognised_as_one,
+        an_operators_key_is_recognised,
         a_revoked_key_is_no_longer_recognised,
         a_key_is_recognised_until_it_expires,
         a_key_revoked_elsewhere_is_refused_within_two_seconds,
-        a_key_that_was_found_to_have_ended_is_refused_from_then_on,
+        a_key_that_was_found_inactive_is_rejected_from_then_on,
         a_key_created_elsewhere_works_at_once,
-        the_last_use_is_written_down_once_a_minute_at_most,
+        the_last_use_is_written_once_a_minute_at_most,
         a_secret_is_neither_printed_nor_stored,
     );
 

@@ -249,8 +249,8 @@ mod tests {
     each_engine!(
         keys_are_listed_with_everything_but_their_secret,
         a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start,
-        grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated,
-        of_the_keys_in_use_those_that_ended_are_named,
+        grace_never_extends_a_key_and_an_inactive_key_is_not_rotated,
+        inactive_keys_are_found_among_the_keys_in_use,
     );
 
     fn acme() -> Tenant {

@@ -71,8 +71,8 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
-        rows_belong_to_their_tenant_and_come_back_to_the_letter,
-        a_row_is_written_over_the_revision_that_was_read_alone,
+        rows_belong_to_their_tenant_and_are_returned_verbatim,
+        a_row_is_written_only_over_the_revision_that_was_read,
     );
     each_engine_on_threads!(counts_of_several_gateways_add_up);
 

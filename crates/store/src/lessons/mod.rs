@@ -127,9 +127,9 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        lessons_come_back_in_order_after_a_restart,
-        only_what_fits_is_read_counted_and_forgotten,
-        words_that_an_engine_cannot_keep_cost_the_other_lessons_nothing,
+        lessons_are_in_order_after_a_restart,
+        only_matching_lessons_are_read_counted_and_deleted,
+        text_that_an_engine_cannot_store_does_not_affect_other_lessons,
     );
 
     fn lesson(tenant: &str, tool: &str, at: i64) -> NewLesson {

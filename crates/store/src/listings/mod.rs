@@ -57,7 +57,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        a_listing_comes_back_to_the_letter_after_a_restart,
+        a_listing_is_unchanged_after_a_restart,
         a_new_listing_replaces_the_old_one_of_that_server_only,
     );
 

@@ -67,7 +67,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear,
+        a_login_is_returned_for_its_server_only_and_is_in_no_file_in_plain_text,
         a_lost_key_is_not_replaced_while_there_is_a_login,
     );
 

@@ -80,11 +80,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
-        an_entry_comes_back_to_the_letter_after_a_restart,
+        an_entry_is_unchanged_after_a_restart,
         a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone,
         only_what_differs_is_written,
-        a_few_entries_change_unless_others_have_come_meanwhile,
-        of_two_entries_with_one_name_the_later_counts,
+        a_few_entries_change_unless_others_were_written_concurrently,
+        the_later_of_two_entries_with_one_name_wins,
         an_entry_has_the_key_of_its_namespace_and_name,
     );
 

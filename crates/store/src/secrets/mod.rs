@@ -256,11 +256,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_secret_comes_back_and_is_in_no_file_in_the_clear,
+        a_secret_is_returned_and_is_in_no_file_in_plain_text,
         names_are_listed_and_removed,
         another_key_opens_nothing_and_a_lost_one_is_not_replaced,
         a_given_key_needs_no_file,
-        a_key_is_copied_to_another_place_and_never_over_another_one,
+        a_key_is_copied_to_another_keeper_and_never_over_another_key,
         a_secret_moved_to_another_name_or_changed_does_not_open,
     );
 

@@ -151,13 +151,13 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        vectors_come_back_to_the_bit_after_a_restart,
+        vectors_are_identical_after_a_restart,
         every_wanted_vector_that_is_there_is_found_and_no_other,
         models_do_not_see_each_others_vectors,
         a_tenant_has_vectors_of_its_own,
         a_later_vector_replaces_the_earlier_one,
         vectors_no_longer_needed_are_forgotten_and_the_others_stay,
-        a_damaged_vector_is_as_good_as_missing_and_can_be_replaced,
+        a_damaged_vector_counts_as_missing_and_can_be_replaced,
     );
 
     const MODEL: &str = "small-1";

@@ -156,7 +156,7 @@ fn a_mistake_in_a_key_is_told_with_its_place_and_advice() {
         "\"10s\"",
         "\"soon\"",
         &[
-            "line 14, in `api.timeout`: `soon` is not a duration => write it like \"90s\", \"10m\" or \"1h30m\"",
+            "line 14, in `api.timeout`: `soon` is not a valid duration => write it like \"90s\", \"10m\" or \"1h30m\"",
         ],
     );
     for (action, wrong) in [("open", "does more than read"), ("opn", "is no action")] {

@@ -44,7 +44,9 @@ impl TensorNames {
 }
 
 fn hugging_face_name(kitbag_name: &str) -> String {
-    let (name, kind) = kitbag_name.split_once('.').unwrap_or((kitbag_name, "weight"));
+    let (name, kind) = kitbag_name
+        .split_once('.')
+        .unwrap_or((kitbag_name, "weight"));
     let name = match name {
         "word" => "word_embeddings",
         "position" => "position_embeddings",

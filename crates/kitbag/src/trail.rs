@@ -67,5 +67,8 @@ fn current_user() -> ShortText {
         let name = fields.next()?;
         (fields.nth(1)?.parse() == Ok(number)).then_some(name)
     });
-    name.map_or_else(|| ShortText::truncate(&format!("uid {number}")), ShortText::truncate)
+    name.map_or_else(
+        || ShortText::truncate(&format!("uid {number}")),
+        ShortText::truncate,
+    )
 }

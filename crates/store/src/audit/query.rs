@@ -139,8 +139,8 @@ mod tests {
             .map(|(number, (outcome, kind))| {
                 let mut call = seen(number as i64, "acme", "git/log");
                 (call.outcome, call.capability.kind) = (outcome, kind);
-                call.client =
-                    (number % 2 == 0).then(|| ShortText::truncate("Claude '\"; DROP TABLE audit; --"));
+                call.client = (number % 2 == 0)
+                    .then(|| ShortText::truncate("Claude '\"; DROP TABLE audit; --"));
                 call.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
                 call.origin = if number % 2 == 1 {
                     origin()

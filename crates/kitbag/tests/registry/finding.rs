@@ -21,7 +21,7 @@ async fn servers_are_found_best_first_in_a_table_that_fits() {
     );
     assert_eq!(*lines.last().unwrap(), "Add one: kitbag servers add NAME");
     assert_eq!(
-        home.shelf.asked(),
+        home.shelf.searches(),
         ["weather forecasts", "weather", "forecasts"]
     );
 

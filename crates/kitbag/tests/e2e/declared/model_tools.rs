@@ -219,7 +219,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
         ),
         (
             json!({ "prompt": "one two three four five six seven eight nine ten eleven twelve", "provider": "groq", "model": "m-groq" }),
-            "PROMPT_TOO_LONG: by estimate the prompt has 1",
+            "PROMPT_TOO_LONG: the prompt has about 1",
         ),
         (
             json!({ "prompt": "Hi", "tier": "frontier", "provider": "deepseek", "model": "newest" }),

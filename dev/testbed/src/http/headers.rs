@@ -70,7 +70,7 @@ fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorO
 }
 
 /// Returns the arguments that a header must repeat, with the name that the schema gives the header.
-fn mirrored<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
+fn mirrored_arguments<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };

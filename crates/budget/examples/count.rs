@@ -1,4 +1,4 @@
-//! The tokens of each text on stdin, a JSON string on every line, as a benchmark wants them.
+//! Prints the token count of each text on stdin, one JSON string per line.
 
 #![expect(clippy::print_stdout, reason = "it reports to a program")]
 

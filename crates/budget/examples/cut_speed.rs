@@ -1,5 +1,6 @@
-//! How long it takes to hold a result of 5 MB against a budget, to read a page of its end, and to tell its
-//! price.
+//! Measures how long it takes to truncate a result of 5 MB, to read a page at its end, and to
+//! estimate
+//! its tokens.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
 

@@ -1,5 +1,6 @@
-//! Holds the estimate against the count for a file of texts, and prints what the prices would be
-//! if they were fitted to it: `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
+//! Compares the estimate with the exact count for a file of texts, and prints the prices fitted to
+//! it:
+//! `refit texts.jsonl`, each line `{"kind": "definition", "text": "…"}`.
 
 #![expect(clippy::print_stdout, reason = "it reports to a terminal")]
 
@@ -25,7 +26,7 @@ struct Kind {
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args().nth(1).ok_or("which file of texts?")?;
+    let path = std::env::args().nth(1).ok_or("usage: refit texts.jsonl")?;
     let mut kinds: BTreeMap<String, Kind> = BTreeMap::new();
     let mut prices: BTreeMap<(String, usize), (usize, usize)> = BTreeMap::new();
     for line in std::fs::read_to_string(path)?.lines() {

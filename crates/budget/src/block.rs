@@ -1,4 +1,4 @@
-//! One block of a tool's result, by the way in which it can be shortened.
+//! One block of a tool's result, classified by how it can be shortened.
 
 use kitbag_wire::{Raw, RawObject};
 use serde::Deserialize;
@@ -16,9 +16,10 @@ pub(crate) enum BlockKind {
     /// A text block: it can be shortened and stays a text block.
     Text(String),
     /// A block that is shown whole, or in part as text: the text of a resource, a link, a block of
-    /// an unknown type.
+    /// an
+    /// unknown type.
     Readable { heading: String, text: String },
-    /// A block that is shown whole or not at all; then the line stands for it.
+    /// A block that is shown whole, or replaced by this line.
     Binary { line: String, tokens: usize },
 }
 
@@ -43,7 +44,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// Returns a block of this text.
+/// Returns a text block.
 pub(crate) fn text_block(text: &str) -> Raw {
     RawObject::new()
         .with("type", "text")
@@ -51,8 +52,7 @@ pub(crate) fn text_block(text: &str) -> Raw {
         .to_raw()
 }
 
-/// A block as the protocol writes it. All members are read in one pass, because the text may be
-/// long.
+/// A block in protocol form. All members are read in one pass, because the text may be long.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ProtocolBlock<'a> {
@@ -109,7 +109,7 @@ impl Resource<'_> {
     }
 }
 
-/// A block of binary data. Base64 is a third longer than the bytes it stands for.
+/// Parses a block of binary data. Base64 is a third longer than its bytes.
 fn binary_block(
     name: &str,
     mime: Option<&str>,
@@ -127,5 +127,5 @@ fn binary_block(
 
 /// Vendors charge for an image by its area, up to about this many tokens.
 const IMAGE_TOKENS: usize = 1_500;
-/// Some 30 tokens for a second of sound, which is about 16 kB.
+/// About 30 tokens for a second of sound, which is about 16 kB.
 const AUDIO_BYTES_PER_TOKEN: usize = 500;

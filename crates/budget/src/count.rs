@@ -1,8 +1,9 @@
 //! Counts the tokens of a text exactly, in the o200k vocabulary.
 //!
-//! The vocabulary is in the binary and becomes a table at the first count, which takes a tenth of
-//! a second and some 130 MB. Requests are therefore served with [`estimate`](crate::estimate());
-//! this is for reports and benchmarks. For models with another vocabulary it is an estimate too.
+//! The vocabulary is in the binary and becomes a table at the first count, which takes a tenth of a
+//! second and some 130 MB. So requests use [`estimate_tokens`](crate::estimate_tokens()) instead;
+//! this
+//! is for reports and benchmarks. For models with another vocabulary it is an estimate, too.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
@@ -13,13 +14,14 @@ static O200K: LazyLock<CoreBPE> = LazyLock::new(|| {
     tiktoken_rs::o200k_base().expect("the vocabulary in the binary is well-formed")
 });
 
-/// Returns the number of tokens of a text. Words that mark the parts of a conversation, such as
-/// `<|endoftext|>`, are text here like any other.
+/// Returns the number of tokens of a text. Special tokens such as `<|endoftext|>` are plain text
+/// here.
 pub fn count(text: &str) -> usize {
     match O200K.encode(text, &HashSet::new()) {
         Ok((tokens, _)) => tokens.len(),
-        // The library fails only on about a million blanks in a row. Halving such a run may cost
-        // a token more or less, which does not matter.
+        // The library fails only on about a million spaces in a row. Halving such a run may change
+        // the
+        // count by a token, which does not matter.
         Err(_) => {
             let (begin, end) = text.split_at(text.ceil_char_boundary(text.len() / 2));
             count(begin) + count(end)
@@ -32,7 +34,7 @@ mod tests {
     use super::count;
 
     #[test]
-    fn counts_are_those_of_the_o200k_vocabulary() {
+    fn counts_match_the_o200k_vocabulary() {
         for (text, tokens) in [
             ("", 0),
             ("hello world", 2),

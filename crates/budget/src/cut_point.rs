@@ -1,11 +1,12 @@
-//! Chooses the point where a text is cut.
+//! Chooses where to cut a text.
 //!
-//! The better the point, the earlier it may lie; but no cut is made in the first third of the
-//! room if there is a lesser point behind it.
+//! A better cut point may be earlier; but no cut is made in the first third of the room if there is
+//! a
+//! lesser cut point after it.
 
 use crate::json::{Gap, Gaps, OpenLevels, OpenString};
 
-/// The kind of a stretch of text, which decides where it may be cut.
+/// The kind of a text, which decides where it may be cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextKind {
     Prose,
@@ -24,28 +25,29 @@ impl TextKind {
     }
 }
 
-/// The point where a text is cut, and the kind of the cut.
+/// The position of a cut, and its kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CutPoint {
     pub(crate) at: usize,
     pub(crate) kind: CutKind,
 }
 
-/// The kind of a cut, which decides what has to be added to make the text before it whole.
+/// The kind of a cut, which decides what completes the text before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CutKind {
-    /// A cut in prose, or in JSON that cannot be made whole.
+    /// A cut in prose, or in JSON that cannot be completed.
     Plain,
     BetweenElements(OpenLevels),
     InsideString(OpenLevels),
 }
 
-/// The most of a page that may stay empty for a better cut: two thirds. With less than a third of
-/// its room used, a page would waste most of it.
+/// How much of a page may stay empty for a better cut: two thirds. With less than a third used, a
+/// page
+/// would waste most of its room.
 const LEAST_SHARE: usize = 3;
 
-/// The part of a text in which the cut must lie: behind `start`, and at `end` at the latest, which
-/// lies behind `start` on a character's border.
+/// The range in which the cut must be: after `start`, and at `end` at the latest, which is after
+/// `start` and on a character boundary.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CutRange {
     pub(crate) start: usize,
@@ -58,7 +60,7 @@ impl CutRange {
         (at - self.start) * LEAST_SHARE >= self.end - self.start
     }
 
-    /// No cut is made before this, if there is a lesser point behind it.
+    /// No cut is made before this, if there is a lesser cut point after it.
     fn earliest_cut(self) -> usize {
         self.start + ((self.end - self.start) / LEAST_SHARE).max(1)
     }
@@ -76,7 +78,7 @@ pub(crate) fn choose_cut(text: &str, kind: TextKind, room: CutRange) -> CutPoint
     })
 }
 
-/// Returns the text before a cut, made whole again.
+/// Returns the text before a cut, completed.
 pub(crate) fn close_cut(text: &str, cut: &CutPoint) -> String {
     let before = &text[..cut.at];
     match cut.kind {
@@ -93,7 +95,8 @@ pub(crate) fn close_cut(text: &str, cut: &CutPoint) -> String {
     }
 }
 
-/// Cuts between elements, as far out as possible; an element that alone is too long is cut inside.
+/// Cuts between elements, as far out as possible; an element that is too long by itself is cut
+/// inside.
 fn cut_json(text: &str, room: CutRange) -> Option<CutPoint> {
     let gaps = Gaps::find(text, room.start, room.end)?;
     gaps.outermost_gap(room.earliest_cut())
@@ -120,7 +123,7 @@ impl CutPoint {
     }
 }
 
-/// Ends of paragraphs, lines, sentences and words, the best first.
+/// Ends of paragraphs, lines, sentences and words, best first.
 type Ends = [&'static [&'static str]; 4];
 
 const PROSE: Ends = [&["\n\n", "\r\n\r\n"], &["\n"], SENTENCES, WORDS];

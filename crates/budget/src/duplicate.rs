@@ -1,11 +1,13 @@
-//! Finds out if a tool says the same twice: as text and as `structuredContent`.
+//! Detects results that say the same twice: as text and as `structuredContent`.
 
 use kitbag_wire::RawObject;
 use serde_json::value::RawValue;
 
-/// True if the texts hold everything that the structured content holds. Servers write it as JSON
-/// into one text. A value that is no object they wrap in an object of one member: then the text is
-/// that member, or there is one text for each element of it.
+/// True if the texts contain everything in the structured content. Servers write it as JSON into
+/// one
+/// text. A value that is not an object is wrapped in an object with one member: then the text is
+/// that
+/// member, or there is one text per element.
 pub(crate) fn text_repeats_structured(texts: &[&str], structured: &RawValue) -> bool {
     if let [text] = texts
         && is_same_json(text, structured.get())
@@ -22,7 +24,7 @@ pub(crate) fn text_repeats_structured(texts: &[&str], structured: &RawValue) -> 
     }
 }
 
-/// True if the only text is this value, or if there is one text for each element of it.
+/// True if the only text is this value, or if there is one text per element of it.
 fn text_repeats_value(texts: &[&str], value: &RawValue) -> bool {
     if let [text] = texts
         && text_equals_value(text, value)
@@ -44,8 +46,9 @@ fn text_equals_value(text: &str, value: &RawValue) -> bool {
         || parse_string(value.get()).is_some_and(|string| string == text)
 }
 
-/// Equal but for blanks between tokens and the spelling of strings and numbers. Members must have
-/// the same order, which they have where one program wrote both.
+/// Equal except for white space between tokens and the spelling of strings and numbers. Members
+/// must
+/// have the same order, as they do when one program wrote both.
 fn is_same_json(one: &str, other: &str) -> bool {
     let (mut one, mut other) = (JsonTokens(one), JsonTokens(other));
     loop {
@@ -63,7 +66,8 @@ fn is_same_scalar(a: &str, b: &str) -> bool {
             .is_some_and(|string| parse_string(b).is_some_and(|other| string == other));
     }
     // `1.0` is 1. But two whole numbers that are spelt differently may differ in digits that a
-    // float does not have.
+    // float
+    // does not have.
     if is_whole(a) && is_whole(b) {
         return false;
     }
@@ -81,8 +85,7 @@ fn parse_string(json: &str) -> Option<String> {
     serde_json::from_str(json).ok()
 }
 
-/// The tokens of a JSON text. A text that is not JSON gives tokens too, which equal those of no
-/// JSON text.
+/// The tokens of a JSON text. Other text has tokens too, but they equal the tokens of no JSON text.
 struct JsonTokens<'a>(&'a str);
 
 impl<'a> Iterator for JsonTokens<'a> {

@@ -1,13 +1,13 @@
 //! Estimates the number of tokens of a text, without a vocabulary.
 //!
-//! The text is split as the o200k vocabulary splits it, and each piece gets the price that pieces
-//! of its kind have on average. `cargo run -p kitbag-budget --example refit` computes these
-//! averages anew from a file of texts.
+//! The text is split as the o200k vocabulary splits it, and each piece gets the average price of
+//! its
+//! kind. `cargo run -p kitbag-budget --example refit` recomputes these averages from a file of
+//! texts.
 
 use crate::pieces::{Lead, Script, TextPiece, TextPieces, WordCase};
 
-/// Returns about as many tokens as [`count`](crate::count()) would find, in one pass and without
-/// allocating.
+/// Returns approximately the same as [`count`](crate::count()), in one pass and without allocating.
 pub fn estimate_tokens(text: &str) -> usize {
     let mut meter = TokenMeter::default();
     let mut at = 0;
@@ -18,7 +18,7 @@ pub fn estimate_tokens(text: &str) -> usize {
     meter.total_tokens()
 }
 
-/// Like [`estimate`], but of a long text only samples are read, evenly spread.
+/// Like [`estimate_tokens`], but only evenly spread samples of a long text are read.
 pub(crate) fn estimate_by_sampling(text: &str) -> usize {
     if text.len() <= SAMPLES * SAMPLE_BYTES {
         return estimate_tokens(text);
@@ -38,12 +38,13 @@ fn take_sample(text: &str, number: usize) -> &str {
     &text[start..text.floor_char_boundary(start + SAMPLE_BYTES)]
 }
 
-// A quarter of a megabyte altogether: read in a few milliseconds, however long the text.
+// A quarter of a megabyte in total: read in a few milliseconds, however long the text.
 const SAMPLES: usize = 32;
 const SAMPLE_BYTES: usize = 8_192;
 
-/// Returns how many bytes of a text these tokens pay for, and how many of the tokens that takes. A
-/// piece is paid for as a whole, unless it is long.
+/// Returns how many bytes of a text these tokens pay for, and how many of the tokens are used. A
+/// piece
+/// is paid for as a whole, unless it is long.
 pub(crate) fn affordable_bytes(text: &str, tokens: usize) -> (usize, usize) {
     let mut meter = TokenMeter::default();
     let mut at = 0;
@@ -71,7 +72,7 @@ struct TokenMeter {
     /// The additional price of the long words if they are not English.
     surplus: usize,
     words: usize,
-    /// The number of words that only English has many of.
+    /// The number of words that are frequent only in English.
     english: usize,
 }
 
@@ -91,7 +92,7 @@ impl TokenMeter {
         }
     }
 
-    /// A text counts as English until enough words have gone by among which too few are English.
+    /// A text counts as English until enough words were read of which too few are English.
     fn total_tokens(&self) -> usize {
         let foreign = self
             .words
@@ -147,8 +148,9 @@ fn word_row(lead: Lead, case: WordCase) -> &'static [usize; 13] {
     }
 }
 
-/// The marks that most often stand between two words of compact JSON; each is one token, which
-/// other marks of their length are not.
+/// The most frequent marks between two words of compact JSON; each is one token, unlike other marks
+/// of
+/// the same length.
 fn is_joint(marks: &[u8]) -> bool {
     matches!(
         marks,
@@ -165,7 +167,7 @@ fn is_joint(marks: &[u8]) -> bool {
     )
 }
 
-/// Returns the price for a length; beyond the row, each step costs as much as the last one did.
+/// Returns the price for a length; beyond the row, each step costs as much as the last one.
 fn row_price(row: &[usize; 13], length: usize) -> usize {
     let last = row.len() - 1;
     row[length.min(last)] + (row[last] - row[last - 1]) * length.saturating_sub(last)
@@ -186,12 +188,13 @@ fn script_price(script: Script) -> (usize, usize) {
 }
 
 // Fitted as the mean number of tokens of such pieces in the definitions of half of 192 real servers
-// (2,643, and their signatures in one line), evened out by hand where JSON results and prose in 34
-// languages say otherwise. On the other half: definitions 0 % in total and each off by 2 %,
-// signatures -1 % and 5 %; on other JSON results -3 % and 3 %, on other documents, full of links,
-// -22 % (Uzbek) to +19 % (Hindi), English -10 %.
+// (2,643, and their signatures in one line), smoothed by hand where JSON results and prose in 34
+// languages differ. On the other half: definitions 0 % in total and each off by 2 %, signatures -1
+// %
+// and 5 %; on other JSON results -3 % and 3 %, on other documents, full of links, -22 % (Uzbek) to
+// +19 % (Hindi), English -10 %.
 //
-// Words by their number of letters, marks by how many there are.
+// Words by their number of letters, marks by their number.
 const PLAIN: [usize; 13] = [
     0, 100, 100, 101, 101, 101, 102, 103, 105, 115, 108, 110, 120,
 ];
@@ -220,7 +223,7 @@ const LONG: usize = 1_600;
 const FOREIGN_LETTER: usize = 18;
 /// Words up to this length are one token in most languages.
 const FREE_LETTERS: usize = 4;
-/// In English prose, at least one word of so many is one of [`is_english`].
+/// In English prose, at least one word in this many satisfies [`is_english`].
 const ENGLISH_EVERY: usize = 14;
 /// Fewer words than this say too little about the language.
 const UNDECIDED: usize = 20;

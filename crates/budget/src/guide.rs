@@ -1,21 +1,23 @@
-//! Tells a model in a few tokens what stands behind a search: the servers, and what each is for.
+//! Describes the servers behind a search in a few tokens, for a model.
 //!
-//! The same rows give the same bytes, in whatever order they come, so that a prompt cache holds.
+//! The same rows give the same bytes, in whatever order they come, so that a prompt cache stays
+//! valid.
 
 use crate::estimate::estimate_tokens;
 
-/// A server or an API, as the guide tells of it.
+/// A server or an API in the guide.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GuideRow {
     pub name: String,
-    /// The purpose, on one line; empty if nothing is known of it.
+    /// The purpose, on one line; empty if unknown.
     pub about: String,
     /// The number of its tools.
     pub tools: usize,
 }
 
-/// Returns the rows within a number of tokens, as [`estimate`](crate::estimate()) counts them. The
-/// purposes get shorter until every server has a place. Where even that is too long, those with the
+/// Returns the rows within a token budget, as counted by
+/// [`estimate_tokens`](crate::estimate_tokens()).
+/// The purposes get shorter until every server fits. If even that is too long, the servers with the
 /// most tools come first, and the others are counted.
 pub fn write_guide(mut rows: Vec<GuideRow>, tokens: usize) -> String {
     rows.sort();
@@ -26,9 +28,9 @@ pub fn write_guide(mut rows: Vec<GuideRow>, tokens: usize) -> String {
         .unwrap_or_else(|| list_largest(rows, tokens))
 }
 
-/// The most words of a purpose, from generous to scarce.
+/// The maximum words of a purpose, from generous to scarce.
 const WORDS: [usize; 7] = [12, 9, 7, 5, 4, 3, 2];
-/// The words of a purpose where not every server has a place: fewer would not tell servers apart.
+/// The words of a purpose if not every server fits: fewer would not distinguish servers.
 const WORDS_OF_MANY: usize = 3;
 
 fn join_rows(rows: &[GuideRow], words: usize) -> String {
@@ -65,14 +67,16 @@ impl GuideRow {
         }
     }
 
-    /// Doubles from one size to the next: a tool more or fewer must not change the order.
+    /// Doubles from one size to the next, so that small changes in the number of tools keep the
+    /// order.
     fn size_class(&self) -> u32 {
         self.tools.checked_ilog2().map_or(0, |size| size + 1)
     }
 }
 
-/// Returns the first words of a purpose. One that is cut ends with a whole item of an enumeration, or
-/// else without a word that only leads to the next one.
+/// Returns the first words of a purpose. A truncated one ends with a whole item of an enumeration,
+/// or
+/// else without a connective at its end.
 fn first_words(about: &str, most: usize) -> String {
     let mut words: Vec<&str> = about.split(' ').take(most).collect();
     if words.len() < about.split(' ').count() {
@@ -92,7 +96,7 @@ fn drop_connectives(words: &mut Vec<&str>) {
 
 const MARKS: [char; 6] = [',', ';', ':', '.', '-', '–'];
 
-/// Words after which more is expected.
+/// Words that require a continuation.
 const CONNECTIVES: [&str; 16] = [
     "a", "an", "and", "as", "by", "for", "from", "in", "of", "on", "or", "the", "to", "via",
     "with", "your",
@@ -117,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn few_servers_are_told_in_full_and_in_one_order() {
+    fn few_servers_are_described_in_full_and_in_one_order() {
         let rows = vec![
             row("time", "", 2),
             row("git", "log, diff, commit, and branches of a repository", 12),
@@ -144,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn the_exact_count_is_near_the_number_of_tokens_that_was_asked_for() {
+    fn the_exact_count_is_near_the_requested_number_of_tokens() {
         for servers in [1, 5, 12, 25, 60, 200] {
             let told = write_guide(many(servers), 100);
             assert!(count(&told) <= 110, "{} for {told}", count(&told));

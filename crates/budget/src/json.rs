@@ -1,4 +1,4 @@
-//! Follows JSON text byte by byte and remembers where it could be cut.
+//! Scans JSON text byte by byte and records where it could be cut.
 //!
 //! Nothing here recurses: the open levels are two numbers.
 
@@ -9,7 +9,7 @@ pub(crate) const DEEPEST: usize = 128;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct OpenLevels {
     depth: usize,
-    /// One bit for each open level, the innermost lowest: 1 for an object, 0 for an array.
+    /// One bit per open level, the innermost lowest: 1 for an object, 0 for an array.
     objects: u128,
 }
 
@@ -50,10 +50,10 @@ pub(crate) struct Gap {
     pub(crate) open: OpenLevels,
 }
 
-/// A string that is a value and had not ended where the reading stopped.
+/// A string value that had not ended where the scan stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OpenString {
-    /// The start of its text, behind the quotation mark.
+    /// The start of its text, after the quotation mark.
     pub(crate) start: usize,
     /// The last point that splits neither a character nor an escape.
     pub(crate) safe: usize,
@@ -69,8 +69,9 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Reads valid JSON from its beginning to `end`, and remembers the gaps after `from`. Returns
-    /// nothing if the text is nested too deep.
+    /// Scans valid JSON from its beginning to `end`, and records the gaps after `from`. Returns
+    /// `None` if
+    /// the text is nested too deeply.
     pub(crate) fn find(json: &str, from: usize, end: usize) -> Option<Self> {
         let bytes = json.as_bytes();
         let mut gaps = Self {
@@ -116,7 +117,7 @@ impl Gaps {
         Some(gaps)
     }
 
-    /// Returns the outermost gap that lies at `floor` or after it.
+    /// Returns the outermost gap at or after `floor`.
     pub(crate) fn outermost_gap(&self, floor: usize) -> Option<Gap> {
         self.last
             .iter()
@@ -138,8 +139,9 @@ fn count_blanks(bytes: &[u8]) -> usize {
         .count()
 }
 
-/// Reads on inside a string. Returns the point behind its quotation mark and true, or the last safe
-/// point before `end` and false.
+/// Continues inside a string. Returns the position after its quotation mark and true, or the last
+/// safe
+/// position before `end` and false.
 fn scan_string(bytes: &[u8], mut at: usize, end: usize) -> (usize, bool) {
     loop {
         let width = match bytes.get(at) {

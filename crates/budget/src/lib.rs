@@ -1,14 +1,14 @@
-//! Counts the tokens of a text, and cuts a tool's result to a budget.
+//! Counts the tokens of texts, and truncates tool results to a budget.
 //!
 //! # Layout
-//! - [`count()`]: the tokens of a text, exactly, for reports
-//! - [`estimate()`]: about as many, at once and without tables, for the serving path; it splits
-//!   text into [`pieces`]
-//! - [`price()`]: about how many tokens a tool's result costs
-//! - [`fit()`]: cuts a tool's result to a budget, at a `cut_point`; the rest stays readable as
-//!   [`Pages`]
-//! - [`guide()`]: the servers behind a search, and what they are for
-//! - [`notice`]: the line that tells the model about the cut
+//! - [`count()`]: exact token counts, for reports
+//! - [`estimate_tokens()`]: fast estimates without tables, for the serving path, based on
+//!   [`pieces`]
+//! - [`estimate_result_tokens()`]: the estimated tokens of a tool's result
+//! - [`truncate_to_budget()`]: truncates a tool's result, at a `cut_point`; the remainder stays
+//!   readable as [`Pages`]
+//! - [`guide`]: the servers behind a search, and their purposes
+//! - [`notice`]: the line that informs the model about a truncation
 //!
 //! Nothing here reads a clock or waits.
 

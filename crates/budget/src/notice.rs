@@ -1,11 +1,13 @@
-//! The line that tells a model that it sees only a part of a result.
+//! The line that informs a model that it sees only a part of a result.
 
 use crate::pages::ResultPage;
 use crate::truncate::{StructuredOutcome, TruncatedResult};
 
-/// Returns the line below a result that was cut. `read_on` writes the call that reads from an
-/// offset on, such as `call_api(result: "r1", offset: 8000)`; `instead` says what counts and filters
-/// without reading.
+/// Returns the line below a truncated result. `read_on` writes the call that reads from an offset,
+/// such
+/// as `call_api(result: "r1", offset: 8000)`; `instead` names the tool that counts and filters
+/// without
+/// reading.
 pub fn truncation_notice(
     cut: &TruncatedResult,
     read_on: impl FnOnce(usize) -> String,
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_says_where_it_is_and_how_to_read_on() {
+    fn a_page_has_its_position_and_the_call_for_the_next() {
         let first = ResultPage {
             text: "abcd",
             offset: 0,

@@ -3,8 +3,8 @@
 use crate::cut_point::{self, CutKind, CutPoint, CutRange, TextKind};
 use crate::estimate::{affordable_bytes, estimate_tokens};
 
-/// A text that is too long to be shown at once. Offsets are bytes; pages that follow each other
-/// are the whole text, without a gap and without an overlap.
+/// A text that is too long to be shown at once. Offsets are bytes; consecutive pages form the whole
+/// text, without gap or overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pages {
     whole: String,
@@ -15,7 +15,7 @@ pub struct Pages {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResultPage<'a> {
     pub text: &'a str,
-    /// The start of the text in the whole.
+    /// The offset of the text.
     pub offset: usize,
     /// The start of the next page, if there is one.
     pub next_offset: Option<usize>,
@@ -23,7 +23,7 @@ pub struct ResultPage<'a> {
     pub total: usize,
 }
 
-/// A stretch of text of one kind.
+/// A part of the text of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PagePart {
     pub(crate) start: usize,
@@ -45,7 +45,7 @@ impl Pages {
         }
     }
 
-    /// Adds a part that begins on a line of its own. An empty text adds nothing.
+    /// Adds a part that begins on its own line. An empty text adds nothing.
     pub(crate) fn push_part(&mut self, text: &str) -> PagePart {
         if !text.is_empty() && !self.whole.is_empty() {
             self.whole.push_str(SEPARATOR);
@@ -66,9 +66,11 @@ impl Pages {
         &self.whole
     }
 
-    /// Returns about as much as these tokens pay for, from an offset on, up to a clean border:
-    /// between texts, between the elements of an array, at a paragraph, or the best there is.
-    /// However few the tokens, a page is not empty before the end.
+    /// Returns about as much as these tokens pay for, from an offset up to a clean boundary:
+    /// between texts,
+    /// between the elements of an array, at a paragraph, or the best available. However few the
+    /// tokens, a
+    /// page is not empty before the end.
     pub fn page(&self, offset: usize, tokens: usize) -> ResultPage<'_> {
         let offset = self.whole.floor_char_boundary(offset);
         let end = self
@@ -83,7 +85,8 @@ impl Pages {
     }
 
     /// Returns the end of the page that begins at an offset, unless it is the last, with the part
-    /// that is cut.
+    /// that is
+    /// cut.
     pub(crate) fn find_cut(&self, offset: usize, tokens: usize) -> Option<(CutPoint, PagePart)> {
         let mut left = tokens;
         let mut at = offset;
@@ -102,8 +105,9 @@ impl Pages {
         None
     }
 
-    /// Cuts in front of this part, if the page holds others before it and they use the page well;
-    /// or else inside it.
+    /// Cuts before this part, if the page contains others before it that use the page well; or else
+    /// inside
+    /// it.
     fn cut_part(&self, part: PagePart, page: CutRange, follows_others: bool) -> CutPoint {
         let start = part.start.max(page.start);
         if follows_others && page.is_well_used_by(start) {
@@ -125,7 +129,7 @@ impl Pages {
         }
     }
 
-    /// Returns a part up to where it is cut, made whole.
+    /// Returns a part up to its cut, completed.
     pub(crate) fn close_cut(&self, part: PagePart, cut: &CutPoint) -> String {
         let within = CutPoint {
             at: cut.at - part.start,
@@ -136,11 +140,11 @@ impl Pages {
 }
 
 impl ResultPage<'_> {
-    /// Returns about how many tokens the page is.
+    /// Returns the estimated tokens of the page.
     pub fn tokens(&self) -> usize {
         estimate_tokens(self.text)
     }
 }
 
-/// Stands between two parts.
+/// Separates two parts.
 const SEPARATOR: &str = "\n\n";

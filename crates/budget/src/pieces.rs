@@ -1,9 +1,10 @@
-//! Splits text where the o200k vocabulary splits it before it looks for tokens: into words with
-//! the blank or mark before them, up to three digits, runs of marks, and blanks.
+//! Splits text where the o200k vocabulary splits it before tokenization: into words with the
+//! preceding
+//! space or mark, up to three digits, runs of marks, and white space.
 //!
-//! No token reaches over such a border, so the price of a text is the sum of those of its pieces.
+//! No token crosses such a boundary, so the price of a text is the sum of its pieces' prices.
 
-/// A stretch of text, with the facts that its price depends on.
+/// A piece of text, with the facts that its price depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextPiece {
     /// Letters of the Latin script; `accented` of them are not ASCII.
@@ -21,7 +22,8 @@ pub enum TextPiece {
     /// One to three digits.
     Digits,
     /// Punctuation and symbols: how many in ASCII, how many of those differ from the one before,
-    /// and how many beyond ASCII, pictures such as emoji apart from others.
+    /// and how
+    /// many beyond ASCII, with pictographs such as emoji counted separately.
     Marks {
         ascii: usize,
         changes: usize,
@@ -112,13 +114,13 @@ impl TextPieces<'_> {
         TextPiece::Digits
     }
 
-    /// Capitals, then small letters, then `'s` and its like. Letters without case are both.
+    /// Reads capitals, then small letters, then `'s` and the like. Letters without case are both.
     fn read_word(&mut self, lead: Lead) -> TextPiece {
         let script = self.class_at(self.at).and_then(|class| class.script);
         let mut word = LetterCounts::default();
         while word.letters < LONGEST
             && let Some(class) = self.class_at(self.at)
-            // The vocabulary would go on, but has few tokens of two scripts.
+            // The vocabulary would continue, but has few tokens of two scripts.
             && class.script == script
             && word.add_letter(class)
         {
@@ -147,7 +149,7 @@ impl TextPieces<'_> {
                 b's' | b't' | b'm' | b'd' | b'S' | b'T' | b'M' | b'D',
                 ..,
             ] => 2,
-            // Setting bit 0x20 makes a letter of ASCII lower case.
+            // Setting bit 0x20 makes an ASCII letter lower case.
             [b'\'', a, b, ..] => match [a | 0x20, b | 0x20] {
                 [b'r' | b'v', b'e'] | [b'l', b'l'] => 3,
                 _ => 0,
@@ -158,7 +160,7 @@ impl TextPieces<'_> {
         length
     }
 
-    /// Marks, and the line ends and slashes after them.
+    /// Reads marks, and the line ends and slashes after them.
     fn read_marks(&mut self) -> TextPiece {
         let (mut ascii, mut changes, mut wide, mut pictures) = (0, 0, 0, 0);
         let mut before = 0;
@@ -190,8 +192,9 @@ impl TextPieces<'_> {
         }
     }
 
-    /// Blanks to the last line end among them. Without a line end: all but the last, which belongs
-    /// to the piece that follows, if there is one.
+    /// Reads white space to its last line end. Without a line end: all but the last character,
+    /// which
+    /// belongs to the piece that follows, if there is one.
     fn read_blanks(&mut self) -> TextPiece {
         let start = self.at;
         let run = self.find_blank_run();
@@ -328,7 +331,7 @@ impl CharClass {
         let kind = match letter {
             _ if letter.is_uppercase() => CharKind::Upper,
             _ if letter.is_lowercase() => CharKind::Lower,
-            // Signs that join the letters of India's scripts are no letters to the standard library.
+            // Signs that join the letters of Indic scripts are not letters to the standard library.
             _ if letter.is_alphabetic() || script == Some(Script::Indic) => CharKind::Letter,
             _ if letter.is_numeric() => CharKind::Digit,
             _ if letter.is_whitespace() => CharKind::Space,
@@ -360,8 +363,8 @@ fn char_script(letter: char) -> Option<Script> {
 /// The vocabulary splits numbers into groups of three.
 const MAX_DIGITS: usize = 3;
 
-/// The vocabulary sets no limit to a piece. With one, little is read to find out how much of a
-/// long text fits into a small budget.
+/// The vocabulary has no limit for a piece. With one, little is read to find out how much of a long
+/// text fits into a small budget.
 const LONGEST: usize = 1_024;
 
 static ASCII: [CharKind; 128] = classify_ascii();

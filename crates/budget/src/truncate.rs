@@ -1,4 +1,4 @@
-//! Brings a tool's result within a budget.
+//! Truncates a tool's result to a budget.
 
 use kitbag_wire::{Raw, RawObject};
 use serde_json::value::RawValue;
@@ -12,43 +12,44 @@ use crate::pages::{PagePart, Pages};
 /// The outcome of comparing a result with a budget.
 #[derive(Debug)]
 pub enum TruncateOutcome {
-    /// The result is within the budget, and passes as it is.
+    /// The result is within the budget, and passes unchanged.
     Whole,
     Cut(Box<TruncatedResult>),
 }
 
-/// A result of which a part is shown.
+/// A truncated result.
 #[derive(Debug)]
 pub struct TruncatedResult {
     /// The whole result as text; the shown part is its beginning.
     pub pages: Pages,
-    /// The offset to read on from, if there is more text; binary data is not in the text.
+    /// The offset to continue from, if there is more text; binary data is not in the text.
     pub next_offset: Option<usize>,
-    /// About how many tokens are shown, without the notice.
+    /// The estimated tokens shown, without the notice.
     pub shown_tokens: usize,
-    /// About how many tokens the whole result is.
+    /// The estimated tokens of the whole result.
     pub total_tokens: usize,
     pub structured: StructuredOutcome,
-    /// The number of images, sounds and files that were left out.
+    /// The number of omitted images, sounds and files.
     pub binaries_left_out: usize,
     result: RawObject,
     content: Vec<Raw>,
 }
 
-/// The fate of `structuredContent`. A part of it may break the promise of the tool's schema, so it
-/// is there as a whole or not at all.
+/// The fate of `structuredContent`. A part of it may violate the tool's schema, so it is included
+/// as a
+/// whole or not at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StructuredOutcome {
-    /// As it was, or there was none.
+    /// Unchanged, or there was none.
     Unchanged,
-    /// Left out, because the text says the same.
+    /// Omitted, because the text says the same.
     SameAsText,
-    /// Left out, and to be read as text after the rest.
+    /// Omitted, and appended as text to the remainder.
     MovedToText,
 }
 
-/// Compares the result of a tool call, JSON, with a budget in tokens, and cuts it if it is longer.
-/// A text that is no such result is not touched.
+/// Compares the JSON result of a tool call with a token budget, and truncates it if it is longer. A
+/// text that is not such a result is not changed.
 pub fn truncate_to_budget(result: &str, budget: usize) -> TruncateOutcome {
     // No token is shorter than a byte.
     if result.len() <= budget {
@@ -63,7 +64,8 @@ pub fn truncate_to_budget(result: &str, budget: usize) -> TruncateOutcome {
 }
 
 impl TruncatedResult {
-    /// Returns the result to hand on: the shown part, and last the [notice](crate::notice::cut).
+    /// Returns the result to send: the shown part, and last the
+    /// [notice](crate::notice::truncation_notice).
     pub fn answer(mut self, notice: &str) -> Raw {
         self.content.push(text_block(notice));
         self.result.put("content", &self.content);
@@ -107,7 +109,7 @@ struct Layout<'a> {
     pages: Pages,
 }
 
-/// The way in which `structuredContent` can be read as text.
+/// How `structuredContent` can be read as text.
 enum StructuredText {
     Absent,
     /// The text blocks say the same.
@@ -155,7 +157,7 @@ impl<'a> Layout<'a> {
             .sum()
     }
 
-    /// Chooses the binary blocks that are shown, within so many tokens.
+    /// Chooses the binary blocks to show, within this many tokens.
     fn choose_binaries(&self, room: usize) -> ShownBinaries {
         let mut kept = ShownBinaries {
             blocks: vec![false; self.blocks.len()],
@@ -212,8 +214,7 @@ impl<'a> Layout<'a> {
         content
     }
 
-    /// Returns the block as it is shown: whole, shortened, as the line that stands for it, or not
-    /// at all.
+    /// Returns the block as it is shown: whole, shortened, replaced by a line, or not at all.
     fn render_block(
         &self,
         block: &Block<'_>,
@@ -252,15 +253,15 @@ impl ShownEnd {
     }
 }
 
-/// The binary blocks that are shown.
+/// The binary blocks to show.
 struct ShownBinaries {
-    /// One for each block of the result.
+    /// One entry per block of the result.
     blocks: Vec<bool>,
     tokens: usize,
     left_out: usize,
 }
 
-/// Returns nothing if the content is no list.
+/// Returns `None` if the content is not a list.
 fn read_blocks(content: Option<&RawValue>) -> Option<Vec<Block<'_>>> {
     let Some(content) = content else {
         return Some(Vec::new());
@@ -269,7 +270,7 @@ fn read_blocks(content: Option<&RawValue>) -> Option<Vec<Block<'_>>> {
     Some(content.into_iter().map(Block::parse).collect())
 }
 
-/// Writes a block into the pages as text.
+/// Appends a block to the pages as text.
 fn push_block<'a>(pages: &mut Pages, block: Block<'a>) -> (Block<'a>, PagePart) {
     let part = match &block.kind {
         BlockKind::Text(text) => pages.push_part(text),

@@ -1,4 +1,4 @@
-//! The part of a long result that a model gets to see.
+//! Tests the shown part of a long result.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
@@ -25,7 +25,7 @@ fn a_result_within_the_budget_is_not_touched() {
 }
 
 #[test]
-fn a_text_that_is_no_result_of_a_tool_passes() {
+fn a_text_that_is_not_a_tool_result_passes() {
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     for text in [
         "x".repeat(9_000),
@@ -41,7 +41,7 @@ fn a_text_that_is_no_result_of_a_tool_passes() {
 }
 
 #[test]
-fn text_is_cut_at_the_best_border_there_is() {
+fn text_is_cut_at_the_best_available_boundary() {
     let sentence = |end: &str| "It is long enough to be a sentence of its own".to_owned() + end;
     let ends = |unit: &str, last: &str| {
         let cut = cut(&text_result(&unit.repeat(400)), 500);
@@ -96,7 +96,7 @@ fn json_in_a_text_is_cut_between_elements_and_stays_json() {
 }
 
 #[test]
-fn an_element_that_alone_is_too_long_is_cut_inside() {
+fn an_element_that_is_too_long_by_itself_is_cut_inside() {
     let story = "A \"quoted\" line\\with 😀 signs.\n".repeat(2_000);
     for value in [
         json!([{"id": 1, "body": story}]),
@@ -112,7 +112,7 @@ fn an_element_that_alone_is_too_long_is_cut_inside() {
 }
 
 #[test]
-fn any_result_is_cut_however_strange_it_is() {
+fn any_result_can_be_truncated() {
     let deep = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
     for text in [
         deep(200_000),
@@ -138,7 +138,7 @@ fn any_result_is_cut_however_strange_it_is() {
 }
 
 #[test]
-fn a_result_keeps_the_members_that_are_not_cut() {
+fn a_truncated_result_keeps_its_other_members() {
     let result = json!({
         "content": [
             {"type": "text", "text": "first", "annotations": {"audience": ["user"]}},
@@ -165,7 +165,7 @@ fn a_result_keeps_the_members_that_are_not_cut() {
 }
 
 #[test]
-fn structured_content_is_whole_or_left_out() {
+fn structured_content_is_whole_or_omitted() {
     let rows = json!({"rows": (0..3_000).collect::<Vec<u32>>()});
     let check = |result: Value, said: &str, blocks: usize| {
         let cut = cut(&result, 1_000);
@@ -189,7 +189,7 @@ fn structured_content_is_whole_or_left_out() {
 }
 
 #[test]
-fn images_are_kept_before_text_and_big_files_make_way_for_a_line() {
+fn images_come_before_text_and_big_files_are_replaced_by_a_line() {
     let image = json!({"type": "image", "mimeType": "image/png", "data": "A".repeat(50_000)});
     let file = json!({"type": "resource", "resource": {"uri": "file:///a.zip", "blob": "A".repeat(400_000)}});
     let text = json!({"type": "text", "text": "line\n".repeat(20_000)});
@@ -217,7 +217,7 @@ fn the_text_of_a_resource_is_shown_in_part_as_text() {
 }
 
 #[test]
-fn the_notice_says_how_much_is_shown_and_how_to_read_on() {
+fn the_notice_has_the_shown_amount_and_the_call_to_continue() {
     let cut = cut(&text_result(&"word ".repeat(10_000)), 1_000);
     let offset = cut.next_offset.unwrap();
     let read_on = |offset| format!("call_api(result: \"r1\", offset: {offset})");
@@ -238,7 +238,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_is_within_its_budget_and_its_rest_is_to_be_read(
+    fn an_answer_is_within_its_budget_and_its_remainder_can_be_read(
         parts in prop::collection::vec(texts(), 1..6),
         budget in 200_usize..1_000,
     ) {
@@ -299,13 +299,13 @@ fn cut(result: &Value, budget: usize) -> TruncatedResult {
     }
 }
 
-/// The text of the first block that is shown.
+/// The text of the first shown block.
 fn first_text(cut: TruncatedResult) -> String {
     let answer: Value = serde_json::from_str(cut.answer("[Cut.]").get()).unwrap();
     answer["content"][0]["text"].as_str().unwrap().to_owned()
 }
 
-/// All pages from an offset on, put together.
+/// All pages from an offset on, concatenated.
 fn read_all(pages: &Pages, mut offset: usize, tokens: usize) -> String {
     let mut read = String::new();
     loop {

@@ -1,4 +1,4 @@
-//! Compares the estimate with the count, on definitions and other texts of our own.
+//! Compares the estimate with the exact count, on definitions and other texts.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![expect(
@@ -54,7 +54,7 @@ fn prose_is_estimated_within_a_quarter_in_any_language() {
     }
 }
 
-/// Compares estimates with counts: the sum of all, and how far each is off on average.
+/// Compares estimates with counts: the total, and the average error of each.
 #[track_caller]
 fn check(what: &str, texts: &[String], in_total: f64, each: f64) {
     let pairs: Vec<(f64, f64)> = texts
@@ -117,7 +117,7 @@ fn signature(tool: &Value) -> String {
     )
 }
 
-/// A row as APIs return them.
+/// A row as returned by APIs.
 fn row(number: u32) -> Value {
     let hash = |salt: u32| format!("{:08x}", (number + 1).wrapping_mul(salt));
     json!({

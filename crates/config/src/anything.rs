@@ -1,5 +1,4 @@
-//! Tests that any configuration file is read or is refused with a reason, and that an edited file
-//! can be read again.
+//! Property tests: any text parses or is rejected with a reason, and an edited file parses again.
 
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use proptest::sample::Index;
 use super::edit::{self, NewServer, Reach};
 use super::{Config, ConfigError, Environment, Overrides, parse};
 
-/// A text with a part of every section, which the tests damage.
+/// A text with a part of every section, for the tests to corrupt.
 const TEXT: &str = r#"# mine
 [serve]
 bind = "127.0.0.1:7420"
@@ -59,18 +58,18 @@ fn parse_text(text: &str) -> Result<Config, ConfigError> {
 }
 
 #[test]
-fn what_is_to_be_damaged_is_whole() {
+fn the_sample_text_parses() {
     parse_text(TEXT).unwrap();
 }
 
 proptest! {
     #[test]
-    fn any_text_is_read_or_refused_with_a_reason(text in "(?s).{0,300}") {
+    fn any_text_parses_or_is_rejected_with_a_reason(text in "(?s).{0,300}") {
         check_error_text(&parse_text(&text));
     }
 
     #[test]
-    fn a_damaged_configuration_is_read_or_refused_and_no_edit_breaks_it(
+    fn a_corrupted_configuration_parses_or_is_rejected_and_no_edit_breaks_it(
         at in any::<Index>(), length in 0_usize..40, slip in "[\\[\\]{}=\"'#.a-z0-9$ \n]{0,4}",
     ) {
         let begin = at.index(TEXT.len());
@@ -84,7 +83,7 @@ proptest! {
     }
 }
 
-/// Checks that a refusal has a text, and that its remedy does not panic.
+/// Checks that an error has a message and that its remedy does not panic.
 fn check_error_text(read: &Result<Config, ConfigError>) {
     if let Err(error) = read {
         assert!(!error.to_string().is_empty());
@@ -108,7 +107,8 @@ fn check_edits(text: &str, config: &Config) -> Result<(), TestCaseError> {
             enabled: true,
         },
     );
-    // An inline table in an unusual form may refuse another server. Then the text stays as it is.
+    // An inline table in an unusual form may not accept another server. The text then stays
+    // unchanged.
     let Ok(added) = added else { return Ok(()) };
     let after =
         parse_text(&added).map_err(|error| TestCaseError::fail(format!("{error}:\n{added}")))?;

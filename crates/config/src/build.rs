@@ -1,5 +1,4 @@
-//! Turns the file as people write it into the values that the program runs on, and refuses
-//! contradictions.
+//! Turns the parsed file into the values the program uses, and rejects contradictions.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,33 +19,33 @@ use super::sections::{
 use super::values::{Section, parse_key};
 use super::{CatalogSettings, Config, Project, ProviderConfig};
 
-pub(super) fn build(raw: RawConfig, ground: &BaseDirs) -> Result<Config, Fault> {
-    let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, ground)?;
+pub(super) fn build(raw: RawConfig, base_dirs: &BaseDirs) -> Result<Config, Fault> {
+    let ConfiguredServers { on, off } = ConfiguredServers::build(raw.servers, base_dirs)?;
     let providers = build_providers(raw.providers, |name| {
         on.contains_key(name) || off.contains_key(name)
     })?;
     let agents = agents::build(
         raw.agents,
         |name| on.contains_key(name) || off.contains_key(name) || providers.contains_key(name),
-        ground,
+        base_dirs,
     )?;
     Ok(Config {
         agents,
         serve: serve::build(raw.serve)?,
-        data_dir: ground.data_dir.clone(),
-        store: store::build(raw.store, ground)?,
+        data_dir: base_dirs.data_dir.clone(),
+        store: store::build(raw.store, base_dirs)?,
         secret_key: secrets::build(raw.secrets)?,
         audit: audit::build(raw.audit)?,
         priors: priors::build(raw.priors)?,
         learning: learning::build(raw.learning)?,
-        embedder: index::build(raw.index, ground)?,
+        embedder: index::build(raw.index, base_dirs)?,
         tools: tools::build(raw.tools)?,
-        catalog: catalog::build(raw.catalog, raw.endpoints, ground)?,
+        catalog: catalog::build(raw.catalog, raw.endpoints, base_dirs)?,
         lock: lock::build(raw.lock)?,
         context: context::build(raw.context),
-        web: web::build(raw.web, raw.browser, ground)?,
+        web: web::build(raw.web, raw.browser, base_dirs)?,
         surfaces: surfaces::build(raw.surfaces, raw.groups)?,
-        code: code::build(raw.code, ground)?,
+        code: code::build(raw.code, base_dirs)?,
         models: models::build(raw.models)?,
         telemetry: telemetry::build(&raw.telemetry)?,
         registry: registry::build(raw.registry)?,
@@ -60,7 +59,7 @@ pub(super) fn build(raw: RawConfig, ground: &BaseDirs) -> Result<Config, Fault> 
     })
 }
 
-/// The configured servers, apart by whether they are switched on.
+/// The configured servers, split by whether they are enabled.
 #[derive(Default)]
 struct ConfiguredServers {
     on: BTreeMap<ServerName, ServerSpec>,
@@ -68,14 +67,14 @@ struct ConfiguredServers {
 }
 
 impl ConfiguredServers {
-    fn build(raw: ByName<RawServer>, ground: &BaseDirs) -> Result<Self, Fault> {
+    fn build(raw: ByName<RawServer>, base_dirs: &BaseDirs) -> Result<Self, Fault> {
         let mut servers = Self::default();
         for (name, raw) in raw {
             let section = Section::for_name("servers", &name);
             let name: ServerName = parse_key(&name, "servers")?;
             check_not_reserved(&name, &section)?;
             let is_on = raw.enabled.unwrap_or(true);
-            let spec = server::build(name.clone(), raw, &section, ground)?;
+            let spec = server::build(name.clone(), raw, &section, base_dirs)?;
             let place = if is_on {
                 &mut servers.on
             } else {
@@ -87,7 +86,7 @@ impl ConfiguredServers {
     }
 }
 
-/// Servers and APIs are both called by name, and rules are written for names.
+/// Servers and providers share one namespace, because rules refer to them by name.
 fn build_providers(
     raw: ByName<RawProvider>,
     taken: impl Fn(&ServerName) -> bool,
@@ -120,7 +119,7 @@ fn check_not_reserved(name: &ServerName, section: &Section) -> Result<(), Fault>
 }
 
 impl BaseDirs {
-    /// Returns a path relative to the configuration file, with `~` for the home directory.
+    /// Resolves a path relative to the configuration file, and `~` to the home directory.
     pub(super) fn resolve_path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => home.join(rest),

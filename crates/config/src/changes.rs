@@ -1,10 +1,10 @@
-//! Compares two readings of the configuration.
+//! Compares two versions of the configuration.
 
 use super::Config;
 use super::rows::{SectionRow, TableLayout};
 use super::sections::SECTIONS;
 
-/// Returns the keys whose new values take effect when Kitbag is started again.
+/// Returns the keys whose new values take effect only after a restart.
 pub fn keys_needing_restart(running: &Config, config: &Config) -> Vec<String> {
     let sections = SECTIONS.iter();
     sections
@@ -12,7 +12,7 @@ pub fn keys_needing_restart(running: &Config, config: &Config) -> Vec<String> {
         .collect()
 }
 
-/// Returns the sections with other values. Servers are compared one by one elsewhere.
+/// Returns the sections whose values changed. Servers are compared one by one elsewhere.
 pub fn changed_sections(before: &Config, after: &Config) -> Vec<&'static str> {
     SECTIONS
         .iter()
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_collector_that_runs_needs_a_restart_to_count_each_tool() {
+    fn counting_each_tool_needs_a_restart_only_with_a_collector() {
         let each = "telemetry.metrics_per_tool = true";
         check(each, &[], &["telemetry"]);
         let collector = "telemetry.otlp_endpoint = 'http://127.0.0.1:4318'";

@@ -1,5 +1,5 @@
-//! Adds and removes servers in `kitbag.toml` the way a careful person would: comments, order and
-//! spelling of everything else stay as they are.
+//! Adds and removes servers in `kitbag.toml` without touching comments, order or the formatting of
+//! anything else.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::edit_log::record_edit;
 use super::error::ConfigError;
 use super::load;
 
-/// A server as the person describes it on the command line.
+/// A server as described on the command line.
 #[derive(Debug, Clone)]
 pub struct NewServer {
     pub reach: Reach,
@@ -39,11 +39,11 @@ pub enum EditError {
     Syntax(#[from] TomlError),
     #[error("`servers` is not a table")]
     NotATable,
-    #[error("{} could not be written", path.display())]
+    #[error("cannot write {}", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
-/// Returns the text to edit. It is empty if there is no file.
+/// Returns the text to edit, or an empty text if the file does not exist.
 pub fn read_file(path: &Path) -> Result<String, ConfigError> {
     match load::read_config_file(path) {
         Err(ConfigError::Missing { .. }) => Ok(String::new()),
@@ -61,7 +61,7 @@ pub fn write_file(path: &Path, text: &str) -> Result<(), EditError> {
     Ok(())
 }
 
-/// Returns the text with the server in it. A server of the same name is replaced.
+/// Adds a server to the text. A server with the same name is replaced.
 pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<String, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let servers = document
@@ -72,7 +72,7 @@ pub fn add_server(text: &str, name: &ServerName, server: &NewServer) -> Result<S
     Ok(document.to_string())
 }
 
-/// Returns the text with one key of a section set.
+/// Sets one key of a section.
 pub fn set_key(
     text: &str,
     section: &str,
@@ -98,7 +98,7 @@ pub fn set_key(
     Ok(document.to_string())
 }
 
-/// Returns the text without the server, or `None` if the server was not there.
+/// Removes a server from the text. Returns `None` if it is not in the text.
 pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let Some(servers) = document.get_mut("servers") else {
@@ -114,14 +114,14 @@ pub fn remove_server(text: &str, name: &ServerName) -> Result<Option<String>, Ed
     Ok(Some(document.to_string()))
 }
 
-/// Returns the text with the server switched on or off, or `None` if the server is not there.
+/// Enables or disables a server. Returns `None` if it is not in the text.
 pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<String>, EditError> {
     let mut document: DocumentMut = text.parse()?;
     let Some(table) = server_table(&mut document, name)? else {
         return Ok(None);
     };
     match (on, table.get_mut("enabled").and_then(Item::as_value_mut)) {
-        // A server is on unless its table says otherwise.
+        // A server is enabled unless its table says otherwise.
         (true, _) => drop(table.remove("enabled")),
         (false, Some(written)) => {
             let decor = written.decor().clone();
@@ -133,8 +133,7 @@ pub fn set_enabled(text: &str, name: &ServerName, on: bool) -> Result<Option<Str
     Ok(Some(document.to_string()))
 }
 
-/// Returns the text with the server under another name, or `None` if the server is not there. The
-/// new name must be free.
+/// Renames a server. Returns `None` if it is not in the text. The new name must be free.
 pub fn rename_server(
     text: &str,
     old: &ServerName,
@@ -234,8 +233,8 @@ fn implicit_table() -> Table {
     table
 }
 
-/// The paragraph directly above a table describes that table and is removed with it. The text
-/// further up, before an empty line, describes the file and moves to the next table or to the end.
+/// The paragraph directly above a table belongs to that table and is removed with it. Text further
+/// up, before an empty line, belongs to the file and moves to the next table or to the end.
 fn keep_file_comment(document: &mut DocumentMut, removed: &Table) {
     let above = removed
         .decor()
@@ -267,7 +266,7 @@ fn keep_file_comment(document: &mut DocumentMut, removed: &Table) {
     }
 }
 
-/// Returns the table whose header comes next in the text.
+/// Returns the next table header in the text.
 fn next_table(table: &mut Table, after: Option<isize>) -> Option<&mut Table> {
     let mut nearest: Option<&mut Table> = None;
     for (_, item) in table.iter_mut() {
@@ -337,7 +336,7 @@ deny_tools = ["*/delete_*"]
     }
 
     #[test]
-    fn a_key_is_set_in_its_place_or_at_the_end() {
+    fn a_key_is_set_where_it_is_or_at_the_end() {
         let set = |text: &str| set_key(text, "secrets", "key", "keyring").unwrap();
         assert_eq!(set(""), "[secrets]\nkey = \"keyring\"\n");
         assert_eq!(
@@ -363,7 +362,7 @@ deny_tools = ["*/delete_*"]
     }
 
     #[test]
-    fn the_first_server_of_an_empty_file_needs_nothing_around_it() {
+    fn a_server_is_added_to_an_empty_file() {
         let reach = Reach::Remote {
             url: "http://h/mcp".into(),
             transport: Some("sse".into()),
@@ -384,7 +383,7 @@ deny_tools = ["*/delete_*"]
     }
 
     #[test]
-    fn a_replaced_server_keeps_its_place_and_the_comment_above_it() {
+    fn a_replaced_server_keeps_its_position_and_the_comment_above_it() {
         let text = added(TEXT, "git", &launch("npx"));
         let head = "# Our servers.\n# Ask before you add one.\n\n# The history.\n[servers.git]\ncommand = \"npx\"\n";
         assert!(text.starts_with(head), "{text}");
@@ -392,7 +391,7 @@ deny_tools = ["*/delete_*"]
     }
 
     #[test]
-    fn a_removed_server_takes_its_own_comment_along_and_leaves_the_others() {
+    fn a_removed_server_loses_its_own_comment_and_leaves_the_others() {
         let text = removed(TEXT, "git").unwrap();
         assert!(
             text.starts_with(
@@ -445,7 +444,7 @@ deny_tools = ["*/delete_*"]
     }
 
     #[test]
-    fn a_renamed_server_keeps_its_place_and_its_comment() {
+    fn a_renamed_server_keeps_its_position_and_its_comment() {
         let renamed = rename_server(TEXT, &"git".parse().unwrap(), &"history".parse().unwrap());
         assert_eq!(
             renamed.unwrap().unwrap(),

@@ -1,4 +1,4 @@
-//! The edits of configuration files that this process has made, for the audit.
+//! The edits this process made to configuration files, for the audit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::Mutex;
 use kitbag_domain::sync::lock;
 use toml_edit::DocumentMut;
 
-/// A file that this process has changed, and its changed tables, such as `added servers.git`.
+/// A changed file and its changed tables, such as `added servers.git`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Edit {
     pub path: PathBuf,
     pub changes: Vec<String>,
 }
 
-/// Every verb writes through [`crate::edit::write_file`], so that no edit is missing in the audit.
+/// Every command writes through [`crate::edit::write_file`], so the audit misses no edit.
 static EDITS: Mutex<Vec<Edit>> = Mutex::new(Vec::new());
 
 pub(crate) fn record_edit(path: &Path, before: &str, after: &str) {
@@ -24,13 +24,12 @@ pub(crate) fn record_edit(path: &Path, before: &str, after: &str) {
     });
 }
 
-/// Returns the edits since the last call of this function.
+/// Returns the edits since the last call.
 pub fn take_edits() -> Vec<Edit> {
     std::mem::take(&mut *lock(&EDITS))
 }
 
-/// Returns the tables that differ. A section that holds a table for each name is compared name by
-/// name.
+/// Returns the tables that differ. A section with one table per name is compared name by name.
 pub(crate) fn diff_tables(before: &str, after: &str) -> Vec<String> {
     let (before, after) = (table_texts(before), table_texts(after));
     let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
@@ -50,7 +49,7 @@ fn change_verb(before: Option<&String>, after: Option<&String>) -> Option<&'stat
     }
 }
 
-/// Returns the text of each table under its name.
+/// Returns the text of each table by name.
 fn table_texts(text: &str) -> BTreeMap<String, String> {
     let document = text.parse::<DocumentMut>().unwrap_or_default();
     let mut tables = BTreeMap::new();

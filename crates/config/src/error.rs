@@ -1,4 +1,4 @@
-//! The errors of a configuration. Each says what is wrong, in which place, and how to repair it.
+//! Configuration errors. Each says what is wrong, where, and how to fix it.
 
 use std::fmt;
 use std::io;
@@ -11,30 +11,29 @@ use kitbag_policy::{NetworkError, PatternError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("there is no configuration file at {}", path.display())]
+    #[error("no configuration file at {}", path.display())]
     Missing { path: PathBuf },
-    #[error("the configuration file {} cannot be read", path.display())]
+    #[error("cannot read the configuration file {}", path.display())]
     Unreadable { path: PathBuf, source: io::Error },
     #[error("{location}: {problem}")]
     Invalid {
         location: ConfigLocation,
         problem: Problem,
     },
-    #[error("there is no place for Kitbag's files: neither XDG_DATA_HOME nor HOME is set")]
+    #[error("no directory for Kitbag's files: neither XDG_DATA_HOME nor HOME is set")]
     NoHome,
 }
 
-/// The file and the place in it where something is wrong.
+/// The file, line and key of an error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigLocation {
     pub file: Option<PathBuf>,
     pub line: usize,
-    /// The key, with the tables around it: `servers.git.command`. It is empty for the whole file.
+    /// The key with its tables: `servers.git.command`. Empty for the whole file.
     pub key: String,
 }
 
-/// The messages quote only names and a few harmless settings of the configuration, because other
-/// values in it may be secrets.
+/// Messages quote only names and a few harmless settings, because other values may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error(transparent)]
@@ -45,80 +44,80 @@ pub enum Problem {
     Tenant(#[from] TenantError),
     #[error("{reason}")]
     ToolId { reason: String },
-    #[error("no tenant can be called `unknown`: that is the setting for tenants without a table")]
+    #[error("`unknown` is not a tenant name: it is the setting for tenants without a table")]
     ReservedTenant,
-    #[error("`{found}` is not an address to listen on")]
+    #[error("`{found}` is not a valid listen address")]
     Bind { found: String },
-    #[error("`{found}` is not an origin")]
+    #[error("`{found}` is not a valid origin")]
     Origin { found: String },
     #[error("not a URL: {reason}")]
     Url { reason: String },
-    #[error("a server cannot be reached by `{scheme}:`")]
+    #[error("unsupported URL scheme `{scheme}:`")]
     Scheme { scheme: String },
     #[error("the command is empty")]
     EmptyCommand,
-    #[error("`{name}` cannot be the name of an environment variable")]
+    #[error("`{name}` is not a valid environment variable name")]
     VariableName { name: String },
-    #[error("it has both a `command` and a `url`")]
+    #[error("both `command` and `url` are set")]
     CommandAndUrl,
-    #[error("it has neither a `command` nor a `url`")]
+    #[error("neither `command` nor `url` is set")]
     NeitherCommandNorUrl,
-    #[error("`{key}` has no meaning for {kind}")]
+    #[error("`{key}` does not apply to {kind}")]
     Foreign {
         key: &'static str,
         kind: &'static str,
     },
-    #[error("it has both a `directory` and an `endpoint`")]
+    #[error("both `directory` and `endpoint` are set")]
     DirectoryAndEndpoint,
-    #[error("it has neither a `directory` nor an `endpoint`")]
+    #[error("neither `directory` nor `endpoint` is set")]
     NeitherDirectoryNorEndpoint,
-    #[error("it has an `endpoint` and no `model`")]
+    #[error("`endpoint` is set but `model` is not")]
     NoModel,
-    #[error("not the address of an embeddings endpoint: {reason}")]
+    #[error("invalid embeddings URL: {reason}")]
     EmbedderUrl { reason: String },
     #[error("expected a number between 0 and {most}, found {found}")]
     OutOfRange { found: String, most: &'static str },
     #[error("it has no `url`")]
     NoUrl,
-    #[error("there is a server called `{name}` already")]
+    #[error("a server named `{name}` already exists")]
     NameTaken { name: ServerName },
-    #[error("`{name}` is the name that rules have for the tools of tool files")]
+    #[error("`{name}` is reserved for tools from tool files")]
     NameReserved { name: ServerName },
-    #[error("not a name for a tool")]
+    #[error("not a valid tool name")]
     Alias,
-    #[error("another tool is called `{name}`")]
+    #[error("another tool is already named `{name}`")]
     AliasTaken { name: String },
-    #[error("not the address of an API: {reason}")]
+    #[error("invalid API URL: {reason}")]
     ProviderUrl { reason: String },
-    #[error("there is a header `Authorization` already")]
+    #[error("the header `Authorization` is already set")]
     BearerTwice,
-    #[error("a secret is of no use without its client")]
+    #[error("`client_secret` is set but `client_id` is not")]
     SecretWithoutClient,
-    #[error("a login without a person needs a client with a secret")]
+    #[error("`client_credentials` needs a client ID and a client secret")]
     FlowWithoutSecret,
-    #[error("not the address of a document about a client")]
+    #[error("not a valid client metadata URL")]
     ClientDocument,
-    #[error("{found} is not a port")]
+    #[error("{found} is not a valid port")]
     Port { found: i64 },
-    #[error("it has both a `path` and a `url`")]
+    #[error("both `path` and `url` are set")]
     PathAndUrl,
-    #[error("not the address of a PostgreSQL database")]
+    #[error("not a valid PostgreSQL URL")]
     StoreUrl,
-    #[error("the password of the store cannot be a secret in that same store")]
+    #[error("the store's password cannot be a secret in that store")]
     SecretOfStore,
-    #[error("not the address of a collector")]
+    #[error("not a valid collector URL")]
     Collector,
-    #[error("`{found}` is not a schedule")]
+    #[error("`{found}` is not a valid schedule")]
     Schedule { found: String },
-    #[error("not the address of a vendor")]
+    #[error("not a valid vendor URL")]
     VendorUrl,
-    #[error("not the address of a registry")]
+    #[error("not a valid registry URL")]
     RegistryUrl,
-    #[error("not the address of a reader service")]
+    #[error("not a valid reader URL")]
     ReaderUrl,
-    #[error("a token is for a reader service, and there is none")]
+    #[error("`reader_token` is set but `reader` is not")]
     NoReader,
-    #[error("without a method it could never be called")]
+    #[error("`methods` is empty, so the API could never be called")]
     NoMethods,
     #[error(transparent)]
     Network(NetworkError),
@@ -128,7 +127,7 @@ pub enum Problem {
         "`{section}` belongs in your own configuration; a project's file may only have `servers`"
     )]
     NotForProjects { section: String },
-    #[error("an empty list allows either nothing or everything, depending on whom you ask")]
+    #[error("an empty list is ambiguous: it could allow nothing or everything")]
     EmptyAllowList { key: &'static str },
 }
 
@@ -141,17 +140,17 @@ pub(super) struct Fault {
 }
 
 impl ConfigError {
-    /// Returns the advice for the person, if there is one.
+    /// Returns the suggested next step, if there is one.
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Missing { .. } => {
-                Some("check the path, or leave it out to run on the defaults".to_owned())
+                Some("check the path, or omit it to use the defaults".to_owned())
             }
             Self::Unreadable { .. } => {
-                Some("check that it is a file with text in it that you may read".to_owned())
+                Some("check that it is a text file and that you may read it".to_owned())
             }
             Self::Invalid { problem, .. } => problem.remedy(),
-            Self::NoHome => Some("name a directory with --data-dir or KITBAG_DATA_DIR".to_owned()),
+            Self::NoHome => Some("set a directory with --data-dir or KITBAG_DATA_DIR".to_owned()),
         }
     }
 }
@@ -169,17 +168,17 @@ impl Problem {
                 "keep `command` to launch a program, or `url` to reach a running server".to_owned()
             }
             Self::EmptyCommand | Self::NeitherCommandNorUrl => {
-                "give it a `command` to launch, or the `url` of a running server".to_owned()
+                "set a `command` to launch, or the `url` of a running server".to_owned()
             }
             Self::Foreign { key, .. } => format!("remove `{key}`"),
             Self::DirectoryAndEndpoint => {
-                "keep `directory` for a model on this machine, or `endpoint` for a service".to_owned()
+                "keep `directory` for a local model, or `endpoint` for a service".to_owned()
             }
             Self::NeitherDirectoryNorEndpoint => {
-                "name the `directory` of a model, or the `endpoint` of a service and its `model`".to_owned()
+                "set the `directory` of a model, or the `endpoint` of a service and its `model`".to_owned()
             }
             Self::NoModel => {
-                "name the model the service should use, like \"text-embedding-3-small\"".to_owned()
+                "set the model that the service should use, like \"text-embedding-3-small\"".to_owned()
             }
             Self::EmbedderUrl { .. } => {
                 "write the part before `/embeddings`, like \"https://host/v1\"".to_owned()
@@ -192,24 +191,24 @@ impl Problem {
                 "write the part before `/v1`, like \"https://api.anthropic.com\"".to_owned()
             }
             Self::PathAndUrl => {
-                "keep `path` for a file on this machine, or `url` for a PostgreSQL database".to_owned()
+                "keep `path` for a local file, or `url` for a PostgreSQL database".to_owned()
             }
             Self::StoreUrl => {
                 "write it like \"postgres://user@host/database\"; a file goes under `path`".to_owned()
             }
             Self::SecretOfStore => {
-                "use a variable of the environment, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
+                "use an environment variable, like ${PGPASSWORD}, or a password file (~/.pgpass)".to_owned()
             }
             Self::Schedule { .. } => {
                 "write minute, hour, day, month and weekday, like \"0 3 * * *\", or \"never\"".to_owned()
             }
             Self::ReaderUrl => {
-                "write the part before the address of a page, like \"https://reader.example\", and a token as \
+                "write the part before the page's URL, like \"https://reader.example\", and a token as \
                  `reader_token`"
                     .to_owned()
             }
             Self::NoReader => {
-                "name the service with `reader`, or remove `reader_token`".to_owned()
+                "set `reader` to the service, or remove `reader_token`".to_owned()
             }
             Self::RegistryUrl => "write the part before `/v0.1/servers`, like \"https://host\"".to_owned(),
             Self::ReservedTenant => {

@@ -1,5 +1,5 @@
-//! Refuses a key that no row names, a key that has no meaning beside the others of its table, and a
-//! list in the place of a table.
+//! Rejects unknown keys, keys that conflict with others in their table, and a list where a table is
+//! expected.
 
 use kitbag_domain::TomlProblem;
 use toml::Spanned;
@@ -47,9 +47,9 @@ fn check_each(
 fn check_table(known: &KeyTable, written: &WrittenValue<'_>, path: &str) -> Result<(), Fault> {
     let table = match written.get_ref() {
         DeValue::Table(table) => table,
-        // serde would take the items for the values of the keys, one after the other.
+        // serde would assign the items to the fields in order.
         DeValue::Array(_) => return Err(not_a_table(written, path)),
-        // serde refuses everything else.
+        // serde rejects every other type.
         _ => return Ok(()),
     };
     check_names(table, known.key_names(), path)?;
@@ -80,7 +80,7 @@ fn check_names(table: &DeTable<'_>, known: Vec<&'static str>, path: &str) -> Res
     Err(Fault::new(unknown.span(), path, problem))
 }
 
-/// A table with no alternative or with two is refused later, when its values are read.
+/// A table with no alternative or with two is rejected later, when its values are read.
 fn check_alternative(known: &KeyTable, table: &DeTable<'_>, path: &str) -> Result<(), Fault> {
     let mut chosen = known
         .alternatives

@@ -1,17 +1,17 @@
 //! Reads, checks, shows and edits the configuration.
 //!
-//! [`Config`] is the value that the program runs on: typed, complete, built once for each reading.
+//! [`Config`] is what the program uses: typed, complete, built once per read.
 //!
 //! # Layout
-//! - `load`: finds the configuration, and lays the environment and flags over it
-//! - `project`: the servers a project brings along; `trust`: the projects that the person trusts
-//! - `sections`: one file for each section, with a row for each key; `rows`: the facts of a row
-//! - `raw`: the file as people write it; `keys`: refuses unknown keys
-//! - `build`: turns the file into [`Config`]; `values`: reads single values
-//! - `changes`: compares two readings of the configuration
-//! - `error`: the possible errors, each with a remedy
-//! - [`show`]: the configuration in force, with the origin of each value
-//! - [`edit`]: adds and removes servers, and keeps comments and order
+//! - `load`: finds the configuration, and applies environment and flags
+//! - `project`: servers from a project's file; `trust`: trusted projects
+//! - `sections`: one file per section, one row per key; `rows`: the row type
+//! - `raw`: the file as written; `keys`: unknown keys
+//! - `build`: converts the file to [`Config`]; `values`: parsers for single values
+//! - `changes`: difference between two configurations
+//! - `error`: errors and remedies
+//! - [`show`]: the effective configuration, with the origin of each value
+//! - [`edit`]: edits that keep comments and order
 
 #[cfg(test)]
 mod anything;
@@ -72,25 +72,25 @@ pub use trust::{Trust, TrustError, TrustFile, create_private_dir};
 #[derive(Debug, Clone)]
 pub struct Config {
     pub serve: Serve,
-    /// The directory of everything that Kitbag writes for itself.
+    /// The directory for everything Kitbag writes.
     pub data_dir: PathBuf,
     pub store: StoreLocation,
-    /// The place of the key that encrypts secrets, unless the environment holds that key.
+    /// Where the key that encrypts secrets is stored, unless the environment holds it.
     pub secret_key: KeyLocation,
     pub audit: Audit,
     pub priors: PriorsSettings,
     pub learning: LearningSettings,
     pub embedder: Embedder,
-    /// The built-in server, unless it is switched off.
+    /// The built-in server, unless it is disabled.
     pub agents: Option<Agents>,
-    /// The facts declared about single tools, by the name that clients use for the tool.
+    /// Overrides of single tools, by the name that clients use for the tool.
     pub tools: BTreeMap<String, ToolOverride>,
-    /// The tool files in force.
+    /// The effective tool files.
     pub catalog: CatalogSettings,
-    /// The definitions of other people's tools and prompts that were approved.
+    /// Approved definitions of the tools and prompts of servers.
     pub lock: Lock,
     pub context: ContextSettings,
-    /// The reader and the browser for pages of the web.
+    /// The reader and the browser for web pages.
     pub web: WebSettings,
     pub surfaces: Surfaces,
     pub code: Code,
@@ -100,20 +100,20 @@ pub struct Config {
     pub registry: Url,
     pub policy: Policy,
     pub servers: BTreeMap<ServerName, ServerSpec>,
-    /// The servers that are configured, but switched off with `enabled = false`.
+    /// Configured servers with `enabled = false`.
     pub disabled: BTreeMap<ServerName, ServerSpec>,
     pub providers: BTreeMap<ServerName, ProviderConfig>,
-    /// Clients whose new servers are taken over while the gateway runs.
+    /// Clients whose new servers are imported while the gateway runs.
     pub follow: Vec<Client>,
-    /// The file that the configuration was read from; absent if everything is a default.
+    /// The configuration file; `None` if everything is a default.
     pub origin: Option<PathBuf>,
-    /// The file of the project in the current directory.
+    /// The project file in the current directory.
     pub project: Project,
 }
 
 impl Config {
-    /// Returns the text that tells this configuration from others over the same store: the paths of
-    /// the files that it comes from.
+    /// Distinguishes this configuration from others that use the same store: the paths of its
+    /// files.
     pub fn identity(&self) -> String {
         let project = match &self.project {
             Project::Active { path, .. } => Some(path),
@@ -126,19 +126,19 @@ impl Config {
             .join(" + ")
     }
 
-    /// The file that keeps the output of a server other than its answers.
+    /// The file that receives the server's output other than its answers.
     pub fn server_log_path(&self, server: &ServerName) -> PathBuf {
         self.data_dir.join("logs").join(format!("{server}.log"))
     }
 
-    /// Returns the servers that run: the configured ones and the built-in one.
+    /// Returns the enabled servers and the built-in one.
     pub fn running_servers(&self) -> impl Iterator<Item = &ServerSpec> {
         self.servers
             .values()
             .chain(self.agents.iter().map(|agents| &agents.spec))
     }
 
-    /// Returns the server of that name, whether it is enabled, disabled or built in.
+    /// Returns a server by name, whether enabled, disabled or built in.
     pub fn find_server(&self, name: &ServerName) -> Option<&ServerSpec> {
         let mut all = self.running_servers().chain(self.disabled.values());
         all.find(|spec| spec.name == *name)

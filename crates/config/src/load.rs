@@ -1,5 +1,5 @@
-//! Finds the configuration and lays its sources over each other: defaults, then the person's own
-//! file, then the environment and flags, and beside them the servers of a trusted project.
+//! Finds the configuration and merges its sources: defaults, then the user's file, then environment
+//! and flags, plus the servers of a trusted project.
 
 use kitbag_domain::Surface;
 use std::env;
@@ -13,19 +13,19 @@ use super::sections::lock::{self, LockState};
 use super::trust::TrustFile;
 use super::{Config, StoreLocation, build, project, raw};
 
-/// The values of flags and of the environment. Both take precedence over the file.
+/// Values of flags and of the environment. They take precedence over the file.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     pub config: Option<PathBuf>,
     pub data_dir: Option<PathBuf>,
     pub bind: Option<SocketAddr>,
     pub require_key: Option<bool>,
-    /// The address or the path of the database.
+    /// The URL or the path of the database.
     pub store: Option<String>,
     pub surface: Option<Surface>,
 }
 
-/// The directories in which files are searched.
+/// The directories in which files are looked up.
 #[derive(Debug, Clone, Default)]
 pub struct Environment {
     pub cwd: PathBuf,
@@ -34,7 +34,7 @@ pub struct Environment {
     pub data_home: Option<PathBuf>,
 }
 
-/// Everything that decides which configuration is in force.
+/// Everything that determines the effective configuration.
 #[derive(Debug, Clone, Default)]
 pub struct ConfigSource {
     pub overrides: Overrides,
@@ -49,8 +49,9 @@ pub(super) struct BaseDirs {
 }
 
 impl ConfigSource {
-    /// Without any file, every value is its default. A file that the person names must exist,
-    /// unless it is the usual one, which clients name before it exists.
+    /// Without a file, every value is its default. A file named by the user must exist, unless it
+    /// is
+    /// the default one, which clients name before it exists.
     pub fn load(&self) -> Result<Config, ConfigError> {
         let is_usual = self.config_file() == self.environment.default_config_file();
         let own = self
@@ -68,8 +69,7 @@ impl ConfigSource {
         Ok(config)
     }
 
-    /// Returns the person's own file, whether it exists or not: the named one, or else the usual
-    /// one.
+    /// Returns the user's file, whether it exists or not: the named one, or else the default.
     pub fn config_file(&self) -> Option<PathBuf> {
         match &self.overrides.config {
             Some(path) => Some(self.environment.cwd.join(path)),
@@ -77,17 +77,17 @@ impl ConfigSource {
         }
     }
 
-    /// Returns the lock file beside the person's own file, whether it exists or not.
+    /// Returns the lock file next to the user's file, whether it exists or not.
     pub fn lock_file(&self) -> Option<PathBuf> {
         self.config_file().map(|path| lock::lock_file_path(&path))
     }
 
-    /// Returns the file that an edit changes.
+    /// Returns the file that edits change.
     pub fn editable_file(&self) -> Result<PathBuf, ConfigError> {
         self.config_file().ok_or(ConfigError::NoHome)
     }
 
-    /// Returns the file of the project in the current directory, trusted or not.
+    /// Returns the project file in the current directory, trusted or not.
     pub fn project_file(&self) -> Option<PathBuf> {
         project::find_project_file(&self.environment.cwd).filter(|path| !self.is_config_file(path))
     }
@@ -98,7 +98,7 @@ impl ConfigSource {
             .is_some_and(|own| own == path)
     }
 
-    /// Returns every file that decides which configuration is in force.
+    /// Returns every file that determines the effective configuration.
     pub fn source_files(&self) -> Vec<PathBuf> {
         let project = self.environment.cwd.join(FILE_NAME);
         let trust = self.environment.data_dir(&self.overrides).ok();
@@ -111,20 +111,20 @@ impl ConfigSource {
             .collect()
     }
 
-    /// Reads a configuration from its text, as if the text were in `file`.
+    /// Parses a configuration text as if it were in `file`.
     pub fn parse(&self, text: &str, file: &Path) -> Result<Config, ConfigError> {
         parse(text, Some(file), &self.overrides, &self.environment)
     }
 }
 
-/// Reads a configuration from its text, as if the text were in `file`.
+/// Parses a configuration text as if it were in `file`.
 pub fn parse(
     text: &str,
     file: Option<&Path>,
     overrides: &Overrides,
     around: &Environment,
 ) -> Result<Config, ConfigError> {
-    let ground = BaseDirs {
+    let base_dirs = BaseDirs {
         data_dir: around.data_dir(overrides)?,
         base: file
             .and_then(Path::parent)
@@ -132,7 +132,7 @@ pub fn parse(
             .to_owned(),
         home: around.home.clone(),
     };
-    let built = raw::parse_raw(text).and_then(|raw| build::build(raw, &ground));
+    let built = raw::parse_raw(text).and_then(|raw| build::build(raw, &base_dirs));
     let mut config = built.map_err(|fault| fault.into_error(text, file))?;
     config.serve.bind = overrides.bind.unwrap_or(config.serve.bind);
     config.serve.require_key = overrides.require_key.unwrap_or(config.serve.require_key);
@@ -166,7 +166,7 @@ impl Environment {
         }
     }
 
-    /// Returns the person's own configuration file for the case that none is named.
+    /// Returns the user's configuration file when none is named.
     fn default_config_file(&self) -> Option<PathBuf> {
         let home = self
             .config_home
@@ -175,8 +175,7 @@ impl Environment {
         home.map(|home| home.join("kitbag").join(FILE_NAME))
     }
 
-    /// Returns the directory of everything that Kitbag writes for itself. The configuration file
-    /// cannot change it.
+    /// Returns the directory for everything Kitbag writes. The configuration file cannot change it.
     pub fn data_dir(&self, overrides: &Overrides) -> Result<PathBuf, ConfigError> {
         if let Some(path) = &overrides.data_dir {
             return Ok(self.cwd.join(path));
@@ -190,7 +189,7 @@ impl Environment {
     }
 }
 
-/// Returns the directory that a variable of the environment names.
+/// Returns the directory that an environment variable names.
 fn absolute_dir_from_env(variable: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .map(PathBuf::from)

@@ -1,9 +1,10 @@
-//! A project's own `kitbag.toml`: servers for one folder, laid over the person's configuration
-//! while its text is exactly what the person trusted.
+//! A project's `kitbag.toml`: servers for one directory, added to the user's configuration while
+//! its
+//! text is exactly what the user trusted.
 //!
-//! A project file is not written by the person, since it came along with the folder. It adds
-//! servers and nothing else, never takes the place of a server that the person has, and gets a
-//! secret or a variable only if the person granted that one.
+//! A project file comes with the directory, so the user did not write it. It can only add servers,
+//! never replaces one of the user's servers, and gets a secret or variable only if the user granted
+//! that one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -18,16 +19,16 @@ use super::load::{BaseDirs, ConfigSource};
 use super::trust::{Trust, TrustFile};
 use super::{Config, build, raw};
 
-/// The state of a project's file, and the part of it that is in force.
+/// The state of a project file, and the part of it that is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Project {
     #[default]
     None,
-    /// The person never trusted the file.
+    /// The user never trusted the file.
     Untrusted { path: PathBuf },
-    /// The person trusted the file when it had another text.
+    /// The file changed after the user trusted it.
     Changed { path: PathBuf },
-    /// The file, or the record of trust, cannot be read.
+    /// The file or the record of trust cannot be read.
     Unusable { path: PathBuf, reason: String },
     Active {
         path: PathBuf,
@@ -36,7 +37,7 @@ pub enum Project {
     },
 }
 
-/// A server of a trusted project that is still not in force.
+/// A server of a trusted project that is not active.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedServer {
     pub server: ServerName,
@@ -45,13 +46,13 @@ pub struct SkippedServer {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    #[error("you have a server or provider of that name")]
+    #[error("you already have a server or provider with that name")]
     NameTaken,
-    #[error("it wants {}, which was not granted", describe_variable(variable))]
+    #[error("it needs {}, which was not granted", describe_variable(variable))]
     NotGranted { variable: String },
 }
 
-/// A project's file that was read and contains only servers.
+/// A parsed project file, which contains only servers.
 #[derive(Debug)]
 pub struct ProjectFile {
     pub hash: String,
@@ -70,7 +71,7 @@ impl Project {
         }
     }
 
-    /// Returns the path of the file if its servers are in force.
+    /// Returns the path of the file if its servers are active.
     pub fn active_path(&self) -> Option<&Path> {
         match self {
             Self::Active { path, .. } => Some(path),
@@ -80,7 +81,7 @@ impl Project {
         }
     }
 
-    /// Returns the notices for the person about the file: each is a sentence with its advice.
+    /// Returns notices about the file for the user, each as a sentence and its remedy.
     pub fn notices(&self) -> Vec<(String, String)> {
         match self {
             Self::None => Vec::new(),
@@ -96,7 +97,7 @@ impl Project {
                 vec![inactive_notice(path, why, trust_advice(path))]
             }
             Self::Unusable { path, reason } => {
-                let advice = "mend it, and trust it again with `kitbag trust`";
+                let advice = "fix it, then trust it again with `kitbag trust`";
                 vec![inactive_notice(path, reason, advice.to_owned())]
             }
             Self::Active {
@@ -109,12 +110,12 @@ impl Project {
 }
 
 fn inactive_notice(path: &Path, why: &str, advice: String) -> (String, String) {
-    (format!("{} is not in force: {why}", path.display()), advice)
+    (format!("{} is not active: {why}", path.display()), advice)
 }
 
 fn trust_advice(path: &Path) -> String {
     format!(
-        "see what it would run, and decide: kitbag trust {}",
+        "review what it would run, then decide: kitbag trust {}",
         path.display()
     )
 }
@@ -122,7 +123,7 @@ fn trust_advice(path: &Path) -> String {
 impl SkippedServer {
     fn to_notice(&self, path: &Path) -> (String, String) {
         let what = format!(
-            "`{}` of {} is left out: {}",
+            "`{}` of {} is skipped: {}",
             self.server,
             path.display(),
             self.reason
@@ -131,7 +132,7 @@ impl SkippedServer {
             Obstacle::NameTaken => "give one of the two another name".to_owned(),
             Obstacle::NotGranted { variable } => {
                 format!(
-                    "grant it, if you mean to: kitbag trust {} {}",
+                    "to grant it: kitbag trust {} {}",
                     path.display(),
                     grant_flag(variable)
                 )
@@ -149,14 +150,14 @@ impl ProjectFile {
 
     fn parse(text: &str, path: &Path, at: &ConfigSource) -> Result<Self, ConfigError> {
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
-        let ground = BaseDirs {
+        let base_dirs = BaseDirs {
             data_dir: at.environment.data_dir(&at.overrides)?,
             base: folder.clone(),
             home: at.environment.home.clone(),
         };
         let built = check_only_servers(text)
             .and_then(|()| raw::parse_raw(text))
-            .and_then(|raw| build::build(raw, &ground));
+            .and_then(|raw| build::build(raw, &base_dirs));
         let config = built.map_err(|fault| fault.into_error(text, Some(path)))?;
         Ok(Self {
             hash: Trust::hash_text(text),
@@ -165,7 +166,7 @@ impl ProjectFile {
         })
     }
 
-    /// Returns every secret and variable of the person that the servers of the file ask for.
+    /// Returns the user's secrets and variables that the servers of the file need.
     pub fn required_variables(&self) -> BTreeSet<String> {
         self.servers
             .iter()
@@ -175,7 +176,7 @@ impl ProjectFile {
     }
 }
 
-/// Adds the project's servers to the person's configuration, as far as they are trusted.
+/// Adds the project's trusted servers to the user's configuration.
 pub(super) fn add_project_servers(config: &mut Config, at: &ConfigSource) {
     let Some(path) = at.project_file() else {
         return;
@@ -241,7 +242,7 @@ fn find_obstacle(spec: &ServerSpec, config: &Config, trust: &Trust) -> Option<Ob
     Some(Obstacle::NotGranted { variable: missing })
 }
 
-/// Only the person may set rules, keys, addresses and everything else that is not a server.
+/// Rules, keys, addresses and everything else except servers belong to the user's own file.
 fn check_only_servers(text: &str) -> Result<(), Fault> {
     let Ok(document) = toml::de::DeTable::parse(text) else {
         return Ok(());
@@ -268,7 +269,7 @@ fn with_default_cwds(folder: &Path, specs: BTreeMap<ServerName, ServerSpec>) -> 
     specs.map(|spec| with_default_cwd(folder, spec)).collect()
 }
 
-/// A project's servers work in its folder, wherever the gateway was started.
+/// A project's servers run in its directory, wherever the gateway was started.
 fn with_default_cwd(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
     if let ServerKind::External(Reach::Command(launch)) = &mut spec.kind {
         launch.cwd.get_or_insert_with(|| folder.to_owned());
@@ -276,7 +277,7 @@ fn with_default_cwd(folder: &Path, mut spec: ServerSpec) -> ServerSpec {
     spec
 }
 
-/// Returns the file of the project in that folder, if there is one.
+/// Returns the project file in that directory, if there is one.
 pub(super) fn find_project_file(folder: &Path) -> Option<PathBuf> {
     let path = folder.join(super::load::FILE_NAME);
     match fs::canonicalize(&path) {
@@ -286,7 +287,7 @@ pub(super) fn find_project_file(folder: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Names, in words, the secret or variable that a server asks for.
+/// Describes the secret or variable that a server needs.
 pub fn describe_variable(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("your secret `{secret}`"),
@@ -294,7 +295,7 @@ pub fn describe_variable(variable: &str) -> String {
     }
 }
 
-/// Returns the flag of `kitbag trust` that grants the secret or variable.
+/// Returns the `kitbag trust` flag that grants the secret or variable.
 pub fn grant_flag(variable: &str) -> String {
     match variable.strip_prefix(kitbag_domain::Template::SECRET) {
         Some(secret) => format!("--grant-secret {secret}"),
@@ -307,7 +308,7 @@ mod tests {
     use super::*;
     use crate::{Environment, Overrides};
 
-    /// A person's configuration and a project's, in temporary folders.
+    /// A user's configuration and a project's, in temporary directories.
     struct Folders(tempfile::TempDir);
 
     impl Folders {
@@ -361,8 +362,8 @@ mod tests {
             TrustFile::in_data_dir(&data_dir).add(trust).unwrap();
         }
 
-        /// Checks the servers in force and the notices for the person.
-        fn check(&self, servers: &[&str], told: &str) {
+        /// Checks the active servers and the notices.
+        fn check(&self, servers: &[&str], notice: &str) {
             let config = self.at().load().unwrap();
             let found: Vec<_> = config.servers.keys().map(ServerName::as_str).collect();
             let notices = config.project.notices();
@@ -371,9 +372,9 @@ mod tests {
                 .map(|(what, remedy)| format!("{what} => {remedy}"))
                 .collect();
             assert_eq!(found, servers, "{all:?}");
-            match told {
+            match notice {
                 "" => assert_eq!(all, [""; 0]),
-                told => assert!(all.iter().any(|it| it.contains(told)), "{all:?}"),
+                notice => assert!(all.iter().any(|it| it.contains(notice)), "{all:?}"),
             }
         }
     }
@@ -382,7 +383,7 @@ mod tests {
     const THEIRS: &str = "[servers.theirs]\ncommand = 'theirs'";
 
     #[test]
-    fn a_projects_servers_are_in_force_only_while_its_text_is_the_one_that_was_trusted() {
+    fn a_projects_servers_are_active_only_while_its_text_is_the_trusted_one() {
         let folders = Folders::new(OWN, THEIRS);
         folders.check(&["mine"], "you have not trusted it");
         folders.trust(&[]);
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_adds_servers_and_never_rules_or_a_server_in_place_of_another() {
+    fn a_project_adds_servers_but_no_rules_and_replaces_no_server() {
         let folders = Folders::new(OWN, &format!("{THEIRS}\n[servers.mine]\ncommand = 'other'"));
         folders.trust(&[]);
         folders.check(&["mine", "theirs"], "`mine` of");
@@ -417,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_is_handed_only_secrets_and_variables_that_were_granted() {
+    fn a_project_gets_only_granted_secrets_and_variables() {
         for (text, variable) in [
             (
                 "command = 'x'\nenv = { A = '${secret:token}' }",
@@ -447,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_project_in_the_folder_of_ones_own_configuration_is_no_project() {
+    fn the_users_own_file_is_not_a_project() {
         let folders = Folders::new("", THEIRS);
         let mut at = folders.at();
         at.overrides.config = Some("kitbag.toml".into());

@@ -1,7 +1,7 @@
-//! The sections of `kitbag.toml` as people write them.
+//! The sections of `kitbag.toml` as written.
 //!
-//! Only the form is checked here: that a key exists and that its value is of the right type. Every
-//! value keeps its position in the text, so that a later check can name that position.
+//! Only the form is checked here: keys exist and values have the right type. Every value keeps its
+//! position in the text, so that later checks can report it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -37,7 +37,7 @@ use super::sections::telemetry::RawTelemetry;
 use super::sections::tools::RawTool;
 use super::sections::web::{RawBrowser, RawWeb};
 
-/// A key that a person chose, such as the name of a server or a tenant.
+/// A key chosen by the user, such as the name of a server or a tenant.
 pub(super) type ByName<T> = BTreeMap<Spanned<String>, T>;
 pub(super) type Texts = Vec<Spanned<String>>;
 
@@ -99,8 +99,8 @@ fn syntax_fault(error: &toml::de::Error) -> Fault {
     Fault::new(error.span().unwrap_or_default(), "", problem)
 }
 
-/// serde's message quotes the value that it met, and that value may be a secret. So only the
-/// expected kind is kept, and the kind of the actual value is looked up in the document.
+/// serde's message quotes the value it found, which may be a secret. So only the expected type is
+/// kept, and the actual type is looked up in the document.
 fn type_fault(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     let span = error.span().unwrap_or_default();
     let (key, found) = find_value(document, &span).unwrap_or_default();
@@ -125,7 +125,7 @@ fn type_fault(document: &DeTable<'_>, error: &toml::de::Error) -> Fault {
     )
 }
 
-/// Returns the path of the value at `span`, and the kind of the value.
+/// Returns the path and the type of the value at `span`.
 fn find_value(table: &DeTable<'_>, span: &Range<usize>) -> Option<(String, &'static str)> {
     table.iter().find_map(|(key, value)| {
         let (inner, kind) = find_value_in(value, span)?;

@@ -10,7 +10,7 @@ use super::sections::tests::tables;
 use super::show::{Entry, Sources, list_entries};
 use super::tests::config;
 
-/// If this is set, the test writes the page and does not compare it.
+/// If set, the test writes the page instead of comparing it.
 const WRITE: &str = "KITBAG_WRITE_REFERENCE";
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
 
@@ -22,7 +22,7 @@ fn the_reference_has_the_tables_and_defaults_that_the_rows_give() {
     if env::var_os(WRITE).is_some() {
         return fs::write(PATH, expected).unwrap();
     }
-    let how = format!("write it anew: {WRITE}=1 cargo test -p kitbag-config reference");
+    let how = format!("regenerate it with: {WRITE}=1 cargo test -p kitbag-config reference");
     for (found, expected) in page.lines().zip(expected.lines()) {
         assert_eq!(found, expected, "{how}");
     }
@@ -48,7 +48,7 @@ fn read_page() -> String {
     fs::read_to_string(PATH).unwrap()
 }
 
-/// Returns the texts between the fences of the `toml` blocks.
+/// Returns the contents of the fenced `toml` blocks.
 fn toml_examples(page: &str) -> impl Iterator<Item = &str> {
     page.split(FENCE)
         .skip(1)
@@ -57,7 +57,7 @@ fn toml_examples(page: &str) -> impl Iterator<Item = &str> {
 
 const FENCE: &str = "```toml\n";
 
-/// Returns the page with the table of one section as the rows give it.
+/// Replaces the table of one section by the one rendered from the rows.
 fn replace_table(page: &str, table: &KeyTable) -> String {
     let heading = format!("\n## [{}]\n", table.path);
     let (before, section) = page
@@ -84,15 +84,15 @@ fn render_row(row: &KeyRow) -> String {
     let KeyRow { name, meaning, .. } = row;
     let restart = row.restart.map(|it| format!(" {}", it.note));
     let restart = restart.unwrap_or_default();
-    let (told, default) = (row.value.type_name(), describe_default(row.default));
-    let line = format!("| `{name}` | {told} | {default} | {meaning}{restart} |\n");
+    let (type_name, default) = (row.value.type_name(), describe_default(row.default));
+    let line = format!("| `{name}` | {type_name} | {default} | {meaning}{restart} |\n");
     line.replace("|  |", "| |")
 }
 
 fn describe_default(default: Fallback) -> String {
     match default {
         Fallback::Value(value) => format!("`{}`", value()),
-        Fallback::FromConfig(_, told) | Fallback::Unset(told) => told.to_owned(),
+        Fallback::FromConfig(_, text) | Fallback::Unset(text) => text.to_owned(),
     }
 }
 
@@ -113,7 +113,7 @@ impl ValueType {
     }
 }
 
-/// Returns the page with the block of all defaults as the rows give it.
+/// Replaces the block of all defaults by the one rendered from the rows.
 fn replace_defaults(page: &str) -> String {
     let (before, rest) = page
         .split_once("\n## The defaults")
@@ -126,7 +126,7 @@ fn replace_defaults(page: &str) -> String {
     )
 }
 
-/// One table of each kind that has to be named, with only what it must have.
+/// One table of each named kind, with only its required keys.
 const BARE: &str = "servers.example.command = 'example'
 providers.weather.url = 'https://api.weather.example/v1'";
 
@@ -138,7 +138,7 @@ fn render_defaults() -> String {
         overrides: &[],
         is_set: &|_| false,
     };
-    // The path of the store is another one on each machine.
+    // The path of the store differs between machines.
     let mut entries = list_entries(&sources);
     entries.retain(|entry| entry.value.is_some() && entry.table != ["store"]);
     let tables = entries

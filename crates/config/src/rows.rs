@@ -1,8 +1,9 @@
-//! A key of the configuration is a row, and a table of the configuration is a list of rows.
+//! Each key of the configuration is a row, and each table is a list of rows.
 //!
-//! The check for unknown keys, `kitbag config show`, the notices about a restart and the tables of
-//! `docs/configuration.md` are all made from the rows. A test compares the rows with the fields that
-//! serde reads.
+//! The check for unknown keys, `kitbag config show`, the restart notices and the tables of
+//! `docs/configuration.md` are all generated from the rows. A test compares the rows with the
+//! fields
+//! that serde reads.
 
 use std::time::Duration;
 
@@ -15,8 +16,9 @@ use super::Config;
 pub(crate) struct SectionRow {
     pub(crate) name: &'static str,
     pub(crate) layout: TableLayout,
-    /// Writes the values in force, to be compared with those of another reading. It is absent where
-    /// another section or another report covers the same values.
+    /// Serializes the effective values, for comparison with another read. Absent where another
+    /// section
+    /// or another report covers the same values.
     pub(crate) fingerprint: Option<fn(&Config) -> String>,
 }
 
@@ -24,29 +26,29 @@ pub(crate) struct SectionRow {
 #[derive(Clone, Copy)]
 pub(crate) enum TableLayout {
     One(&'static KeyTable),
-    /// The section has one table for each name.
+    /// One table per name.
     Each(&'static KeyTable),
-    /// The section has one table for each name, beside keys of its own.
+    /// One table per name, in addition to keys of its own.
     EachAndOwn {
         own: &'static KeyTable,
         each: &'static KeyTable,
     },
-    /// The person chose every key.
+    /// The user chooses every key.
     Named,
 }
 
 pub(crate) struct KeyTable {
-    /// The path of the table, with `NAME` for a name that the person chose.
+    /// The path of the table, with `NAME` for a name that the user chooses.
     pub(crate) path: &'static str,
-    /// The alternatives of which a table has exactly one, if there are alternatives.
+    /// Keys of which a table has exactly one, if there are alternatives.
     pub(crate) alternatives: &'static [Alternative],
     pub(crate) rows: &'static [KeyRow],
 }
 
-/// A key that decides which other keys have a meaning.
+/// A key that determines which other keys apply.
 pub(crate) struct Alternative {
     pub(crate) key: &'static str,
-    /// The thing that has this key, in words.
+    /// Describes the thing that has this key.
     pub(crate) description: &'static str,
 }
 
@@ -55,9 +57,9 @@ pub(crate) struct KeyRow {
     pub(crate) value: ValueType,
     pub(crate) default: Fallback,
     pub(crate) secrecy: Secrecy,
-    /// True if variables in the value are filled in.
+    /// True if variables in the value are expanded.
     pub(crate) fills_variables: bool,
-    /// The key of the alternative without which this key has no meaning.
+    /// The key of the alternative that this key depends on.
     pub(crate) only_with: Option<&'static str>,
     pub(crate) restart: Option<Restart>,
     /// The explanation in the reference, as Markdown.
@@ -76,15 +78,15 @@ pub(crate) enum ValueType {
     Flag,
     Duration,
     Texts,
-    /// A table of texts whose names the person chose.
+    /// A table of strings with keys chosen by the user.
     Pairs,
-    /// A table of values of any type whose names the person chose.
+    /// A table of values of any type with keys chosen by the user.
     Values,
     Table(&'static KeyTable),
     TextOrTable(&'static KeyTable),
 }
 
-/// The value of a key that is not written.
+/// The value of a key that is not set.
 #[derive(Clone, Copy)]
 pub(crate) enum Fallback {
     Value(fn() -> Value),
@@ -97,7 +99,7 @@ pub(crate) enum Fallback {
         )]
         &'static str,
     ),
-    /// There is no value. The reference says in words what then happens.
+    /// There is no value. The reference describes the effect.
     Unset(
         #[cfg_attr(
             not(test),
@@ -113,13 +115,13 @@ pub(crate) enum Secrecy {
     Open,
     /// Only the variables in the value may be shown.
     Whole,
-    /// The value is a list of words of a command line. Some of them may be secrets.
+    /// The value is a list of command-line words, some of which may be secrets.
     Words,
-    /// The value is an address, which may contain a password or a key.
+    /// The value is a URL, which may contain a password or a key.
     Address,
 }
 
-/// Says that a change of a key takes effect when Kitbag is started again.
+/// Marks a key whose change takes effect only after a restart.
 #[derive(Clone, Copy)]
 pub(crate) struct Restart {
     /// True if both configurations have the same value.
@@ -137,7 +139,7 @@ impl KeyTable {
         self.rows.iter().map(|row| row.name).collect()
     }
 
-    /// Returns the alternative that a table with these keys has chosen, or else the last one.
+    /// Returns the alternative that a table with these keys uses, or else the last one.
     pub(crate) fn chosen_alternative(
         &self,
         has: impl Fn(&str) -> bool,
@@ -148,7 +150,7 @@ impl KeyTable {
 }
 
 impl KeyRow {
-    /// The usual case, which rows are written as a difference from.
+    /// The common case; rows state only their differences from it.
     pub(crate) const PLAIN: Self = Self {
         name: "",
         value: ValueType::Text,
@@ -167,8 +169,7 @@ impl KeyRow {
 }
 
 impl ValueType {
-    /// Returns the table under the key, if Kitbag defines the keys of that table and the person does
-    /// not.
+    /// Returns the table under the key, if Kitbag and not the user defines its keys.
     pub(crate) fn inner_table(self) -> Option<&'static KeyTable> {
         match self {
             Self::Table(table) | Self::TextOrTable(table) => Some(table),

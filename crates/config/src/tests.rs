@@ -1,4 +1,4 @@
-//! Tests configurations as people write them, and the values that Kitbag makes of them.
+//! Tests configurations as written, and the values they become.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,19 +29,19 @@ pub(crate) fn config(text: &str) -> Result<Config, ConfigError> {
     )
 }
 
-/// `error` is the text that the person reads; after `=>` comes the remedy, if there is one.
+/// `error` is the message that the user reads; after `=>` comes the remedy, if there is one.
 #[track_caller]
 pub(crate) fn check(text: &str, error: &str) {
     let found = config(text).expect_err("the configuration should be refused");
-    let mut told = found.to_string().replace("/etc/kitbag.toml, ", "");
+    let mut message = found.to_string().replace("/etc/kitbag.toml, ", "");
     if let Some(remedy) = found.remedy() {
-        told = format!("{told} => {remedy}");
+        message = format!("{message} => {remedy}");
     }
-    assert_eq!(told, error);
+    assert_eq!(message, error);
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
+fn an_unknown_key_is_reported_with_its_line_and_the_nearest_known_key() {
     check(
         "[serve]\nbnd = 1",
         "line 2, in `serve`: unknown key `bnd` => did you mean `bind`?",
@@ -60,12 +60,12 @@ fn an_unknown_key_is_named_with_its_place_and_the_nearest_known_one() {
     );
     check(
         "[store]\nwarp = 9",
-        "line 2, in `store`: unknown key `warp` => the keys here are `path`, `url`",
+        "line 2, in `store`: unknown key `warp` => known keys: `path`, `url`",
     );
 }
 
 #[test]
-fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
+fn a_value_of_the_wrong_type_is_located_but_never_quoted() {
     check(
         "[serve]\nbind = 7420",
         "line 2, in `serve.bind`: expected a string, found an integer",
@@ -109,52 +109,52 @@ fn a_value_of_the_wrong_kind_is_pointed_at_but_never_quoted() {
 fn text_that_is_not_toml_is_refused_with_its_line() {
     check(
         "[serve]\n\nbind = ",
-        "line 3: this is not TOML: string values must be quoted, expected literal string",
+        "line 3: invalid TOML: string values must be quoted, expected literal string",
     );
 }
 
 #[test]
-fn a_server_is_either_launched_or_reached() {
+fn a_server_has_either_a_command_or_a_url() {
     check(
         "[servers.a]\ncommand = 'x'\nurl = 'http://x'",
-        "line 1, in `servers.a`: it has both a `command` and a `url` => keep `command` to launch a program, \
+        "line 1, in `servers.a`: both `command` and `url` are set => keep `command` to launch a program, \
          or `url` to reach a running server",
     );
     check(
         "[servers.a]\nenabled = false",
-        "line 1, in `servers.a`: it has neither a `command` nor a `url` => give it a `command` to launch, \
-         or the `url` of a running server",
+        "line 1, in `servers.a`: neither `command` nor `url` is set => set a `command` to launch, \
+         or set the `url` of a running server",
     );
     check(
         "[servers.a]\ncommand = 'x'\nheaders = {}",
-        "line 3, in `servers.a`: `headers` has no meaning for a server with a `command` => remove `headers`",
+        "line 3, in `servers.a`: `headers` does not apply to a server with a `command` => remove `headers`",
     );
     check(
         "[servers.a]\nurl = 'http://x'\nenv = {}",
-        "line 3, in `servers.a`: `env` has no meaning for a server with a `url` => remove `env`",
+        "line 3, in `servers.a`: `env` does not apply to a server with a `url` => remove `env`",
     );
 }
 
 #[test]
-fn values_that_cannot_work_are_refused() {
+fn invalid_values_are_rejected() {
     check(
         "[serve]\nbind = 'everywhere'",
-        "line 2, in `serve.bind`: `everywhere` is not an address to listen on => write an address and a port, \
+        "line 2, in `serve.bind`: `everywhere` is not a valid listen address => write an address and a port, \
          like \"127.0.0.1:7420\"",
     );
     check(
         "[serve]\nallowed_origins = ['app.example']",
-        "line 2, in `serve.allowed_origins`: `app.example` is not an origin => write scheme and host, \
+        "line 2, in `serve.allowed_origins`: `app.example` is not a valid origin => write scheme and host, \
          like \"https://app.example\"",
     );
     check(
         "[telemetry]\notlp_endpoint = 'ftp://user:s3cret@host'",
-        "line 2, in `telemetry.otlp_endpoint`: not the address of a collector => write the part before \
+        "line 2, in `telemetry.otlp_endpoint`: not a valid collector URL => write the part before \
          `/v1/traces`, like \"http://127.0.0.1:4318\"",
     );
     check(
         "[registry]\nurl = 'ftp://user:s3cret@host'",
-        "line 2, in `registry.url`: not the address of a registry => write the part before `/v0.1/servers`, like \
+        "line 2, in `registry.url`: not a valid registry URL => write the part before `/v0.1/servers`, like \
          \"https://host\"",
     );
     check(
@@ -163,26 +163,26 @@ fn values_that_cannot_work_are_refused() {
     );
     check(
         "[servers.a]\ncommand = 'x'\nera = 'modren'",
-        "line 3, in `servers.a.era`: `modren` is none of `auto`, `legacy`, `modern` => did you mean `modern`?",
+        "line 3, in `servers.a.era`: `modren` is not one of `auto`, `legacy`, `modern` => did you mean `modern`?",
     );
     check(
         "[servers.a]\ncommand = 'x'\nidle_timeout = '10 parsecs'",
-        "line 3, in `servers.a.idle_timeout`: `10 parsecs` is not a duration => write it like \"90s\", \"10m\" \
+        "line 3, in `servers.a.idle_timeout`: `10 parsecs` is not a valid duration => write it like \"90s\", \"10m\" \
          or \"1h30m\"",
     );
     check(
         "[servers.a]\nurl = 'ftp://user:s3cret@host'",
-        "line 2, in `servers.a.url`: a server cannot be reached by `ftp:` => write it like \"https://host/mcp\"; \
+        "line 2, in `servers.a.url`: unsupported URL scheme `ftp:` => write it like \"https://host/mcp\"; \
          to launch a program, use `command`",
     );
     check(
         "[servers.a]\nurl = 'http://x'\nheaders = { 'X Key' = 's3cret' }",
-        "line 3, in `servers.a.headers`: `X Key` cannot be the name of an HTTP header",
+        "line 3, in `servers.a.headers`: `X Key` is not a valid HTTP header name",
     );
 }
 
 #[test]
-fn names_and_patterns_are_checked_where_they_stand() {
+fn names_and_patterns_are_checked_on_reading() {
     check(
         "[servers.a__b]\ncommand = 'x'",
         "line 1, in `servers`: the server name `a__b` must not begin or end with `_` nor contain `__`: \
@@ -198,13 +198,13 @@ fn names_and_patterns_are_checked_where_they_stand() {
     );
     check(
         "[policy]\nallow_tools = []",
-        "line 2, in `policy.allow_tools`: an empty list allows either nothing or everything, depending on whom you \
-         ask => remove `allow_tools` to allow everything, or write `deny_tools = [\"*\"]` to allow nothing",
+        "line 2, in `policy.allow_tools`: an empty list is ambiguous: it could allow nothing or everything \
+         => remove `allow_tools` to allow everything, or write `deny_tools = [\"*\"]` to allow nothing",
     );
 }
 
 #[test]
-fn every_key_of_the_house_reaches_what_the_program_runs_on() {
+fn every_global_key_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     assert_eq!(
         config.serve,
@@ -226,7 +226,7 @@ fn every_key_of_the_house_reaches_what_the_program_runs_on() {
 }
 
 #[test]
-fn every_key_of_a_server_reaches_what_the_program_runs_on() {
+fn every_key_of_a_server_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     assert_eq!(
         config
@@ -289,7 +289,7 @@ fn every_key_of_a_server_reaches_what_the_program_runs_on() {
 }
 
 #[test]
-fn every_rule_reaches_what_the_program_runs_on() {
+fn every_rule_is_applied() {
     let config = config(WRITTEN_OUT).unwrap();
     let may = |tenant: &str, server: &str, tool: &str| {
         let caller = Caller {
@@ -364,7 +364,7 @@ fn an_empty_configuration_is_the_defaults() {
 }
 
 #[test]
-fn a_door_to_the_world_needs_a_key() {
+fn a_public_address_needs_a_key() {
     let guarded = |text: &str| config(text).unwrap().serve.check_exposure().is_ok();
     assert!(guarded("serve.bind = '127.0.0.1:1'") && guarded("serve.bind = '[::1]:1'"));
     assert!(!guarded("serve.bind = '0.0.0.0:1'") && !guarded("serve.bind = '[::]:1'"));
@@ -374,7 +374,7 @@ fn a_door_to_the_world_needs_a_key() {
 }
 
 #[test]
-fn the_persons_own_file_is_taken_and_flags_lie_over_it() {
+fn the_users_file_is_read_and_flags_override_it() {
     let folder = tempfile::tempdir().unwrap();
     let write = |path: &str, page_size: u32| -> PathBuf {
         let path = folder.path().join(path);

@@ -1,5 +1,5 @@
-//! Records the project files that the person trusts, by path and by the hash of their text, each
-//! with the secrets and variables that it may get.
+//! The project files the user trusts, by path and content hash, each with the secrets and variables
+//! it may get.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,23 +8,23 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// One project file as it was when the person trusted it.
+/// One project file as the user trusted it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
-    /// The path without links, so that the same file is recognized however it is reached.
+    /// The canonical path, so that the same file is recognized however it is reached.
     pub path: PathBuf,
     /// The hash of the whole text.
     pub hash: String,
     pub since: jiff::Timestamp,
-    /// The names of secrets in the store that the servers of the file may get.
+    /// The stored secrets that the servers of the file may get.
     #[serde(default)]
     pub secrets: BTreeSet<String>,
-    /// The names of environment variables that the servers of the file may get.
+    /// The environment variables that the servers of the file may get.
     #[serde(default)]
     pub variables: BTreeSet<String>,
 }
 
-/// The file that records trust. It lies in the data directory, which no project writes to.
+/// The file that records trust. It is in the data directory, which no project writes to.
 #[derive(Debug, Clone)]
 pub struct TrustFile {
     path: PathBuf,
@@ -32,14 +32,14 @@ pub struct TrustFile {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    #[error("{}, where trusted projects are written down, cannot be read", path.display())]
+    #[error("{}, the record of trusted projects, cannot be read", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{}, where trusted projects are written down, is damaged", path.display())]
+    #[error("{}, the record of trusted projects, is damaged", path.display())]
     Damaged {
         path: PathBuf,
         source: Box<toml::de::Error>,
     },
-    #[error("{}, where trusted projects are written down, cannot be written", path.display())]
+    #[error("{}, the record of trusted projects, cannot be written", path.display())]
     Write { path: PathBuf, source: io::Error },
 }
 
@@ -76,7 +76,7 @@ impl TrustFile {
         &self.path
     }
 
-    /// Returns every trusted file. The list is empty if the trust file does not exist.
+    /// Returns every trusted file, or nothing if the trust file does not exist.
     pub fn read_all(&self) -> Result<Vec<Trust>, TrustError> {
         let text = match fs::read_to_string(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -100,7 +100,7 @@ impl TrustFile {
             .find(|trust| trust.path == path))
     }
 
-    /// Adds a record, in place of an earlier record of the same file.
+    /// Adds a record and replaces an earlier record of the same file.
     pub fn add(&self, trust: Trust) -> Result<(), TrustError> {
         let mut projects = self.read_all()?;
         projects.retain(|other| other.path != trust.path);
@@ -138,7 +138,7 @@ impl TrustFile {
     }
 }
 
-/// Creates the data directory if it does not exist yet. Only its owner may read it.
+/// Creates the data directory if it does not exist. Only its owner may read it.
 pub fn create_private_dir(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

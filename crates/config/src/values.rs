@@ -1,4 +1,4 @@
-//! Reads single values of a table, and names the place of a value that is wrong.
+//! Parses single values of a table, and locates a wrong value.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -13,14 +13,14 @@ use url::Url;
 use super::error::{Fault, Problem};
 use super::raw::{ByName, RawDuration};
 
-/// The table that a value belongs to: its path, and its place in the text.
+/// The table that a value belongs to: its path, and its position in the text.
 pub(crate) struct Section {
     pub(crate) key: String,
     pub(crate) span: Range<usize>,
 }
 
 impl Section {
-    /// A table of which only single values can be wrong.
+    /// A table in which only single values can be wrong.
     pub(crate) fn new(key: impl Into<String>) -> Self {
         Self {
             key: key.into(),
@@ -28,7 +28,7 @@ impl Section {
         }
     }
 
-    /// The table of a name that the person chose.
+    /// The table of a name that the user chose.
     pub(crate) fn for_name(section: &str, name: &Spanned<String>) -> Self {
         Self {
             key: format!("{section}.{}", name.get_ref()),
@@ -82,7 +82,7 @@ impl Section {
         parse_duration(value.get_ref()).map_err(|problem| self.fault_at(key, &value, problem))
     }
 
-    /// Reads a duration of which zero means that something is off.
+    /// Parses a duration of which zero means disabled.
     pub(crate) fn parse_duration_or_off(
         &self,
         key: &str,
@@ -134,7 +134,7 @@ pub(crate) fn parse_templates(
         .collect()
 }
 
-/// Reads a name that the person chose for a table of `section`.
+/// Parses a name that the user chose for a table of `section`.
 pub(crate) fn parse_key<T, E>(name: &Spanned<String>, section: &str) -> Result<T, Fault>
 where
     T: FromStr<Err = E>,
@@ -176,7 +176,7 @@ fn parse_duration(raw: &RawDuration) -> Result<Duration, TomlProblem> {
         .ok_or(TomlProblem::Duration { found })
 }
 
-/// Reads an address of the web to which a path can be added.
+/// Parses a web URL to which a path can be appended.
 pub(crate) fn parse_web_address(text: &str) -> Option<Url> {
     let url = Url::parse(text).ok()?;
     let is_base = url.has_host() && url.query().is_none() && url.fragment().is_none();

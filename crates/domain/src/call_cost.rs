@@ -1,4 +1,4 @@
-//! The cost of an answer: the tokens that a model reads, and dollars.
+//! The cost of an answer, in tokens that a model reads and in dollars.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ pub struct NanoUsd(pub i64);
 /// The cost of one call or search, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CallCost {
-    /// About how many tokens of the answer a model is given.
+    /// The estimated tokens of the answer that a model gets.
     pub tokens: Option<u64>,
-    /// The price that the operator declares for a call, or else the one that the call itself shows.
+    /// The operator's declared price of a call, or else the one derived from the call.
     pub price: Option<NanoUsd>,
 }
 
@@ -19,7 +19,7 @@ impl NanoUsd {
     const ONE_DOLLAR: f64 = 1e9;
 
     pub fn from_usd(usd: f64) -> Self {
-        // Too large a number becomes the largest one, and no number becomes zero.
+        // Too large a number becomes the maximum, and NaN becomes zero.
         Self((usd * Self::ONE_DOLLAR).round() as i64)
     }
 

@@ -23,8 +23,8 @@ pub struct TenantError {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct KeyId(pub String);
 
-/// The purpose of a key. No role includes another: a person who watches a gateway need not call
-/// its tools.
+/// The purpose of a key. No role includes another: someone who monitors a gateway need not call its
+/// tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -38,15 +38,15 @@ pub enum Role {
 /// The authenticated origin of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// An operator belongs to no tenant. It has `local` here, which no rule is compared with.
+    /// An operator belongs to no tenant. It has `local` here, which no rule applies to.
     pub tenant: Tenant,
-    /// Absent for the person at this machine, who needs no key.
+    /// `None` for the user at this machine, who needs no key.
     pub key: Option<KeyId>,
     pub role: Role,
 }
 
 impl Tenant {
-    /// In characters; a file name and a table of the configuration can have a tenant's name.
+    /// In characters; a tenant's name may be a file name and a configuration table.
     const MAX: usize = 64;
 
     /// The tenant of a caller that reaches the gateway from this machine without a key.
@@ -60,7 +60,7 @@ impl Tenant {
 }
 
 impl Caller {
-    /// The person at this machine, who needs no key.
+    /// The user at this machine, who needs no key.
     pub fn local() -> Self {
         Self {
             tenant: Tenant::local(),
@@ -91,7 +91,8 @@ impl Caller {
     }
 
     /// True if the gateway may show this caller figures and records of other tenants, and the last
-    /// output of servers, which may be about calls of other tenants.
+    /// output
+    /// of servers, which may concern calls of other tenants.
     pub fn sees_all_tenants(&self) -> bool {
         self.is_local() || self.role == Role::Operator
     }
@@ -109,7 +110,7 @@ impl Role {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not a role: there are `user` and `operator`")]
+#[error("`{name}` is not a role: use `user` or `operator`")]
 pub struct RoleError {
     pub name: String,
 }

@@ -20,8 +20,8 @@ pub struct UnmaskedHash {
     pub hash: String,
 }
 
-/// The identity of a tool, prompt or resource: its server, and the name that the server gave it
-/// (for a resource, the URI).
+/// The identity of a tool, prompt or resource: its server, and the server's own name for it (for a
+/// resource, the URI).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Capability {
     pub server: ServerName,
@@ -38,10 +38,10 @@ impl Capability {
         }
     }
 
-    /// Returns the capability as records keep it, with a short name. Rules are compared with the
-    /// whole name.
+    /// Returns the capability with a short name for records. Rules are compared with the whole
+    /// name.
     pub fn into_shortened(mut self) -> Self {
-        let short = ShortText::cut(&self.name);
+        let short = ShortText::truncate(&self.name);
         if short.as_str() != self.name {
             self.name = short.as_str().to_owned();
         }

@@ -1,6 +1,6 @@
 //! The decision of policy about one request.
 
-/// The answer of policy: the caller may use the capability, or may not.
+/// The decision of policy: the caller may use the capability or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     Allow,

@@ -1,12 +1,13 @@
-//! Judges whether a tool that says nothing of its effects only reads, by its name, its description
-//! and its parameters.
+//! Judges by its name, description and parameters whether a tool without declared effects only
+//! reads.
 //!
-//! The judgement is cautious: a tool that is missed is refused to programs until the operator says
-//! more, and one that is wrongly taken to read changes something without a question.
+//! The judgement is cautious: a missed tool is denied to programs until the operator declares it,
+//! and
+//! a tool wrongly taken to read would write without asking.
 
 use crate::capability::split_name;
 
-/// The parts of a tool's definition that tell what it does.
+/// The parts of a tool's definition that indicate its effect.
 #[derive(Debug, Clone, Copy)]
 pub struct DescribedTool<'a> {
     pub server: &'a str,
@@ -15,14 +16,15 @@ pub struct DescribedTool<'a> {
     pub parameters: &'a [&'a str],
 }
 
-/// Verbs that a reading tool's name begins with. `fetch`, `query` and `check` are not here: they
+/// Verbs that a reading tool's name begins with. `fetch`, `query` and `check` are not included:
+/// they
 /// reach elsewhere, run statements, or check something out.
 const READING_VERBS: &[&str] = &[
     "browse", "compare", "count", "describe", "explain", "find", "get", "inspect", "list",
     "lookup", "peek", "preview", "read", "retrieve", "search", "show", "view",
 ];
 
-/// The words that the description of a reading tool begins with, where the name has no verb.
+/// First words of a reading tool's description, if the name has no verb.
 const READING_FIRST_WORDS: &[&str] = &[
     "count",
     "counts",
@@ -46,8 +48,9 @@ const READING_FIRST_WORDS: &[&str] = &[
     "shows",
 ];
 
-/// Verbs that are rarely nouns. One of them in a name, or one that does something in a
-/// description, is enough for doubt.
+/// Verbs that are rarely nouns. One of them in a name, or in a description as an action, is enough
+/// for
+/// doubt.
 const WRITING_VERBS: &[&str] = &[
     "acknowledge",
     "add",
@@ -86,8 +89,8 @@ const WRITING_VERBS: &[&str] = &[
     "write",
 ];
 
-/// Verbs that are often nouns: `get_commit` reads and `commit` writes. They count where a name has
-/// its verb.
+/// Verbs that are often nouns: `get_commit` reads and `commit` writes. They count in the verb's
+/// position of a name.
 const ACTING_VERBS: &[&str] = &[
     "ack",
     "apply",
@@ -178,8 +181,8 @@ const ACTING_VERBS: &[&str] = &[
     "use",
 ];
 
-/// Parameters that take a program, a statement or an address, with which a call can do anything
-/// or carry data out.
+/// Parameters that take a program, a statement or an address, with which a call can do anything or
+/// exfiltrate data.
 const POWERFUL_PARAMETERS: &[&str] = &[
     "code",
     "cmd",
@@ -198,7 +201,7 @@ const POWERFUL_PARAMETERS: &[&str] = &[
     "urls",
 ];
 
-/// Returns true if the tool certainly looks like one that only reads.
+/// Returns true if the tool clearly only reads.
 pub fn only_reads(tool: &DescribedTool<'_>) -> bool {
     let words = words_without_server(tool);
     let powerful = |name: &&str| POWERFUL_PARAMETERS.contains(&name.to_lowercase().as_str());
@@ -228,7 +231,7 @@ pub fn name_implies_change(server: &str, name: &str) -> bool {
             .any(|word| WRITING_VERBS.contains(&word.as_str()))
 }
 
-/// Returns the words of the name, without those of the server in front.
+/// Returns the words of the name, without a leading server name.
 fn words_without_server(tool: &DescribedTool<'_>) -> Vec<String> {
     let (server, mut words) = (split_name(tool.server), split_name(tool.name));
     if words.starts_with(&server) && words.len() > server.len() {
@@ -249,7 +252,7 @@ fn begins_with_reading_verb(words: &[String], description: &str) -> bool {
     {
         return true;
     }
-    // `git_log` acts by its name alone; a log that is shown is read.
+    // `git_log` acts by its name only; a log that is shown is read.
     let lead = first_word(description);
     (!is_acting_verb(first) || first == "log") && READING_FIRST_WORDS.contains(&lead.as_str())
 }
@@ -292,7 +295,7 @@ fn describes_writing(description: &str) -> bool {
     })
 }
 
-/// `delete` and `deletes`; `deleted` and `updates` in a list are mostly not what the tool does.
+/// `delete` and `deletes`; `deleted` and `updates` in a list usually describe something else.
 fn is_writing_verb(word: &str) -> bool {
     WRITING_VERBS.iter().any(|verb| {
         word == *verb
@@ -357,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_could_write_is_not_taken_to_read() {
+    fn a_tool_that_could_write_is_not_classified_as_reading() {
         for (name, description) in [
             ("weigh", "Weighs an order"),
             ("create_issue", "Gets a new issue"),

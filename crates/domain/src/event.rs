@@ -1,22 +1,21 @@
-//! The record of events beside calls: callers that were refused, and changes by an operator.
+//! Audit events other than calls: rejected callers, and changes by an operator.
 
 use crate::{KeyId, Origin, ShortText, Tenant, Timestamp};
 
-/// A refusal or a change, with its actor and its subject.
+/// A rejection or a change, with its actor and its subject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
     pub at: Timestamp,
     pub action: Action,
-    /// The tenant that the event concerns, if it concerns one.
+    /// The tenant that the event concerns, if there is one.
     pub tenant: Option<Tenant>,
     pub key: Option<KeyId>,
-    /// The user of the operating system who did it.
+    /// The acting user of the operating system.
     pub actor: Option<ShortText>,
-    /// The program that did it.
+    /// The acting program.
     pub client: Option<ShortText>,
     pub origin: Origin,
-    /// The name of the thing that was refused or changed, such as that of a secret. Never a secret
-    /// itself.
+    /// The name of the rejected or changed thing, such as a secret's name. Never a secret itself.
     pub subject: ShortText,
     /// Further facts.
     pub detail: Option<ShortText>,
@@ -24,7 +23,7 @@ pub struct Event {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// A client presented a key that is unknown or revoked.
+    /// A client presented an unknown or revoked key.
     KeyRefused,
     KeyCreated,
     KeyRevoked,
@@ -38,34 +37,34 @@ pub enum Action {
     /// The operator logged in at a server, for every caller that uses it through this gateway.
     LoggedIn,
     LoggedOut,
-    /// The operator trusted the servers of a project in its folder.
+    /// The operator trusted the servers of a project.
     ProjectTrusted,
     ProjectWithdrawn,
     /// The operator copied another store, or a backup, into this one.
     StoreCopied,
-    /// The operator lets a learned template answer requests.
+    /// The operator approved a learned template for answering requests.
     TemplateApproved,
     TemplateRemoved,
-    /// The operator brought a template along, which waits for approval.
+    /// The operator imported a template, which waits for approval.
     TemplateImported,
-    /// The operator had lessons of the use of tools forgotten.
+    /// The operator deleted lessons.
     LessonsForgotten,
     LessonsImported,
-    /// The operator approved definitions of a server, or withdrew what was approved.
+    /// The operator approved definitions of a server, or revoked their approval.
     LockChanged,
-    /// The operator took facts into the context plane.
+    /// The operator imported facts into the context plane.
     FactsImported,
     FactsForgotten,
     /// The operator resolved a report of an agent.
     FeedbackResolved,
     /// A command changed the configuration file.
     ConfigurationEdited,
-    /// A running gateway took over another configuration.
+    /// A running gateway loaded another configuration.
     ConfigurationInForce,
 }
 
 impl Event {
-    /// Returns an event of a person at this machine, or of the gateway itself.
+    /// Returns an event of a user at this machine, or of the gateway itself.
     pub fn new(at: Timestamp, action: Action, subject: &str) -> Self {
         Self {
             at,
@@ -75,7 +74,7 @@ impl Event {
             actor: None,
             client: None,
             origin: Origin::default(),
-            subject: ShortText::cut(subject),
+            subject: ShortText::truncate(subject),
             detail: None,
         }
     }

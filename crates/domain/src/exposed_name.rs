@@ -1,4 +1,4 @@
-//! The name that a client sees for a tool or prompt where several servers are merged.
+//! The name that a client sees for a tool or prompt of merged servers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,18 +9,19 @@ use crate::ServerName;
 
 /// `<server>__<name>`.
 ///
-/// Models accept 64 characters of `[A-Za-z0-9_-]`, and clients put a prefix of their own in
-/// front (`mcp__kitbag__`), so [`ExposedName::MAX`] is what is left. A name that fits is
-/// kept as it is; one that does not, or has other characters, is cut and marked with a hash
-/// of the whole, so that the result depends on nothing but the two names.
+/// Models accept 64 characters of `[A-Za-z0-9_-]`, and clients add a prefix of their own
+/// (`mcp__kitbag__`), so [`ExposedName::MAX`] is the remainder. A name that fits is kept unchanged;
+/// one that is too long or has other characters is truncated and marked with a hash of the whole,
+/// so
+/// that the result depends only on the two names.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ExposedName(Arc<str>);
 
 impl ExposedName {
     pub const MAX: usize = 50;
-    /// No name of a server contains it, so that the first one ends the server's name.
+    /// No server name contains it, so its first occurrence ends the server's name.
     const SEPARATOR: &str = "__";
-    /// In hexadecimal digits. 32 bits tell the names of one server apart; a clash gets an
+    /// In hexadecimal digits. 32 bits distinguish the names of one server; a collision gets an
     /// [`alternative`](Self::alternative).
     const HASH_LENGTH: usize = 8;
 
@@ -32,7 +33,7 @@ impl ExposedName {
         Self::with_hash(server, name, 0)
     }
 
-    /// Returns another name for the same tool, for the case that the name from `new` is taken.
+    /// Returns another name for the same tool, if the name from `new` is taken.
     pub fn alternative(server: &ServerName, name: &str, attempt: u32) -> Self {
         Self::with_hash(server, name, attempt)
     }
@@ -48,7 +49,8 @@ impl ExposedName {
     }
 
     /// Splits a text as if it were an exposed name: into the server's name and the rest. Clients
-    /// and configurations may name anything, so neither part needs to exist.
+    /// and
+    /// configurations may contain any name, so neither part needs to exist.
     pub fn split(text: &str) -> Option<(&str, &str)> {
         text.split_once(Self::SEPARATOR)
     }
@@ -59,8 +61,7 @@ impl ExposedName {
         server.parse().ok()
     }
 
-    /// Returns the server that the name belongs to. Only a name that was read from elsewhere may
-    /// have none.
+    /// Returns the server that the name belongs to. Only a deserialized name may have none.
     pub fn server(&self) -> Option<ServerName> {
         Self::server_in(&self.0)
     }
@@ -132,7 +133,7 @@ mod tests {
         }
 
         #[test]
-        fn every_name_gives_its_server_back(server in server(), name in ".{0,200}") {
+        fn every_name_contains_its_server(server in server(), name in ".{0,200}") {
             let found = exposed(&server, &name).server();
             prop_assert_eq!(found.map(String::from), Some(server));
         }

@@ -1,10 +1,11 @@
-//! Chooses the caller that gives way when something that all callers share is full: the caller that
-//! has most of it.
+//! Chooses which caller loses something when a shared resource is full: the caller that holds most
+//! of
+//! it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// The holder of most, by the weight of everything that is held.
+/// Returns the holder with the largest total weight.
 pub fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> Option<H> {
     let mut sums: HashMap<H, usize> = HashMap::new();
     for (holder, weight) in held {
@@ -15,7 +16,7 @@ pub fn largest_holder<H: Hash + Eq>(held: impl Iterator<Item = (H, usize)>) -> O
         .map(|(holder, _)| holder)
 }
 
-/// The entry that gives way: of the holder of most, the one that was seen least recently.
+/// Returns the entry to evict: of the largest holder, the least recently used.
 pub fn entry_to_evict<K, H: Hash + Eq, T: Ord>(
     entries: impl Iterator<Item = (K, H, T)> + Clone,
 ) -> Option<K> {
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_one_with_most_in_all_gives_way() {
+    fn the_largest_holder_in_total_is_evicted() {
         assert_eq!(
             largest_holder([("a", 2), ("b", 3), ("a", 2)].into_iter()),
             Some("a")

@@ -1,5 +1,6 @@
-//! The record of a request that only looks around or changes what is listed: a search, a discovery
-//! or a change of groups.
+//! The audit record of a request that only searches or changes a listing: a search, a discovery or
+//! a
+//! change of groups.
 
 use std::time::Duration;
 
@@ -10,27 +11,27 @@ pub struct Inquiry {
     pub at: Timestamp,
     pub kind: InquiryKind,
     pub caller: Caller,
-    /// The name that the client gave itself; unverified, for people to read.
+    /// The client's own name; unverified, for people to read.
     pub client: Option<ShortText>,
     pub origin: Origin,
     pub purpose: Purpose,
-    /// The way by which a search came in, or the name that was looked for.
+    /// The channel of a search, or the name that was looked up.
     pub subject: ShortText,
     pub outcome: Outcome,
     pub latency: Duration,
     pub cost: CallCost,
     pub arguments: Option<RecordedArguments>,
-    /// Further facts, such as the number of tools that were found.
+    /// Further facts, such as the number of tools found.
     pub detail: Option<ShortText>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum InquiryKind {
-    /// A client asked for tools in words.
+    /// A client searched for tools.
     Search,
-    /// A client looked through the catalog.
+    /// A client browsed the catalog.
     Discovery,
-    /// A client changed which groups of tools it is shown.
+    /// A client changed its active groups of tools.
     GroupChange,
 }
 

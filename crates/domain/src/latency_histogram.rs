@@ -1,17 +1,16 @@
-//! The times that calls took, counted in buckets that can be added up: of several days, and of several
-//! gateways.
+//! Latencies of calls, counted in buckets that can be added up across days and gateways.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// Buckets for each doubling of the time, so that a bucket is nine per cent wide.
+/// Buckets per doubling of the latency, so that a bucket is nine per cent wide.
 const PER_DOUBLING: f64 = 8.0;
-/// A bucket with less than this is of days that do not count any more.
+/// A bucket with less than this contains only expired days.
 const MIN_COUNT: f64 = 0.01;
 
-/// Counts are fractions, because those of earlier days fade.
+/// Counts are fractions, because earlier days fade.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct LatencyHistogram(BTreeMap<u16, f64>);
@@ -27,19 +26,20 @@ impl LatencyHistogram {
         }
     }
 
-    /// Lets every call count for this part of what it counted before.
+    /// Multiplies the weight of every call by this factor.
     pub fn fade(&mut self, part: f64) {
         self.0.values_mut().for_each(|count| *count *= part);
         self.0.retain(|_, count| *count >= MIN_COUNT);
     }
 
-    /// The number of calls, of which those of earlier days are parts.
+    /// The number of calls; calls of earlier days count as fractions.
     pub fn count(&self) -> f64 {
         self.0.values().sum()
     }
 
-    /// Returns the time within which this share of the calls was done, or a little more: the upper
-    /// end of the bucket.
+    /// Returns the latency that this share of the calls did not exceed, rounded up to the end of
+    /// the
+    /// bucket.
     pub fn quantile(&self, share: f64) -> Option<Duration> {
         let wanted = self.count() * share.clamp(0.0, 1.0);
         let mut counted = 0.0;
@@ -87,14 +87,14 @@ mod tests {
     }
 
     #[test]
-    fn two_histograms_add_up_to_that_of_all_calls() {
+    fn two_histograms_add_up_to_the_histogram_of_all_calls() {
         let (mut here, there) = (of(1..=30), of(20..=90));
         here.add(&there);
         assert_eq!(here, of((1..=30).chain(20..=90)));
     }
 
     #[test]
-    fn calls_of_earlier_days_fade_until_they_are_forgotten() {
+    fn calls_of_earlier_days_fade_until_they_are_dropped() {
         let mut histogram = of([1000; 4]);
         histogram.fade(0.25);
         histogram.add(&of([10; 4]));

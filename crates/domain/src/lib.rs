@@ -1,26 +1,28 @@
-//! The nouns that all crates share, with their invariants.
+//! The domain types that all crates share, with their invariants.
 //!
-//! Plain data: no I/O, no clock, no wire format. A value with a rule about its shape is parsed
-//! here once, so that no other crate has to doubt it.
+//! Plain data: no I/O, no clock, no wire format. A value with a rule about its shape is parsed here
+//! once, so that no other crate has to check it again.
 //!
 //! # Layout
 //! - [`server`]: the name of an upstream server
-//! - [`capability`]: a tool, prompt or resource of a server; [`exposed_name`]: the name that a
-//!   client sees for it
+//! - [`capability`]: a tool, prompt or resource of a server; [`exposed_name`]: its name for clients
 //! - [`caller`]: the authenticated caller, its tenant and its role
-//! - [`decision`]: the answer of policy
-//! - [`observation`]: the record of a request; [`inquiry`]: that of a search; [`event`]: that of other
-//!   events
-//! - [`call_cost`]: the cost of an answer; [`recorded_arguments`]: the arguments that records keep
-//! - [`latency_histogram`]: how long calls took
-//! - [`origin`]: where a request came from
-//! - [`reach`]: how a server is reached; [`template`]: text with variables in it
-//! - [`surface`]: how much a client is shown; [`write_class`]: the effect of a tool; [`derived_effect`]: that of
-//!   one which declares none
-//! - [`remedy`]: the advice that comes with an error
-//! - [`sync`]: how a lock is taken; [`fairness`]: which caller gives way when something is full
-//! - [`short_text`]: names that clients and servers chose, cut
-//! - [`near_names`](mod@near_names): names like a mistyped one; [`toml_problem`]: the errors that all TOML files share
+//! - [`decision`]: the decision of policy
+//! - [`observation`]: the record of a request; [`inquiry`]: the record of a search; [`event`]: the
+//!   record of other events
+//! - [`call_cost`]: the cost of an answer; [`recorded_arguments`]: the arguments in records
+//! - [`latency_histogram`]: latencies of calls
+//! - [`origin`]: the origin of a request
+//! - [`reach`]: how a server is reached; [`template`]: text with variables
+//! - [`surface`]: surfaces; [`write_class`]: the effect of a tool; [`derived_effect`]: its
+//!   derivation
+//!   for tools that declare none
+//! - [`remedy`]: the next step that an error suggests
+//! - [`sync`]: locking; [`fairness`]: eviction between callers
+//! - [`short_text`]: truncated names from clients and servers
+//! - [`near_names`](mod@near_names): suggestions for mistyped names; [`toml_problem`]: errors
+//!   common to
+//!   all TOML files
 //! - [`text`]: text of servers without its invisible characters
 
 pub mod call_cost;

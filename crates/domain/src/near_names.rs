@@ -1,8 +1,8 @@
-//! Finds the names that a person or model may have meant by one that does not exist.
+//! Suggests existing names for one that does not exist.
 
 use crate::{ExposedName, ShortText};
 
-/// Returns the word that was most probably meant, if one is similar enough. Case is ignored.
+/// Returns the most similar word, if one is similar enough. Case is ignored.
 pub fn nearest_name<'a>(
     word: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -21,7 +21,7 @@ pub fn nearest_name<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns up to three names most like a capability name that does not exist, best first.
+/// Returns up to three existing names most similar to a capability name, best first.
 pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     const MOST: usize = 3;
     const MIN_SIMILARITY: f64 = 0.8;
@@ -38,7 +38,7 @@ pub fn near_names<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Vec<&
     best.map(|(_, candidate)| candidate).collect()
 }
 
-/// Comparing takes time quadratic in the length, and clients choose the length. A mistyped name is
+/// Comparison takes time quadratic in the length, and clients choose the length. A mistyped name is
 /// shorter than this.
 fn is_comparable(name: &str) -> bool {
     name.len() <= ShortText::MAX
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_key_finds_the_one_that_was_meant() {
+    fn a_misspelt_key_finds_the_intended_one() {
         assert_eq!(nearest_name("COMAND", ["command", "url"]), Some("command"));
         assert_eq!(nearest_name("x", ["command", "url"]), None);
     }

@@ -1,4 +1,4 @@
-//! The record of a request that went through the pipeline: one line for each.
+//! The audit record of a request that went through the pipeline.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallCost, Caller, Capability, Origin, RecordedArguments, ShortText};
 
-/// Milliseconds since the Unix epoch. Time is always handed in; nothing here reads a clock.
+/// Milliseconds since the Unix epoch. Time is always passed in; nothing here reads a clock.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize,
 )]
@@ -15,24 +15,25 @@ pub struct Timestamp(pub i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The upstream answered, and the answer is a success.
+    /// The server answered with a success.
     Ok,
     /// The tool ran and reported an error of its own (`isError`).
     ToolError,
-    /// The upstream answered with a protocol error.
+    /// The server answered with a protocol error.
     Refused,
-    /// Policy refused it; the upstream was not asked.
+    /// Policy denied it; the server was not asked.
     Denied,
-    /// The request was wrong in a way the gateway could see.
+    /// The request was invalid in a way the gateway could detect.
     Invalid,
-    /// The upstream could not be started or reached, or died.
+    /// The server could not be started or reached, or ended.
     Unavailable,
     TimedOut,
     Cancelled,
-    /// The upstream needs an answer from the user before it can go on.
+    /// The server needs an answer from the user before it can go on.
     InputRequired,
     /// Policy permitted it, and its end has not been recorded yet, or never was because the gateway
-    /// died meanwhile.
+    /// died
+    /// in between.
     Unfinished,
 }
 
@@ -49,16 +50,16 @@ pub enum Purpose {
 pub struct Observation {
     pub at: Timestamp,
     pub caller: Caller,
-    /// The name that the client gave itself; unverified, for people to read.
+    /// The client's own name; unverified, for people to read.
     pub client: Option<ShortText>,
     pub origin: Origin,
     pub purpose: Purpose,
-    /// With a name that is short enough to be kept; see [`Capability::shortened`].
+    /// With a name short enough for records; see [`Capability::into_shortened`].
     pub capability: Capability,
     pub outcome: Outcome,
     pub latency: Duration,
     pub cost: CallCost,
-    /// Absent unless the operator wants arguments on record.
+    /// `None` unless the operator wants arguments to be recorded.
     pub arguments: Option<RecordedArguments>,
 }
 

@@ -1,4 +1,4 @@
-//! The origin of a request, as far as it is known, with the ids to find it again elsewhere.
+//! The known origin of a request, with ids to find it elsewhere.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,20 +6,20 @@ use std::str::FromStr;
 
 use crate::ShortText;
 
-/// The ids by which a person finds a request again: in the access log, in the traces of the
-/// client, at the proxy.
+/// The ids by which people find a request again: in the access log, in the client's traces, at the
+/// proxy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Origin {
-    /// The id that the gateway gave the request; all calls of one request have the same.
+    /// The gateway's id of the request; all calls of one request share it.
     pub request: Option<ShortText>,
-    /// The run of code that made the call, if code made it; all calls of one run have the same.
+    /// The run of code that made the call, if any; all calls of one run share it.
     pub run: Option<ShortText>,
-    /// The address of the other end of the connection.
+    /// The peer address of the connection.
     pub address: Option<IpAddr>,
     pub trace: Option<TraceParent>,
 }
 
-/// The span of the client that a request belongs to, as W3C Trace Context writes it.
+/// The client's span that a request belongs to, in W3C Trace Context form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent {
     pub trace: [u8; 16],
@@ -28,7 +28,7 @@ pub struct TraceParent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("this is no `traceparent`")]
+#[error("this is not a `traceparent`")]
 pub struct TraceParentError;
 
 impl TraceParent {
@@ -41,7 +41,7 @@ impl TraceParent {
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 
-    /// Reads `00-<trace>-<span>-<flags>`. Later versions may have more fields behind these four.
+    /// Parses `00-<trace>-<span>-<flags>`. Later versions may have more fields after these four.
     fn from_str(text: &str) -> Result<Self, TraceParentError> {
         let fields: Vec<&str> = text.trim().split('-').collect();
         let [version, trace, span, flags, more @ ..] = &*fields else {
@@ -80,7 +80,7 @@ fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads exactly this many bytes in lower-case hexadecimal digits.
+/// Parses exactly this many bytes in lower-case hexadecimal digits.
 fn parse_hex<const N: usize>(text: &str) -> Result<[u8; N], TraceParentError> {
     let mut digits = text.bytes();
     if text.len() != 2 * N || !digits.all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f')) {
@@ -100,7 +100,7 @@ mod tests {
     const GOOD: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_traceparent_is_read_to_the_letter() {
+    fn a_traceparent_is_parsed() {
         let parent: TraceParent = GOOD.parse().unwrap();
         assert_eq!(parent.trace_id(), "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!(parent.flags, 1);
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_not_quite_a_traceparent_is_refused() {
+    fn a_malformed_traceparent_is_rejected() {
         for wrong in [
             "",
             "garbage",

@@ -1,9 +1,10 @@
-//! The way to a server: a command that starts it, or an address.
+//! How a server is reached: a command that launches it, or a URL.
 
 use std::path::PathBuf;
 
-/// The way to a server. `T` is the text of its parts: a [`Template`](crate::Template) where the
-/// server is used, plain text where it is written, and text with marked secrets where it was found in
+/// How a server is reached. `T` is the type of its texts: a [`Template`](crate::Template) where the
+/// server is used, plain text where it is written, and text with marked secrets where it was found
+/// in
 /// a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reach<T> {
@@ -11,31 +12,31 @@ pub enum Reach<T> {
     Remote(RemoteEndpoint<T>),
 }
 
-/// The command that starts a server, which then speaks over stdin and stdout.
+/// The command that launches a server, which then uses stdin and stdout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launch<T> {
     pub command: T,
     pub args: Vec<T>,
-    /// Each variable of its environment with its value, in the order of the text they come from.
+    /// Its environment variables with their values, in source order.
     pub env: Vec<(String, T)>,
     pub cwd: Option<PathBuf>,
 }
 
-/// The address of a server on the network.
+/// The URL of a remote server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemoteEndpoint<T> {
     pub transport: RemoteTransport,
     pub url: T,
-    /// Each header with its value, in the order of the text they come from.
+    /// Its headers with their values, in source order.
     pub headers: Vec<(String, T)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum RemoteTransport {
-    /// Streamable HTTP. A server that turns out to speak only HTTP+SSE is spoken to that way.
+    /// Streamable HTTP, falling back to HTTP+SSE if the server supports only that.
     #[default]
     Http,
-    /// The HTTP+SSE transport of 2024-11-05, asked for by name.
+    /// The HTTP+SSE transport of 2024-11-05, requested explicitly.
     Sse,
 }
 
@@ -56,7 +57,7 @@ impl<T> Launch<T> {
 }
 
 impl<T> RemoteEndpoint<T> {
-    /// True if the header is set, in whichever case it is written.
+    /// True if the header is set, regardless of case.
     pub fn sets_header(&self, name: &str) -> bool {
         let mut names = self.headers.iter().map(|(header, _)| header);
         names.any(|header| header.eq_ignore_ascii_case(name))
@@ -66,7 +67,7 @@ impl<T> RemoteEndpoint<T> {
 impl RemoteTransport {
     pub const ALL: [Self; 2] = [Self::Http, Self::Sse];
 
-    /// Returns the name that the configuration and clients use for it.
+    /// Returns its name in configurations and clients.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",

@@ -1,17 +1,17 @@
-//! The arguments of a call as the record keeps them: a hash, or text without its secrets.
+//! The recorded arguments of a call: a hash, or text without secrets.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Stored with every call, so that the client must not choose its length.
+/// Stored with every call, so the client must not choose its length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordedArguments(Arc<str>);
 
 impl RecordedArguments {
-    /// In characters. Most arguments are shorter; of others the beginning tells what was asked.
+    /// In characters. Most arguments are shorter; of others the beginning is informative enough.
     pub const MAX: usize = 1_000;
 
-    /// Keeps the part that fits. A text that was cut ends with `…`.
+    /// Truncates a text. A truncated text ends with `…`.
     pub fn truncate(text: &str) -> Self {
         let mut rest = text.chars();
         let mut kept: String = rest.by_ref().take(Self::MAX).collect();

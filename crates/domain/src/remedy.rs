@@ -1,10 +1,11 @@
-//! The advice that comes with an error.
+//! The next step that an error suggests.
 
 /// An error that may know what its reader can do about it.
 ///
-/// The sentence of the error says what happened. The advice is apart from it, because a terminal, a
-/// model and a log show it in different ways, and some of them not at all.
+/// The error message says what happened. The remedy is separate, because a terminal, a model and a
+/// log
+/// show it in different ways, and some of them not at all.
 pub trait Remedy {
-    /// Returns the advice, as an imperative without a full stop; nothing if there is no good advice.
+    /// Returns the remedy, as an imperative without a full stop; `None` if there is no good one.
     fn remedy(&self) -> Option<String>;
 }

@@ -1,4 +1,4 @@
-//! The name of an upstream server, as the configuration has it.
+//! The name of a server, as configured.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 
 /// Letters, digits, `-` and single `_` inside, at most [`ServerName::MAX`] of them.
 ///
-/// A doubled or outer underscore is refused because `__` separates server and tool in the
-/// names clients see: without that rule `a_` + `b` and `a` + `_b` would look the same.
+/// Double and outer underscores are rejected because `__` separates server and tool in the names
+/// that
+/// clients see: otherwise `a_` + `b` and `a` + `_b` would look the same.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ServerName(Arc<str>);
@@ -36,7 +37,7 @@ impl ServerName {
         &self.0
     }
 
-    /// Returns the valid name that is nearest to a name from elsewhere, such as a client's file.
+    /// Returns the valid name nearest to a name from elsewhere, such as a client's file.
     pub fn from_any_text(text: &str) -> Self {
         let mut name = String::new();
         for c in text.chars() {
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_that_could_be_confused_in_a_prefix_are_refused() {
+    fn ambiguous_names_are_rejected() {
         for name in ["", "_a", "a_", "a__b", "a b", "a.b", "é", &"x".repeat(33)] {
             assert!(name.parse::<ServerName>().is_err(), "{name}");
         }
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn any_text_becomes_a_name_that_a_server_may_have() {
+    fn any_text_becomes_a_valid_server_name() {
         for (text, expected) in [
             ("GitHub", "GitHub"),
             ("my server (2)", "my-server-2"),

@@ -1,11 +1,12 @@
-//! Text that a client or a server chose and that records keep: cut, and without control characters.
+//! Text from a client or server in records: truncated, and without control characters.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// The name that a client gave itself, or the name of the tool it asked for. It is stored with
-/// every call, so the client must not choose its length.
+/// The client's own name, or the name of the tool it requested. It is stored with every call, so
+/// the
+/// client must not choose its length.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShortText(Arc<str>);
 
@@ -14,9 +15,9 @@ impl ShortText {
     /// resources mostly fit.
     pub const MAX: usize = 200;
 
-    /// Keeps the part that fits. A text that was cut ends with `…`.
-    pub fn cut(text: &str) -> Self {
-        // A text that is within the limit in bytes is within it in characters, too.
+    /// Truncates a text. A truncated text ends with `…`.
+    pub fn truncate(text: &str) -> Self {
+        // A text within the limit in bytes is within it in characters, too.
         if text.len() <= Self::MAX && !text.chars().any(char::is_control) {
             return Self(text.into());
         }
@@ -54,17 +55,17 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &str) {
-        let cut = ShortText::cut(text);
+        let cut = ShortText::truncate(text);
         assert_eq!(cut.as_str(), expected);
         assert_eq!(
-            ShortText::cut(cut.as_str()),
+            ShortText::truncate(cut.as_str()),
             cut,
             "cutting twice changes nothing"
         );
     }
 
     #[test]
-    fn a_text_that_fits_is_kept_and_a_longer_one_is_cut_at_a_character() {
+    fn a_longer_text_is_truncated_at_a_character() {
         check("", "");
         check("Claude Code", "Claude Code");
         check(&"é".repeat(200), &"é".repeat(200));

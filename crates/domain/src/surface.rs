@@ -1,4 +1,4 @@
-//! The surface: how many of the tools a client is shown.
+//! The surfaces: how many of the tools a client is shown.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Surface {
-    /// The always-on tools alone.
+    /// Only the always-on tools.
     #[default]
     Search,
-    /// The always-on tools, and the few others this client is likely to need.
+    /// The always-on tools, and a few others that this client is likely to need.
     Adaptive,
     /// For clients that write code instead of calling tools.
     Code,
@@ -31,7 +31,8 @@ impl Surface {
         }
     }
 
-    /// True if answers are cut to fit a model's context. A client that asked for every tool gets
+    /// True if answers are truncated to fit a model's context. A client that asked for every tool
+    /// gets
     /// every answer whole, too.
     pub fn truncates_answers(self) -> bool {
         self != Self::All
@@ -45,7 +46,7 @@ impl fmt::Display for Surface {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not a surface; there are search, adaptive, code and all")]
+#[error("`{name}` is not a surface; use search, adaptive, code or all")]
 pub struct SurfaceError {
     pub name: String,
 }

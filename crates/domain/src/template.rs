@@ -1,18 +1,19 @@
-//! Text of the configuration with variables in it.
+//! Text of the configuration with variables.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::Remedy;
 
-/// Text with `${VARIABLE}`, `${VARIABLE:-default}` or `${secret:NAME}` in it, which is filled in when
-/// a server is reached.
+/// Text with `${VARIABLE}`, `${VARIABLE:-default}` or `${secret:NAME}`, which is expanded when a
+/// server
+/// is reached.
 ///
-/// It may also hold a secret that a person typed into the configuration, so it never shows itself.
+/// It may also contain a secret typed into the configuration, so it is never printed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Template(String);
 
-/// Returns the value of a variable, from the environment, or from the store for `secret:NAME`.
+/// Looks up a variable in the environment, or in the store for `secret:NAME`.
 pub type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A variable has neither a value nor a default.
@@ -23,14 +24,14 @@ pub struct MissingVariable {
 }
 
 impl Template {
-    /// Before the name of a variable whose value is in the store.
+    /// The prefix of a variable whose value is in the store.
     pub const SECRET: &str = "secret:";
 
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into())
     }
 
-    /// Returns a template of an address that has passed a URL parser, which encodes the braces of
+    /// Returns a template of a URL that has passed a URL parser, which encodes the braces of
     /// variables.
     pub fn from_url(url: &str) -> Self {
         let mut text = String::new();
@@ -45,17 +46,18 @@ impl Template {
         Self(text + rest)
     }
 
-    /// Returns the text as written, with its variables. It may hold a secret, so it is not for showing.
+    /// Returns the text as written, with its variables. It may contain a secret, so it must not be
+    /// shown.
     pub fn source(&self) -> &str {
         &self.0
     }
 
-    /// Returns the names of the variables in it, as they are looked up.
+    /// Returns the names of its variables for the lookup.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
         let names = self
             .split_pieces()
             .filter_map(|piece| Some(piece.blank?.variable));
-        // `${:-$}` is how a dollar sign is spelt that begins no variable.
+        // `${:-$}` spells a dollar sign that begins no variable.
         names.filter(|name| !name.is_empty())
     }
 
@@ -83,7 +85,7 @@ impl Template {
     }
 }
 
-/// A stretch of a template's text, and the variable behind it.
+/// A piece of a template's text, and the variable after it.
 struct Piece<'a> {
     plain: &'a str,
     blank: Option<Variable<'a>>,
@@ -95,7 +97,7 @@ struct Variable<'a> {
 }
 
 impl<'a> Piece<'a> {
-    /// Returns the first piece of a text, and the text behind its variable.
+    /// Returns the first piece of a text, and the text after its variable.
     fn split_first(text: &'a str) -> (Self, Option<&'a str>) {
         let found = text
             .split_once("${")
@@ -155,12 +157,12 @@ impl MissingVariable {
     fn describe(&self) -> String {
         match self.secret_name() {
             Some(secret) => format!("there is no secret `{secret}` in the store"),
-            None if self.is_foreign() => format!("Kitbag cannot fill in `{}`", self.variable),
+            None if self.is_foreign() => format!("Kitbag cannot expand `{}`", self.variable),
             None => format!("the environment variable `{}` is not set", self.variable),
         }
     }
 
-    /// Names what is missing in a few words: `missing variable GITHUB_TOKEN`.
+    /// Describes the missing variable in a few words: `missing variable GITHUB_TOKEN`.
     pub fn short_label(&self) -> String {
         match self.secret_name() {
             Some(secret) => format!("missing secret {secret}"),
@@ -168,8 +170,8 @@ impl MissingVariable {
         }
     }
 
-    /// True for a variable such as `config:editor.theme`, which only the client knows that it was
-    /// imported from.
+    /// True for a variable such as `config:editor.theme`, which only the client of its import can
+    /// expand.
     fn is_foreign(&self) -> bool {
         self.variable.contains(':')
     }
@@ -218,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_that_would_be_looked_up_is_named() {
+    fn every_variable_to_look_up_is_listed() {
         for text in [
             "${A}-${B:-x}-${secret:c}",
             "${:-$}{secret:x} ${A",
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_variable_comes_with_advice_that_fits_its_kind() {
+    fn a_missing_variable_has_a_remedy_for_its_kind() {
         for (variable, expected) in [
             (
                 "KEY",
@@ -248,7 +250,7 @@ mod tests {
             ),
             (
                 "config:a.b",
-                "Kitbag cannot fill in `config:a.b` => replace ${config:a.b} in the configuration",
+                "Kitbag cannot expand `config:a.b` => replace ${config:a.b} in the configuration",
             ),
             (
                 "secret:KEY",
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_in_a_url_are_found_wherever_they_stand() {
+    fn variables_in_a_url_are_found_in_every_part() {
         for (url, expected) in [
             (
                 "https://a/$%7BX%7D/mcp?k=$%7Bsecret:a.b%7D&y",

@@ -1,8 +1,10 @@
-//! The problems that any TOML file of Kitbag can have, and the wording that their errors share.
+//! The problems that any TOML file of Kitbag can have, and their common wording.
 
 use crate::{Remedy, nearest_name};
 
-/// A problem with the form of a TOML file. Messages quote keys and settings, never other values: those may be secrets.
+/// A problem with the form of a TOML file. Messages quote keys and settings, never other values,
+/// which
+/// may be secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TomlProblem {
     #[error("invalid TOML: {message}")]
@@ -26,7 +28,7 @@ pub enum TomlProblem {
     },
     #[error("expected a number of at least {least}, found {found}")]
     TooSmall { found: String, least: i64 },
-    #[error("`{found}` is not a duration")]
+    #[error("`{found}` is not a valid duration")]
     Duration { found: String },
     #[error("`{name}` is not a valid HTTP header name")]
     HeaderName { name: String },
@@ -61,9 +63,7 @@ impl Remedy for TomlProblem {
                 nearest: Some(nearest),
                 ..
             } => Some(did_you_mean(nearest)),
-            Self::UnknownKey { known, .. } => {
-                Some(format!("the keys here are {}", quote_names(known)))
-            }
+            Self::UnknownKey { known, .. } => Some(format!("known keys: {}", quote_names(known))),
             Self::Duration { .. } => Some("write it like \"90s\", \"10m\" or \"1h30m\"".to_owned()),
             Self::Syntax { .. }
             | Self::WrongType { .. }
@@ -74,7 +74,7 @@ impl Remedy for TomlProblem {
     }
 }
 
-/// Returns the line that a byte offset is on, counted from one.
+/// Returns the line of a byte offset, counted from one.
 pub fn line_number(text: &str, offset: usize) -> usize {
     let before = text.as_bytes().get(..offset).unwrap_or(text.as_bytes());
     before.iter().filter(|byte| **byte == b'\n').count() + 1

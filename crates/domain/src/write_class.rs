@@ -1,8 +1,8 @@
-//! The effect of a tool on the world outside.
+//! The effect of a tool on the outside world.
 
 use serde::{Deserialize, Serialize};
 
-/// The effect of a call on the world outside, as far as the tool's definition says.
+/// The effect of a call on the outside world, as far as the tool's definition says.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteClass {
@@ -16,8 +16,9 @@ pub enum WriteClass {
 impl WriteClass {
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Destructive, Self::Unknown];
 
-    /// Reads MCP's hints. A tool that says that it only reads is taken to read, and one that says
-    /// that it may destroy is taken to destroy.
+    /// Reads MCP's hints. A tool that declares itself read-only is taken to read, and one that
+    /// declares
+    /// itself destructive is taken to destroy.
     pub fn from_hints(read_only: Option<bool>, destructive: Option<bool>) -> Self {
         match (read_only, destructive) {
             (Some(true), _) => Self::Read,

@@ -1,5 +1,6 @@
-//! Loads a model from a directory as sentence-transformers writes it: the model, the way in which
-//! its tokens become one vector, and the prefixes that it needs before a text.
+//! Loads a model from a sentence-transformers directory: the model, its pooling, and the prefixes
+//! that
+//! it needs before a text.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,22 +20,22 @@ pub enum DirectoryError {
         file: &'static str,
         source: io::Error,
     },
-    #[error("`{file}` is not the JSON it should be")]
+    #[error("`{file}` is not valid")]
     Json {
         file: &'static str,
         source: serde_json::Error,
     },
-    #[error("there is neither a `tokenizer.json` nor a `vocab.txt`")]
+    #[error("neither `tokenizer.json` nor `vocab.txt` exists")]
     NoVocabulary,
-    #[error("its tokens become a vector in a way that is not supported: {found}")]
+    #[error("unsupported pooling mode: {found}")]
     Pooling { found: String },
-    #[error("it has a part that is not supported: {found}")]
+    #[error("unsupported module: {found}")]
     Module { found: String },
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
-/// Loads the model, and its prefixes. The configuration comes before the model's own prefixes.
+/// Loads the model and its prefixes. The configuration overrides the model's own prefixes.
 pub(crate) fn load(directory: &ModelDirectory) -> Result<(Encoder, Prefixes), DirectoryError> {
     check_modules(&directory.path)?;
     let encoder = encoder(&directory.path)?;
@@ -61,13 +62,12 @@ fn encoder(path: &Path) -> Result<Encoder, DirectoryError> {
         config: &config,
         weights: &weights,
         vocabulary,
-        pooling: pooling(path)?,
+        pooling: read_pooling(path)?,
     };
     Ok(Encoder::from_files(files)?)
 }
 
-/// Refuses a model with a part that Kitbag does not know, because that part would have changed
-/// every vector.
+/// Rejects a model with an unknown module, because that module would have changed every vector.
 fn check_modules(path: &Path) -> Result<(), DirectoryError> {
     let modules: Vec<ModelModule> = json(path, "modules.json")?.unwrap_or_default();
     match modules.into_iter().find(|module| !module.is_known()) {
@@ -89,7 +89,7 @@ impl ModelModule {
     }
 }
 
-fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
+fn read_pooling(path: &Path) -> Result<Pooling, DirectoryError> {
     let Some(config) = json::<Map<String, Value>>(path, "1_Pooling/config.json")? else {
         return Ok(Pooling::Mean);
     };
@@ -104,7 +104,7 @@ fn pooling(path: &Path) -> Result<Pooling, DirectoryError> {
     }
 }
 
-/// Older versions write a switch for each mode, newer ones write the name of the mode.
+/// Older versions have a switch for each mode, newer ones the name of the mode.
 fn pooling_modes(config: &Map<String, Value>) -> Vec<&str> {
     let on = config.iter().filter(|(_, value)| **value == true);
     let switched = on.filter_map(|(key, _)| key.strip_prefix("pooling_mode_"));
@@ -143,7 +143,7 @@ fn read(path: &Path, file: &'static str) -> Result<Vec<u8>, DirectoryError> {
     fs::read(path.join(file)).map_err(|source| DirectoryError::Unreadable { file, source })
 }
 
-/// Reads a file that need not be there.
+/// Reads a file that need not exist.
 fn read_text(path: &Path, file: &'static str) -> Result<Option<String>, DirectoryError> {
     match fs::read_to_string(path.join(file)) {
         Ok(text) => Ok(Some(text)),
@@ -156,13 +156,13 @@ impl DirectoryError {
     pub(crate) fn remedy(&self) -> &'static str {
         match self {
             Self::Unreadable { .. } | Self::NoVocabulary => {
-                "`directory` under [index.embedder] must hold config.json, model.safetensors, and \
+                "`directory` under [index.embedder] must contain config.json, model.safetensors, and \
                  tokenizer.json or vocab.txt"
             }
             Self::Json { .. } => "download the model again",
             Self::Pooling { .. } | Self::Module { .. } | Self::Model(_) => {
                 "choose a BERT model with mean or CLS pooling, such as all-MiniLM-L6-v2 or bge-small-en-v1.5, \
-                 or serve this one behind an `endpoint`"
+                 or serve this model behind an `endpoint`"
             }
         }
     }
@@ -177,8 +177,7 @@ mod tests {
         "/../encoder/tests/fixtures/tiny"
     );
 
-    /// Loads a model directory with these files beside the model's own, and checks its prefixes or
-    /// its error.
+    /// Loads a model directory with additional files, and checks its prefixes or its error.
     #[track_caller]
     fn check(extra: &[(&str, &str)], expected: Result<(&str, &str), &str>) {
         let folder = tempfile::tempdir().unwrap();
@@ -209,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_says_of_itself_is_heeded() {
+    fn the_models_own_settings_are_used() {
         check(&[], Ok(("", "")));
         check(
             &[(
@@ -232,26 +231,24 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_would_give_wrong_vectors_is_refused() {
+    fn a_model_that_would_give_wrong_vectors_is_rejected() {
         check(
             &[(
                 "1_Pooling/config.json",
                 r#"{"pooling_mode_max_tokens": true, "pooling_mode_mean_tokens": true}"#,
             )],
-            Err(
-                "its tokens become a vector in a way that is not supported: max_tokens and mean_tokens",
-            ),
+            Err("unsupported pooling mode: max_tokens and mean_tokens"),
         );
         check(
             &[(
                 "modules.json",
                 r#"[{"type": "sentence_transformers.models.Dense"}]"#,
             )],
-            Err("it has a part that is not supported: sentence_transformers.models.Dense"),
+            Err("unsupported module: sentence_transformers.models.Dense"),
         );
         check(
             &[("tokenizer.json", "{")],
-            Err("the tokenizer does not read: EOF while parsing an object at line 1 column 1"),
+            Err("cannot parse the tokenizer: EOF while parsing an object at line 1 column 1"),
         );
         check(
             &[(
@@ -259,7 +256,7 @@ mod tests {
                 r#"{"model_type": "roberta", "num_hidden_layers": 2, "hidden_size": 42,
             "num_attention_heads": 3, "intermediate_size": 90, "vocab_size": 23, "max_position_embeddings": 24}"#,
             )],
-            Err("model_type \"roberta\" is not supported; bert is"),
+            Err("model_type \"roberta\" is not supported, expected bert"),
         );
     }
 

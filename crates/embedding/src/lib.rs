@@ -1,11 +1,12 @@
 //! Vectors of texts, from the model in the binary, a model on disk, or a service.
 //!
 //! # Layout
-//! - `local`: models that run in this process; `directory`: one of them on disk; `queue`: the
-//!   requests that wait for them
-//! - [`precomputed`]: the vectors of the texts that are built in
-//! - `service`: a service that embeds; `service_format`: its requests and replies;
-//!   `service_error`: its errors
+//! - `local`: models that run in this process; `directory`: loading one from disk; `queue`: waiting
+//!   queries
+//! - [`precomputed`]: vectors of built-in texts
+//! - `service`: an embeddings service; `service_format`: its requests and replies; `service_error`:
+//!   its
+//!   errors
 
 mod directory;
 mod local;
@@ -27,7 +28,7 @@ use service_error::EmbeddingServiceError;
 
 pub use local::{built_in, texts_at_once};
 
-/// Embeds texts in the way that the operator configured.
+/// Embeds texts with the configured model.
 pub struct TextEmbedder(EmbedderKind);
 
 enum EmbedderKind {
@@ -39,7 +40,8 @@ enum EmbedderKind {
 pub struct Vocabulary(Arc<Model>);
 
 impl Vocabulary {
-    /// True for a word in small letters that is no mere sequence of pieces to the model.
+    /// True if the model knows the lower-case word as a whole, and not only as a sequence of
+    /// pieces.
     pub fn knows(&self, word: &str) -> bool {
         self.0.knows_word(word)
     }
@@ -53,7 +55,7 @@ pub enum EmbedderError {
     Endpoint(#[from] EmbeddingServiceError),
 }
 
-/// The role of a text in a search. Some models want to be told which of the two it is.
+/// The role of a text in a search. Some models distinguish the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextRole {
     Query,
@@ -72,7 +74,7 @@ impl TextRole {
 }
 
 impl TextEmbedder {
-    /// Makes the embedder that is configured. It asks `lookup` for the variables in a key at each
+    /// Creates the configured embedder. It asks `lookup` for the variables in a key at each
     /// request.
     pub fn new(configured: &kitbag_config::Embedder, lookup: &Lookup) -> Self {
         Self(match configured {
@@ -92,7 +94,7 @@ impl TextEmbedder {
         matches!(&self.0, EmbedderKind::Local(local) if local.is_built_in())
     }
 
-    /// Returns the words of a model in this process; a service does not say which words it knows.
+    /// Returns the vocabulary of a model in this process; a service does not publish its own.
     pub async fn vocabulary(&self) -> Option<Vocabulary> {
         match &self.0 {
             EmbedderKind::Local(local) => local.model().await.ok().cloned().map(Vocabulary),
@@ -100,7 +102,7 @@ impl TextEmbedder {
         }
     }
 
-    /// Finds out if the embedder can work as it is configured.
+    /// Checks whether the embedder works as configured.
     pub async fn check(&self) -> Result<(), EmbedderError> {
         if self.is_built_in() {
             Ok(())
@@ -109,7 +111,7 @@ impl TextEmbedder {
         }
     }
 
-    /// Returns a text that tells vectors of this embedder from those of another.
+    /// Returns an id that distinguishes the vectors of this embedder from others.
     pub async fn id(&self) -> Result<String, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.model().await?.id.clone()),
@@ -117,7 +119,7 @@ impl TextEmbedder {
         }
     }
 
-    /// Returns the vectors of requests, soon or not at all.
+    /// Returns the vectors of queries, within a short timeout.
     pub async fn queries(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Query).await?),
@@ -125,7 +127,7 @@ impl TextEmbedder {
         }
     }
 
-    /// Returns the vectors of the texts that are searched, however long that takes.
+    /// Returns the vectors of the searched texts, however long that takes.
     pub async fn documents(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, EmbedderError> {
         match &self.0 {
             EmbedderKind::Local(local) => Ok(local.embed(texts, TextRole::Document).await?),
@@ -133,10 +135,10 @@ impl TextEmbedder {
         }
     }
 
-    /// Takes note of the length of the vectors that the store has from an earlier run.
-    pub fn remembers(&self, dimension: usize) {
+    /// Records the length of the vectors that the store has from an earlier run.
+    pub fn set_dimension(&self, dimension: usize) {
         if let EmbedderKind::Endpoint(endpoint) = &self.0 {
-            endpoint.remembers(dimension);
+            endpoint.set_dimension(dimension);
         }
     }
 }

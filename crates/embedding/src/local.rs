@@ -15,9 +15,9 @@ use crate::precomputed;
 use crate::queue::QueryQueue;
 
 pub(crate) struct Local {
-    /// The directory of the model, if the model is not in the binary.
+    /// The directory of the model, unless it is in the binary.
     directory: Option<ModelDirectory>,
-    /// The model is unpacked when it is first used: most verbs of the command line never need it.
+    /// The model is unpacked on first use: most commands never need it.
     model: OnceCell<Arc<Model>>,
     requests: Arc<QueryQueue>,
 }
@@ -92,7 +92,7 @@ impl Local {
         self.compute(texts, role).await
     }
 
-    /// The built-in tools have their vectors already; the model is not even unpacked for them.
+    /// The built-in tools have precomputed vectors; the model is not even unpacked for them.
     async fn embed_all_but_known(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>, LocalError> {
         let known: Vec<Option<Vec<f32>>> =
             texts.iter().map(|text| precomputed::vector(text)).collect();
@@ -117,7 +117,7 @@ impl Local {
         role: TextRole,
     ) -> Result<Vec<Vec<f32>>, LocalError> {
         let model = self.model().await?.clone();
-        // A batch of tools does not stand in the queue, so that a search does not wait for it.
+        // A batch of tools does not use the queue, so a search does not wait for it.
         if role == TextRole::Query {
             return self.requests.embed(&model, texts).await;
         }
@@ -150,7 +150,7 @@ impl Model {
         });
         let (encoder, prefixes) = loaded?;
         // With another prefix, documents have other vectors, so the prefix is part of the id. The
-        // vectors of requests are not kept.
+        // vectors of queries are not stored.
         let document = prefixes.document.as_deref().unwrap_or_default();
         let id = format!("{} {document}", encoder.id().as_str());
         Ok(Self {
@@ -170,8 +170,9 @@ impl Model {
         }
     }
 
-    /// Each core takes the next few texts when it is done with the last, because texts differ in
-    /// length and cores are not equally free.
+    /// Each core takes the next few texts when it is done, because texts differ in length and cores
+    /// are
+    /// not equally free.
     fn on_all_cores(&self, texts: &[String]) -> Vec<Vec<f32>> {
         let shares: Vec<&[String]> = texts.chunks(LEAST_SHARE).collect();
         let workers = cores().min(shares.len());
@@ -209,7 +210,8 @@ pub fn built_in() -> Encoder {
     Encoder::from_container(bytes).expect("the model in the binary is the one that was tested")
 }
 
-/// Fewer texts than this are done before another thread has begun, and so many requests share one
+/// Fewer texts than this are done before another thread has started, and this many queries share
+/// one
 /// pass over the weights.
 pub(crate) const LEAST_SHARE: usize = 8;
 
@@ -235,7 +237,7 @@ impl LocalError {
 mod tests {
     use super::*;
 
-    /// One of the words by which the built-in tools know a capability of agents.
+    /// A text by which the built-in tools know a capability of agents.
     const BUILT_IN: &str = "plan mode";
 
     #[tokio::test]

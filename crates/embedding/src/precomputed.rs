@@ -1,10 +1,10 @@
-//! Vectors that come with the binary: of the words and the tools that are built in, made by the
-//! model that is built in. Without them the first question about an agent would wait until some
-//! hundreds of texts are embedded.
+//! Precomputed vectors of the built-in words and tools, made by the built-in model. Without them
+//! the
+//! first query about an agent would wait until some hundreds of texts are embedded.
 //!
-//! The file is a table. First the length of a vector (two bytes, little-endian), then the rows:
-//! eight bytes of the text's hash, four of a scale, and one signed byte for each number, to be
-//! multiplied by the scale.
+//! The file is a table: the length of a vector (two bytes, little-endian), then rows of eight bytes
+//! of
+//! the text's hash, four of a scale, and one signed byte per number, to be multiplied by the scale.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -17,11 +17,11 @@ const SCALE: usize = 4;
 /// The largest number of a signed byte.
 const LARGEST_BYTE: f32 = 127.0;
 
-/// Returns the vector of a text that is built in.
+/// Returns the vector of a built-in text.
 pub fn vector(text: &str) -> Option<Vec<f32>> {
     static ROWS: LazyLock<HashMap<[u8; HASH], &'static [u8]>> =
         LazyLock::new(|| rows(TABLE).collect());
-    ROWS.get(&hash(text)).and_then(|row| unpacked(row))
+    ROWS.get(&hash(text)).and_then(|row| unpack_vector(row))
 }
 
 fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8])> {
@@ -32,7 +32,7 @@ fn rows(table: &'static [u8]) -> impl Iterator<Item = ([u8; HASH], &'static [u8]
         .map(|(hash, row)| (*hash, row))
 }
 
-fn unpacked(row: &[u8]) -> Option<Vec<f32>> {
+fn unpack_vector(row: &[u8]) -> Option<Vec<f32>> {
     let (scale, numbers) = row.split_first_chunk()?;
     let scale = f32::from_le_bytes(*scale);
     let numbers = numbers.iter().map(|number| f32::from(number.cast_signed()));
@@ -46,12 +46,12 @@ fn hash(text: &str) -> [u8; HASH] {
         .expect("a hash has more bytes")
 }
 
-/// Returns the number of texts that have a vector here.
+/// Returns the number of precomputed vectors.
 pub fn count() -> usize {
     rows(TABLE).count()
 }
 
-/// Returns the file for these texts, with the vectors that the model makes of them.
+/// Returns the table for these texts, with the vectors of the model.
 pub fn table<'a>(encoder: &Encoder, texts: impl Iterator<Item = &'a str>) -> Vec<u8> {
     let length = u16::try_from(encoder.dimension()).expect("vectors are shorter than 65,536");
     let mut table = length.to_le_bytes().to_vec();

@@ -1,5 +1,6 @@
-//! The requests that wait for their vectors. One worker for each core takes the requests that wait,
-//! and embeds them in one batch, because a pass over the weights serves them all.
+//! The queue of queries. One worker per core embeds the waiting queries in one batch, because a
+//! pass
+//! over the weights serves them all.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -16,7 +17,7 @@ pub(crate) struct QueryQueue(Mutex<QueueState>);
 #[derive(Default)]
 struct QueueState {
     waiting: VecDeque<WaitingQuery>,
-    /// At most one for each core; more would only make each other wait.
+    /// At most one per core; more would only make each other wait.
     workers: usize,
 }
 
@@ -50,12 +51,12 @@ impl QueryQueue {
     async fn work(self: Arc<Self>, model: Arc<Model>) {
         while let Some(batch) = self.take() {
             let model = model.clone();
-            // A batch that fails drops its answers, which tells the requests.
+            // A batch that fails drops its answer channels, which notifies the queries.
             let _ = tokio::task::spawn_blocking(move || answer(batch, &model)).await;
         }
     }
 
-    /// Takes the oldest requests, as many as are worth one pass. Without any, the worker is done.
+    /// Takes the oldest queries, as many as fit one pass. Returns `None` if there are none.
     fn take(&self) -> Option<Vec<WaitingQuery>> {
         let mut state = lock(&self.0);
         state.waiting.retain(|query| !query.answer.is_closed());
@@ -73,7 +74,7 @@ impl QueryQueue {
     }
 }
 
-/// Embeds each text once, however many requests have it.
+/// Embeds each text once, however many queries contain it.
 fn answer(batch: Vec<WaitingQuery>, model: &Model) {
     let mut texts: Vec<String> = batch.iter().flat_map(|it| it.texts.clone()).collect();
     texts.sort_unstable();
@@ -81,7 +82,7 @@ fn answer(batch: Vec<WaitingQuery>, model: &Model) {
     let vectors = model.embed(&texts, TextRole::Query);
     for WaitingQuery { texts: own, answer } in batch {
         let places = own.iter().filter_map(|text| texts.binary_search(text).ok());
-        // A request that was given up in the meantime needs no answer.
+        // A query that was given up in the meantime needs no answer.
         let _ = answer.send(places.map(|at| vectors[at].clone()).collect());
     }
 }
@@ -92,7 +93,7 @@ mod tests {
     use crate::local::Local;
 
     #[tokio::test]
-    async fn requests_at_the_same_time_get_the_vectors_that_each_would_get_alone() {
+    async fn concurrent_queries_get_the_same_vectors_as_single_ones() {
         let local = Arc::new(Local::built_in());
         let texts = |number: usize| {
             let kind = number % 5;

@@ -1,7 +1,7 @@
-//! EmbeddingResult from a service that speaks OpenAI's embeddings format.
+//! Vectors from a service with an OpenAI-compatible embeddings API.
 //!
-//! A search waits a few seconds at most, and not at all while the service is known to be in
-//! trouble. Tools are embedded in batches, and a service that is busy is asked again.
+//! A search waits a few seconds at most, and not at all while the service is failing. Tools are
+//! embedded in batches, and a busy service is retried.
 
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, SystemTime};
@@ -20,27 +20,28 @@ use crate::TextRole;
 use crate::service_error::EmbeddingServiceError;
 use crate::service_format::{EmbeddingsRequest, read};
 
-/// Texts in one request. Services take many more; small ones lose less when one fails.
+/// Texts in one request. Services accept many more; small requests lose less when one fails.
 const BATCH: usize = 64;
-/// The time that a search waits for its vector before it does without.
+/// How long a search waits for its vector before it does without.
 const QUERY_PATIENCE: Duration = Duration::from_secs(5);
-/// The time for which searches do without a service that failed.
+/// How long searches do without a service that failed.
 const REST: Duration = Duration::from_secs(15);
-/// The number of times that a batch is tried. The first pause is `FIRST_PAUSE`, and each later one
-/// is twice as long.
+/// The number of attempts for a batch. The first delay is `FIRST_PAUSE`, and each later one is
+/// twice
+/// as long.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// A batch of the longest vectors in use has a few megabytes as text.
 const MAX_ANSWER: usize = 64 * 1024 * 1024;
-/// The characters of the service's message that an error repeats, about two lines of a terminal.
+/// How many characters of the service's message an error repeats, about two terminal lines.
 const MAX_MESSAGE: usize = 200;
 
 pub(crate) struct EmbeddingService {
     http: reqwest::Client,
     config: EmbeddingsEndpoint,
     lookup: Lookup,
-    /// The address of the service, without anything that could be a secret.
+    /// The URL of the service, without anything that could be a secret.
     place: String,
     /// The length of the service's vectors, once that is known.
     dimension: OnceLock<usize>,
@@ -77,12 +78,12 @@ impl EmbeddingService {
         } = &self.config;
         let text = format!("{url} {model:?} {dimensions:?} {:?}", prefixes.document);
         let hash = blake3::hash(text.as_bytes()).to_hex();
-        // Half of the hash tells all configurations apart.
+        // Half of the hash is enough to distinguish all configurations.
         Ok(format!("endpoint {}", &hash[..32]))
     }
 
-    /// Takes note of the length of vectors, unless it is known already.
-    pub(crate) fn remembers(&self, dimension: usize) {
+    /// Records the length of vectors, unless it is already known.
+    pub(crate) fn set_dimension(&self, dimension: usize) {
         let _known = self.dimension.set(dimension);
     }
 
@@ -91,34 +92,34 @@ impl EmbeddingService {
             return Err(error);
         }
         let patience = self.config.timeout.min(QUERY_PATIENCE);
-        let texts = self.prefixed(&texts, TextRole::Query);
-        self.noted(self.ask(&texts, patience).await)
+        let texts = self.add_prefixes(&texts, TextRole::Query);
+        self.record_trouble(self.ask(&texts, patience).await)
     }
 
     pub(crate) async fn documents(&self, texts: Vec<String>) -> EmbeddingResult {
-        let texts = self.prefixed(&texts, TextRole::Document);
+        let texts = self.add_prefixes(&texts, TextRole::Document);
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            vectors.extend(self.noted(self.ask_again(batch).await)?);
+            vectors.extend(self.record_trouble(self.ask_again(batch).await)?);
         }
         Ok(vectors)
     }
 
-    /// Returns the error of a moment ago, if there was one.
+    /// Returns a recent error, if there was one.
     fn trouble(&self) -> Option<EmbeddingServiceError> {
         let trouble = lock(&self.trouble);
         let (since, error) = trouble.as_ref()?;
         (since.elapsed() < REST).then(|| error.clone())
     }
 
-    /// Returns what it is given, and keeps its error for the searches of the next moment.
-    fn noted(&self, asked: EmbeddingResult) -> EmbeddingResult {
+    /// Returns the result, and records an error for the next searches.
+    fn record_trouble(&self, asked: EmbeddingResult) -> EmbeddingResult {
         let error = asked.as_ref().err().cloned();
         *lock(&self.trouble) = error.map(|error| (Instant::now(), error));
         asked
     }
 
-    fn prefixed(&self, texts: &[String], role: TextRole) -> Vec<String> {
+    fn add_prefixes(&self, texts: &[String], role: TextRole) -> Vec<String> {
         let prefix = role.prefix(&self.config.prefixes);
         let texts = texts.iter().map(|text| or_dash(text));
         texts.map(|text| format!("{prefix}{text}")).collect()
@@ -129,7 +130,7 @@ impl EmbeddingService {
         for _ in 1..ATTEMPTS {
             match self.ask(texts, self.config.timeout).await {
                 Err(error) if error.is_passing() => {
-                    tracing::info!(%error, "asking the embeddings endpoint again");
+                    tracing::info!(%error, "retrying the embeddings request");
                     let rest = error.again_after().unwrap_or(pause).min(LONGEST_PAUSE);
                     tokio::time::sleep(rest).await;
                     pause *= 2;
@@ -180,7 +181,7 @@ impl EmbeddingService {
         serde_json::to_vec(&body).expect("texts are plain JSON")
     }
 
-    /// Reads the body of a reply, or the error that the body tells of.
+    /// Reads the body of a reply, or the error in it.
     async fn body(&self, response: Response) -> Result<Vec<u8>, EmbeddingServiceError> {
         let (status, again_after) = (
             response.status(),
@@ -251,8 +252,7 @@ impl EmbeddingService {
         }
     }
 
-    /// Returns what the service says is wrong, short and without the gateway's key, should the
-    /// service repeat the key.
+    /// Returns the service's error message, shortened and without the gateway's key.
     fn message(&self, body: &[u8]) -> String {
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let said = body
@@ -281,7 +281,7 @@ impl EmbeddingService {
     }
 }
 
-/// The format knows no empty text, so a dash stands for one.
+/// The format has no empty text, so a dash replaces it.
 fn or_dash(text: &str) -> &str {
     if text.trim().is_empty() { "-" } else { text }
 }

@@ -1,4 +1,4 @@
-//! The errors of a service that embeds, and the remedy for each.
+//! The errors of an embeddings service, and their remedies.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use kitbag_domain::MissingVariable;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EmbeddingServiceError {
-    #[error("the key for the embeddings endpoint is not there")]
+    #[error("the key for the embeddings endpoint is not set")]
     NoKey(#[from] MissingVariable),
-    #[error("the key for the embeddings endpoint cannot be sent in a header")]
+    #[error("the key for the embeddings endpoint is not a valid header value")]
     OddKey,
     #[error("the embeddings endpoint {place} cannot be reached: {reason}")]
     Unreachable { place: String, reason: String },
     #[error("the embeddings endpoint {place} did not answer within {after:?}")]
     TimedOut { place: String, after: Duration },
-    #[error("the embeddings endpoint {place} does not accept the key ({status})")]
+    #[error("the embeddings endpoint {place} rejected the key ({status})")]
     Unauthorized { place: String, status: StatusCode },
-    #[error("the embeddings endpoint {place} takes no more requests for now (429)")]
+    #[error("the embeddings endpoint {place} is rate-limiting requests (429)")]
     Busy {
         place: String,
         again_after: Option<Duration>,
@@ -28,10 +28,10 @@ pub enum EmbeddingServiceError {
         status: StatusCode,
         message: String,
     },
-    #[error("the embeddings endpoint {place} sent something else than vectors: {reason}")]
+    #[error("the embeddings endpoint {place} sent an invalid answer: {reason}")]
     Unreadable { place: String, reason: String },
     #[error(
-        "the embeddings endpoint {place} gives vectors of {found} numbers where {expected} are expected"
+        "the embeddings endpoint {place} returned vectors with {found} dimensions, expected {expected}"
     )]
     Dimension {
         place: String,
@@ -41,7 +41,7 @@ pub enum EmbeddingServiceError {
 }
 
 impl EmbeddingServiceError {
-    /// True if the same request may succeed in a moment.
+    /// True if a retry may succeed.
     pub(crate) fn is_passing(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,
@@ -69,10 +69,10 @@ impl EmbeddingServiceError {
             }
             Self::OddKey => "check `api_key` under [index.embedder] for stray characters",
             Self::Unreachable { .. } => {
-                "check `endpoint` under [index.embedder], and that the service runs"
+                "check `endpoint` under [index.embedder] and that the service is running"
             }
             Self::TimedOut { .. } => {
-                "check that the service runs, or raise `timeout` under [index.embedder]"
+                "check that the service is running, or raise `timeout` under [index.embedder]"
             }
             Self::Unauthorized { .. } => "check `api_key` under [index.embedder]",
             Self::Busy { .. } => "wait, or ask the service for a higher limit",
@@ -81,7 +81,7 @@ impl EmbeddingServiceError {
                 "check that `endpoint` under [index.embedder] speaks OpenAI's embeddings format"
             }
             Self::Dimension { .. } => {
-                "if the service has another model by now, give it another name in `model`; or correct \
+                "if the service has changed its model, set another name in `model`; or correct \
                  `dimensions` under [index.embedder]"
             }
         };

@@ -23,7 +23,7 @@ struct EmbeddingItem {
     embedding: Vec<f32>,
 }
 
-/// Reads as many vectors as were asked for, each of length one, in the order of the texts.
+/// Parses the requested vectors, normalised to length one, in the order of the texts.
 pub(crate) fn read(body: &[u8], wanted: usize) -> Result<Vec<Vec<f32>>, String> {
     let reply = serde_json::from_slice::<EmbeddingsReply>(body);
     let reply = reply.map_err(|error| error.to_string())?;
@@ -44,12 +44,12 @@ impl EmbeddingItem {
             return Err(format!("a vector for text {index} of {wanted}"));
         };
         let vector = unit(self.embedding);
-        *place = vector.ok_or_else(|| format!("the vector of text {index} points nowhere"))?;
+        *place = vector.ok_or_else(|| format!("the vector of text {index} has no direction"))?;
         Ok(())
     }
 }
 
-/// Returns the vector at length one; `None` if it has no direction.
+/// Normalises the vector to length one; `None` if it has no direction.
 fn unit(mut vector: Vec<f32>) -> Option<Vec<f32>> {
     if !is_comparable(&vector) {
         return None;

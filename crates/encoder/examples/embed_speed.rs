@@ -2,9 +2,9 @@
 //!
 //!     cargo run --release -p kitbag-relevance --example embed_speed [MODEL]
 //!
-//! A model is our own file or a folder with `config.json`, `model.safetensors` and `vocab.txt`.
-//! Without one it has the shape of all-MiniLM-L6-v2 and random weights: as fast,
-//! and meaningless.
+//! A model is a Kitbag model file or a directory with `config.json`, `model.safetensors` and
+//! `vocab.txt`. Without one it has the shape of all-MiniLM-L6-v2 and random weights: as fast, and
+//! meaningless.
 #![expect(clippy::print_stdout, reason = "a program that prints")]
 
 use std::path::Path;

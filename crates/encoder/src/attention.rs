@@ -1,4 +1,4 @@
-//! Self-attention: every token of a text takes from the others in proportion to how well they
+//! Self-attention: every token of a text gathers from the others in proportion to how well they
 //! match it.
 
 use super::math::{self, FloatPanels, FloatRows, LANES, ProductRows};
@@ -15,8 +15,9 @@ pub(super) struct Attention<'a> {
     pub(super) buffers: &'a mut HeadBuffers,
 }
 
-/// One head's numbers laid out for multiplying: the lanes of keys are tokens, those of values are
-/// numbers of one token, and both are padded with zeros to whole lanes.
+/// One head's numbers laid out for multiplication: the lanes of keys are tokens, the lanes of
+/// values
+/// are numbers of one token, and both are padded with zeros to whole lanes.
 #[derive(Debug, Default)]
 pub(super) struct HeadBuffers {
     queries: Vec<f32>,

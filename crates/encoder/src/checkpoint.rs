@@ -1,4 +1,4 @@
-//! Finds a model's tensors in a file, under our names or under the published ones.
+//! Finds a model's tensors in a file, under Kitbag's names or the published ones.
 
 use super::error::ModelError;
 use super::tensors::Tensors;
@@ -11,11 +11,11 @@ pub(super) struct Checkpoint<'a> {
     pub(super) epsilon: f32,
 }
 
-/// The names that a file has for `word`, `position`, `norm.weight`, `0.query.weight` and so on.
+/// The names in a file for `word`, `position`, `norm.weight`, `0.query.weight` and so on.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum TensorNames {
     Ours,
-    /// As Hugging Face publishes them, in some files with the name of the architecture in front.
+    /// As published by Hugging Face, in some files with the name of the architecture as a prefix.
     Published {
         prefix: &'static str,
     },
@@ -25,26 +25,28 @@ impl TensorNames {
     pub(super) fn published_in(tensors: &Tensors<'_>) -> Self {
         let all = ["", "bert.", "model."].map(|prefix| Self::Published { prefix });
         all.into_iter()
-            .find(|names| tensors.has(&names.of("word")))
+            .find(|names| tensors.has(&names.name_in_file("word")))
             .unwrap_or(all[0])
     }
 
-    pub(super) fn of(self, ours: &str) -> String {
+    pub(super) fn name_in_file(self, kitbag_name: &str) -> String {
         let Self::Published { prefix } = self else {
-            return ours.to_owned();
+            return kitbag_name.to_owned();
         };
-        let theirs = match ours.split_once('.') {
+        let theirs = match kitbag_name.split_once('.') {
             Some((layer, part)) if layer.parse::<usize>().is_ok() => {
-                format!("encoder.layer.{layer}.{}", published(part))
+                format!("encoder.layer.{layer}.{}", hugging_face_name(part))
             }
-            _ => format!("embeddings.{}", published(ours)),
+            _ => format!("embeddings.{}", hugging_face_name(kitbag_name)),
         };
         format!("{prefix}{theirs}")
     }
 }
 
-fn published(ours: &str) -> String {
-    let (name, kind) = ours.split_once('.').unwrap_or((ours, "weight"));
+fn hugging_face_name(kitbag_name: &str) -> String {
+    let (name, kind) = kitbag_name
+        .split_once('.')
+        .unwrap_or((kitbag_name, "weight"));
     let name = match name {
         "word" => "word_embeddings",
         "position" => "position_embeddings",
@@ -75,8 +77,9 @@ impl Checkpoint<'_> {
         })
     }
 
-    /// Returns position and token type, added up. The type of every token is the first; our own
-    /// files have it added to the positions already.
+    /// Returns position and token type, added up. Every token has the first type; Kitbag's own
+    /// files
+    /// have it added to the positions already.
     fn positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
         match self.names {
             TensorNames::Ours => {
@@ -89,11 +92,11 @@ impl Checkpoint<'_> {
     }
 
     fn published_positions(&self, shape: &ModelShape) -> Result<Vec<f32>, ModelError> {
-        let name = self.names.of("position");
+        let name = self.names.name_in_file("position");
         let mut positions = self
             .tensors
             .floats(&name, &[shape.positions, shape.hidden])?;
-        let types = self.names.of("type");
+        let types = self.names.name_in_file("type");
         let (rows, _) = self.tensors.size(&types)?;
         let types = self.tensors.floats(&types, &[rows, shape.hidden])?;
         let first_type = types[..shape.hidden].iter().cycle();
@@ -152,10 +155,12 @@ impl Checkpoint<'_> {
     }
 
     fn matrix(&self, name: &str, rows: usize, columns: usize) -> Result<Matrix, ModelError> {
-        self.tensors.matrix(&self.names.of(name), rows, columns)
+        self.tensors
+            .matrix(&self.names.name_in_file(name), rows, columns)
     }
 
     fn floats(&self, name: &str, count: usize) -> Result<Vec<f32>, ModelError> {
-        self.tensors.floats(&self.names.of(name), &[count])
+        self.tensors
+            .floats(&self.names.name_in_file(name), &[count])
     }
 }

@@ -1,10 +1,10 @@
-//! Our own model file: everything that the encoder needs, in bytes, in one safetensors file.
+//! Kitbag's own model file: everything that the encoder needs, in bytes, in one safetensors file.
 //!
 //! Tensors are named `word`, `position`, `norm.weight`, `0.query.weight`, … as in
 //! `training/bases.py`. A matrix is `I8` with its steps per row in `F32` under the same name and
-//! ` scale`; vectors are floats. `vocabulary` is text in `U8`, one piece a line. The metadata
-//! has `format` = `kitbag-embedder-1`, `heads` and, unless it is 1e-12, `epsilon`. All other
-//! sizes are those of the tensors.
+//! ` scale`; vectors are floats. `vocabulary` is text in `U8`, one piece per line. The metadata has
+//! `format` = `kitbag-embedder-1`, `heads` and, unless it is 1e-12, `epsilon`. All other sizes are
+//! taken from the tensors.
 
 use super::checkpoint::{Checkpoint, TensorNames};
 use super::error::ModelError;
@@ -54,7 +54,7 @@ fn shape(tensors: &Tensors<'_>) -> Result<ModelShape, ModelError> {
         vocabulary,
         positions,
     }
-    .checked()
+    .validate()
 }
 
 fn number<Number: std::str::FromStr>(

@@ -10,7 +10,7 @@ pub enum ModelError {
         needed: u64,
         present: usize,
     },
-    #[error("the {file} does not read: {source}")]
+    #[error("cannot parse the {file}: {source}")]
     Json {
         file: &'static str,
         #[source]
@@ -18,21 +18,19 @@ pub enum ModelError {
     },
     #[error("tensor {name} is missing")]
     Missing { name: String },
-    #[error("tensor {name} is {found:?}; this model needs {expected:?}")]
+    #[error("tensor {name} has shape {found:?}, expected {expected:?}")]
     TensorShape {
         name: String,
         expected: Vec<usize>,
         found: Vec<usize>,
     },
-    #[error("tensor {name} holds {found}; {expected} is understood")]
+    #[error("tensor {name} has type {found}, expected {expected}")]
     TensorType {
         name: String,
         expected: &'static str,
         found: String,
     },
-    #[error(
-        "tensor {name} lies at {begin}..{end}, which is not {needed} of the {present} bytes there are"
-    )]
+    #[error("tensor {name} has the range {begin}..{end}, expected {needed} of {present} bytes")]
     TensorPlace {
         name: String,
         begin: usize,
@@ -42,9 +40,9 @@ pub enum ModelError {
     },
     #[error("tensor {name} has values that are not finite")]
     NotFinite { name: String },
-    #[error("a model of this shape cannot be: {reason}")]
+    #[error("invalid model shape: {reason}")]
     Shape { reason: String },
-    #[error("{field} {found:?} is not supported; {expected} is")]
+    #[error("{field} {found:?} is not supported, expected {expected}")]
     Unsupported {
         field: &'static str,
         found: String,

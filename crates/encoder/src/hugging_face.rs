@@ -1,4 +1,4 @@
-//! Models as Hugging Face publishes them: `model.safetensors`, `config.json` and a vocabulary.
+//! Models as published by Hugging Face: `model.safetensors`, `config.json` and a vocabulary.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::tensors::Tensors;
 use super::weights::{ModelShape, ModelWeights};
 use super::wordpiece::WordPiece;
 
-/// The contents of a model folder.
+/// The contents of a model directory.
 #[derive(Debug, Clone, Copy)]
 pub struct ModelFiles<'a> {
     /// `config.json`
@@ -21,18 +21,18 @@ pub struct ModelFiles<'a> {
     pub pooling: Pooling,
 }
 
-/// The way in which the vectors of a text's tokens become one.
+/// How the vectors of a text's tokens become one vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pooling {
     #[default]
     Mean,
-    /// The first token stands for all: `[CLS]`.
+    /// Only the first token: `[CLS]`.
     First,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub enum Vocabulary<'a> {
-    /// `vocab.txt`: one piece a line.
+    /// `vocab.txt`: one piece per line.
     Lines(&'a str),
     /// `tokenizer.json`.
     Json(&'a str),
@@ -79,9 +79,9 @@ struct BertConfig {
 
 impl BertConfig {
     fn shape(&self) -> Result<ModelShape, ModelError> {
-        supported("model_type", &self.model_type, "bert")?;
-        supported("hidden_act", &self.hidden_act, "gelu")?;
-        supported(
+        check_supported("model_type", &self.model_type, "bert")?;
+        check_supported("hidden_act", &self.hidden_act, "gelu")?;
+        check_supported(
             "position_embedding_type",
             &self.position_embedding_type,
             "absolute",
@@ -94,11 +94,15 @@ impl BertConfig {
             vocabulary: self.vocab_size,
             positions: self.max_position_embeddings,
         };
-        shape.checked()
+        shape.validate()
     }
 }
 
-fn supported(field: &'static str, found: &str, expected: &'static str) -> Result<(), ModelError> {
+fn check_supported(
+    field: &'static str,
+    found: &str,
+    expected: &'static str,
+) -> Result<(), ModelError> {
     if found == expected {
         Ok(())
     } else {
@@ -161,8 +165,8 @@ impl TokenizerFile {
     }
 
     fn words(&self, known: usize) -> Result<WordPiece, ModelError> {
-        supported("tokenizer", &self.model.kind, "WordPiece")?;
-        supported("casing", self.normalizer.casing(), "lower case")?;
+        check_supported("tokenizer", &self.model.kind, "WordPiece")?;
+        check_supported("casing", self.normalizer.case_handling(), "lower case")?;
         let pieces = self.model.vocab.iter();
         let pieces: Vec<_> = pieces
             .map(|(piece, number)| (piece.as_str(), *number))
@@ -184,7 +188,7 @@ struct Normalizer {
 }
 
 impl Normalizer {
-    fn casing(&self) -> &'static str {
+    fn case_handling(&self) -> &'static str {
         if self.lowercase == Some(false) {
             "as written"
         } else {

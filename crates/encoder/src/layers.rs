@@ -1,8 +1,9 @@
 //! The parts of a transformer layer, over many tokens at once.
 //!
-//! Matrix products are int8: weights rounded per output row when the model is loaded,
-//! activations per token as they come. All else is f32. A token's numbers depend only on the
-//! tokens of its own text, so a batch gives the same bits as one text at a time.
+//! Matrix products are int8: weights are rounded per output row when the model is loaded,
+//! activations per token on the fly. All else is f32. A token's numbers depend only on the tokens
+//! of
+//! its own text, so a batch gives the same bits as one text at a time.
 
 use std::ops::Range;
 
@@ -141,7 +142,7 @@ impl VectorWork for Gelu<'_> {
     }
 }
 
-/// Activations as bytes: each token on a grid of its own.
+/// Activations as bytes, with a scale per token.
 #[derive(Debug, Default)]
 struct Rounded {
     values: Vec<i8>,
@@ -152,7 +153,8 @@ impl Rounded {
     fn fill(&mut self, level: SimdLevel, hidden: &[f32], width: usize) {
         let tokens = hidden.len() / width;
         self.values.clear();
-        self.values.resize(tokens * kitbag_simd::padded(width), 0);
+        self.values
+            .resize(tokens * kitbag_simd::padded_width(width), 0);
         self.steps.resize(tokens, 0.0);
         level.run(Round {
             hidden,
@@ -177,7 +179,7 @@ impl VectorWork for Round<'_> {
         let outs = self
             .out
             .values
-            .chunks_exact_mut(kitbag_simd::padded(self.width));
+            .chunks_exact_mut(kitbag_simd::padded_width(self.width));
         for ((row, out), step) in rows.zip(outs).zip(&mut self.out.steps) {
             *step = math::quantise(row, out);
         }
@@ -221,7 +223,7 @@ fn whole_panels(mut values: Vec<f32>) -> Vec<f32> {
     values
 }
 
-/// Turns sums of bytes back into floats.
+/// Converts sums of bytes back to floats.
 struct ScaledSums<'a> {
     linear: &'a Linear,
     tokens: &'a [f32],

@@ -1,8 +1,9 @@
 //! Turns text into vectors, with a small transformer that runs on any machine.
 //!
-//! [`Encoder`] reads a text with `wordpiece` (over `words`), passes its tokens through `layers`
-//! and averages their vectors. A model comes from our own `container` or from a folder as
-//! `hugging_face` publishes it; `checkpoint` finds the `tensors` in either.
+//! [`Encoder`] splits a text with `wordpiece` (over `words`), passes its tokens through `layers`
+//! and
+//! averages their vectors. A model comes from Kitbag's own `container` or from a directory as
+//! published by `hugging_face`; `checkpoint` finds the `tensors` in either.
 
 mod attention;
 mod checkpoint;

@@ -1,8 +1,9 @@
 //! The float arithmetic of a transformer: small functions over rows.
 //!
-//! Sums run in sixteen lanes and functions are polynomials of plain operations, none of them
-//! left to a system library. So every machine gives the same bits, and the compiler may use the
-//! widest vectors it has: all of this is inlined into code compiled per level.
+//! Sums run in sixteen lanes and functions are polynomials of plain operations, without any system
+//! library. So every machine gives the same bits, and the compiler may use the widest vectors: all
+//! of
+//! this is inlined into code compiled per level.
 
 use std::ops::Range;
 
@@ -14,12 +15,12 @@ const TINY: f32 = 1e-30;
 
 #[inline(always)]
 fn sum(values: &[f32], of: impl Fn(f32) -> f32) -> f32 {
-    folded(values, 0.0, of, |sum, value| sum + value)
+    fold_lanes(values, 0.0, of, |sum, value| sum + value)
 }
 
 #[inline(always)]
 fn largest(values: &[f32], start: f32, of: impl Fn(f32) -> f32) -> f32 {
-    folded(
+    fold_lanes(
         values,
         start,
         of,
@@ -28,7 +29,7 @@ fn largest(values: &[f32], start: f32, of: impl Fn(f32) -> f32) -> f32 {
 }
 
 #[inline(always)]
-fn folded(
+fn fold_lanes(
     values: &[f32],
     start: f32,
     of: impl Fn(f32) -> f32,
@@ -113,11 +114,11 @@ fn exp(x: f32) -> f32 {
     (series * part + 1.0) * f32::from_bits(exponent << 23)
 }
 
-/// 1.5 · 2^23. Adding it rounds to the nearest whole number, which the low bits of the sum then
-/// hold.
+/// 1.5 · 2^23. Adding it rounds to the nearest whole number, which is then in the low bits of the
+/// sum.
 const ROUNDER: f32 = 12_582_912.0;
 
-/// Puts a row on a grid of 255 steps, the widest value at 127, and returns the size of a step.
+/// Quantises a row to 255 steps, with the widest value at 127, and returns the size of a step.
 #[inline(always)]
 pub(super) fn quantise(row: &[f32], out: &mut [i8]) -> f32 {
     let widest = largest(row, 0.0, f32::abs);

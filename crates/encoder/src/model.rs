@@ -1,5 +1,5 @@
-//! The encoder: a text becomes a vector of length one, and texts of like meaning get vectors of
-//! like direction.
+//! The encoder: a text becomes a vector of length one, and texts of similar meaning get vectors of
+//! similar direction.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -13,16 +13,16 @@ use super::weights::{Matrix, ModelShape, ModelWeights, Norm};
 use super::wordpiece::WordPiece;
 use kitbag_simd::{SimdLevel, VectorWork};
 
-/// A longer text is cut. The model was trained on texts of this length, and the start of a tool's
-/// description says most.
+/// A longer text is truncated. The model was trained on texts of this length, and the start of a
+/// tool's description is the most informative.
 pub const MAX_TOKENS: usize = 128;
 
-/// Tokens that share one pass over the weights: enough to use every weight often, and so few that
-/// the intermediate values still fit into a core's cache.
+/// Tokens that share one pass over the weights: enough to reuse every weight often, and few enough
+/// that the intermediate values fit into a core's cache.
 const BATCH_TOKENS: usize = 128;
 
-/// A BERT-family sentence encoder. Shared freely between threads; gives the same bits for a
-/// text on every machine, alone or in a batch.
+/// A BERT-family sentence encoder. It can be shared between threads, and gives the same bits for a
+/// text on every machine, in a batch or not.
 #[derive(Debug)]
 pub struct Encoder {
     id: ModelId,
@@ -36,21 +36,20 @@ pub struct Encoder {
     layers: Vec<Layer>,
 }
 
-/// Names a model by its content: vectors with the same id are comparable.
+/// Identifies a model by its content: vectors with the same id are comparable.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ModelId(String);
 
 impl ModelId {
-    /// A change of the arithmetic that gives other vectors from the same files needs another number
-    /// here.
+    /// Must change with any change of the arithmetic that gives other vectors from the same files.
     const ARITHMETIC: &str = "kitbag encoder 1";
 
-    fn of(files: &[&[u8]]) -> Self {
+    fn for_files(files: &[&[u8]]) -> Self {
         let mut hasher = blake3::Hasher::new_derive_key(Self::ARITHMETIC);
         for file in files {
             hasher.update(blake3::hash(file).as_bytes());
         }
-        // 128 bits, in hexadecimal digits, are enough to tell models apart.
+        // 128 bits, in hexadecimal digits, are enough to distinguish models.
         Self(hasher.finalize().to_hex()[..32].to_owned())
     }
 
@@ -60,26 +59,26 @@ impl ModelId {
 }
 
 impl Encoder {
-    /// Reads our own model file.
+    /// Reads Kitbag's own model file.
     pub fn from_container(bytes: &[u8]) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = container::read(bytes)?;
         Ok(Self::new(
             SimdLevel::best(),
-            ModelId::of(&[bytes]),
+            ModelId::for_files(&[bytes]),
             shape,
             weights,
             pieces,
         ))
     }
 
-    /// Reads a model as it is published: float weights, rounded here.
+    /// Reads a model as published: float weights, rounded here.
     pub fn from_files(files: ModelFiles<'_>) -> Result<Self, ModelError> {
         let (shape, weights, pieces) = files.read()?;
         let pooling: &[u8] = match files.pooling {
             Pooling::Mean => b"mean",
             Pooling::First => b"first",
         };
-        let id = ModelId::of(&[
+        let id = ModelId::for_files(&[
             files.config,
             files.weights,
             files.vocabulary.as_bytes(),
@@ -103,7 +102,7 @@ impl Encoder {
         self.shape.hidden
     }
 
-    /// True if the vocabulary has a word whole, in small letters.
+    /// True if the vocabulary has the lower-case word as one piece.
     pub fn knows_word(&self, word: &str) -> bool {
         self.pieces.knows(word)
     }
@@ -160,10 +159,9 @@ impl Encoder {
             .encode(text, MAX_TOKENS.min(self.shape.positions))
     }
 
-    /// Returns one vector for each text; `texts` has the range of its tokens.
+    /// Returns one vector per text; `texts` has the range of its tokens.
     fn pass(&self, tokens: &[u32], texts: &[Range<usize>]) -> Vec<Vec<f32>> {
-        // A thread keeps its buffers: the system clears the memory of new ones, which took an
-        // eighth of the whole time.
+        // Each thread keeps its buffers: clearing new memory took an eighth of the whole time.
         thread_local! {
             static BUFFERS: RefCell<(Vec<f32>, Scratch)> = RefCell::default();
         }
@@ -258,7 +256,7 @@ mod tests {
         let bytes = include_bytes!("../tests/fixtures/tiny/embedder.bin");
         let mut vectors = SimdLevel::all().map(|level| {
             let (shape, weights, pieces) = container::read(bytes).unwrap();
-            let encoder = Encoder::new(level, ModelId::of(&[bytes]), shape, weights, pieces);
+            let encoder = Encoder::new(level, ModelId::for_files(&[bytes]), shape, weights, pieces);
             ["", "create_issue", "list the files in a mail to a user"]
                 .map(|text| encoder.embed(text))
         });

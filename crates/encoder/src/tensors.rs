@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::error::ModelError;
 use super::weights::Matrix;
 
-/// Named tensors of a file, looked up and converted one at a time.
+/// The named tensors of a file, looked up and converted one at a time.
 #[derive(Debug)]
 pub(super) struct Tensors<'a> {
     metadata: HashMap<String, String>,
@@ -50,20 +50,20 @@ impl<'a> Tensors<'a> {
         match header.shape[..] {
             [rows, columns] if rows > 0 && columns > 0 => Ok((rows, columns)),
             _ => Err(ModelError::Shape {
-                reason: format!("{name} is {:?}, which is no matrix", header.shape),
+                reason: format!("{name} has shape {:?}, which is not a matrix", header.shape),
             }),
         }
     }
 
-    /// Returns a matrix of this shape in bytes: stored as bytes, with a step per row beside it, or
-    /// rounded here.
+    /// Returns a matrix of this shape in bytes: stored as bytes with a step per row, or rounded
+    /// here.
     pub(super) fn matrix(
         &self,
         name: &str,
         rows: usize,
         columns: usize,
     ) -> Result<Matrix, ModelError> {
-        let header = self.shaped(name, &[rows, columns])?;
+        let header = self.header_with_shape(name, &[rows, columns])?;
         if header.dtype != "I8" {
             return Ok(Matrix::round(
                 &self.floats(name, &[rows, columns])?,
@@ -84,12 +84,12 @@ impl<'a> Tensors<'a> {
 
     /// Returns the values of a float tensor of exactly this shape.
     pub(super) fn floats(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
-        let header = self.shaped(name, shape)?;
+        let header = self.header_with_shape(name, shape)?;
         let values: Vec<f32> = match header.dtype.as_str() {
             "F32" => self.read(name, header)?.map(f32::from_le_bytes).collect(),
             "F16" => self.read(name, header)?.map(half).collect(),
             "BF16" => self.read(name, header)?.map(brain_half).collect(),
-            _ => return Err(header.mistyped(name, "F32, F16 or BF16")),
+            _ => return Err(header.type_error(name, "F32, F16 or BF16")),
         };
         if values.iter().all(|value| value.is_finite()) {
             Ok(values)
@@ -106,15 +106,15 @@ impl<'a> Tensors<'a> {
             "U8" => String::from_utf8(self.read(name, header)?.map(|[byte]| byte).collect()).ok(),
             _ => None,
         };
-        text.ok_or_else(|| header.mistyped(name, "text in U8"))
+        text.ok_or_else(|| header.type_error(name, "text in U8"))
     }
 
-    fn shaped(&self, name: &str, shape: &[usize]) -> Result<&TensorHeader, ModelError> {
+    fn header_with_shape(&self, name: &str, shape: &[usize]) -> Result<&TensorHeader, ModelError> {
         let header = self.header(name)?;
         if header.shape == shape {
             Ok(header)
         } else {
-            Err(header.misshapen(name, shape))
+            Err(header.shape_error(name, shape))
         }
     }
 
@@ -144,19 +144,19 @@ impl<'a> Tensors<'a> {
     }
 }
 
-/// Splits a file into the header, whose length is its first eight bytes, and the numbers.
+/// Splits a file into the header, whose length is in its first eight bytes, and the numbers.
 fn split_header(bytes: &[u8]) -> Result<(&[u8], &[u8]), ModelError> {
     let Some((length, rest)) = bytes.split_first_chunk() else {
-        return Err(truncated(bytes, "start", 8));
+        return Err(truncated_error(bytes, "start", 8));
     };
     let length = u64::from_le_bytes(*length);
     usize::try_from(length)
         .ok()
         .and_then(|length| rest.split_at_checked(length))
-        .ok_or_else(|| truncated(bytes, "header", length))
+        .ok_or_else(|| truncated_error(bytes, "header", length))
 }
 
-fn truncated(bytes: &[u8], part: &'static str, needed: u64) -> ModelError {
+fn truncated_error(bytes: &[u8], part: &'static str, needed: u64) -> ModelError {
     ModelError::Truncated {
         part,
         needed,
@@ -186,7 +186,7 @@ impl TensorHeader {
             .unwrap_or(usize::MAX)
     }
 
-    fn misshapen(&self, name: &str, expected: &[usize]) -> ModelError {
+    fn shape_error(&self, name: &str, expected: &[usize]) -> ModelError {
         ModelError::TensorShape {
             name: name.to_owned(),
             expected: expected.to_vec(),
@@ -194,7 +194,7 @@ impl TensorHeader {
         }
     }
 
-    fn mistyped(&self, name: &str, expected: &'static str) -> ModelError {
+    fn type_error(&self, name: &str, expected: &'static str) -> ModelError {
         ModelError::TensorType {
             name: name.to_owned(),
             expected,
@@ -203,22 +203,22 @@ impl TensorHeader {
     }
 }
 
-/// A number of sixteen bits: one for the sign, five for the exponent, ten for the rest.
+/// A 16-bit float: one bit for the sign, five for the exponent, ten for the fraction.
 fn half(bytes: [u8; 2]) -> f32 {
     let bits = u32::from(u16::from_le_bytes(bytes));
     let (sign, exponent, rest) = (bits >> 15, bits >> 10 & 31, bits & 1023);
     let size = match exponent {
         // Numbers below the smallest exponent are counted in steps of 2^-24.
         0 => rest as f32 / 16_777_216.0,
-        // Infinity, or no number.
+        // Infinity or NaN.
         31 => f32::from_bits(0x7f80_0000 | rest << 13),
-        // The exponent of a float is counted from 127 instead of 15, and its rest is 13 bits longer.
+        // The exponent bias of a float is 127 instead of 15, and its fraction is 13 bits longer.
         _ => f32::from_bits((exponent + 112) << 23 | rest << 13),
     };
     if sign == 1 { -size } else { size }
 }
 
-/// The upper half of a float.
+/// The upper half of a float (bfloat16).
 fn brain_half([low, high]: [u8; 2]) -> f32 {
     f32::from_le_bytes([0, 0, low, high])
 }
@@ -270,17 +270,17 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_refused_with_the_tensor_named() {
+    fn a_broken_file_is_rejected_with_the_name_of_the_tensor() {
         check("{}", &[], Err("tensor a is missing"));
         check(
             r#"{"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]}}"#,
             &[0; 12],
-            Err("tensor a is [3]; this model needs [2]"),
+            Err("tensor a has shape [3], expected [2]"),
         );
         check(
             r#"{"a":{"dtype":"I64","shape":[2],"data_offsets":[0,16]}}"#,
             &[0; 16],
-            Err("tensor a holds I64; F32, F16 or BF16 is understood"),
+            Err("tensor a has type I64, expected F32, F16 or BF16"),
         );
         for offsets in [
             "[0,9]",

@@ -18,7 +18,7 @@ pub struct ModelShape {
 const MAX_WIDTH: usize = 1 << 16;
 
 impl ModelShape {
-    pub(super) fn checked(self) -> Result<Self, ModelError> {
+    pub(super) fn validate(self) -> Result<Self, ModelError> {
         let parts = [
             ("layers", self.layers),
             ("hidden", self.hidden),

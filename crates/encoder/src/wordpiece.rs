@@ -1,9 +1,11 @@
 //! Turns text into token numbers, with BERT's uncased vocabulary.
 //!
-//! [`words`](super::words) finds the words; each is split into the longest known piece from the
-//! left, again and again. Reading stops when the limit is reached, so a long text costs no more
-//! than the part that fits. Text is only text: `[SEP]` written in a description is three letters
-//! between brackets, never the separator.
+//! [`words`](super::words) finds the words; each is split repeatedly into the longest known piece
+//! from the left. Splitting stops at the token limit, so a long text costs no more than the part
+//! that
+//! fits. Special tokens are never parsed from text: `[SEP]` in a description is three letters
+//! between
+//! brackets.
 
 use std::collections::HashMap;
 
@@ -20,18 +22,19 @@ pub(crate) struct WordPiece {
 
 #[derive(Debug, thiserror::Error)]
 pub enum VocabularyError {
-    #[error("the vocabulary of {pieces} pieces lacks {missing}")]
+    #[error("the vocabulary of {pieces} pieces has no {missing}")]
     Lacks {
         pieces: usize,
         missing: &'static str,
     },
-    #[error("the vocabulary goes up to {last}, and the model knows {known} pieces")]
+    #[error("the vocabulary has token {last}, but the model has {known} tokens")]
     Unknown { last: u32, known: usize },
 }
 
 impl WordPiece {
     /// Takes pieces with their numbers, for a model that has a row for `known` of them. `##` marks
-    /// the pieces that continue a word.
+    /// the
+    /// pieces that continue a word.
     pub(crate) fn new(pieces: &[(&str, u32)], known: usize) -> Result<Self, VocabularyError> {
         let last = pieces.iter().map(|(_, number)| *number).max();
         if let Some(last) = last.filter(|last| *last as usize >= known) {
@@ -58,9 +61,9 @@ impl WordPiece {
         self.starts.get(word).is_some()
     }
 
-    /// Returns token numbers between those of start and end, at most `limit` of them with both.
+    /// Returns token numbers between the start and end tokens, at most `limit` including both.
     pub(crate) fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
-        // One place is kept for the end, and the start takes one.
+        // One position is reserved for the end, and the start takes one.
         let limit = limit.max(2) - 1;
         let mut tokens = vec![self.start];
         words(text, |word| {
@@ -120,8 +123,9 @@ impl PieceTable {
     }
 
     /// Finds the longest piece that a text begins with. No piece is longer than `longest` bytes,
-    /// which keeps a word of a hundred characters at a hundred times that many look-ups and not at
-    /// five thousand.
+    /// which
+    /// limits a word of a hundred characters to a hundred times that many look-ups instead of five
+    /// thousand.
     fn longest(&self, text: &str) -> Option<(usize, u32)> {
         let ends = (1..=text.len().min(self.longest))
             .rev()
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_are_those_of_the_reference_library() {
+    fn tokens_match_the_reference_library() {
         let oracle: Oracle =
             serde_json::from_str(include_str!("../tests/fixtures/wordpiece.json")).unwrap();
         let pieces: Vec<_> = oracle
@@ -189,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_special_token_written_in_a_text_is_only_text() {
+    fn a_special_token_in_a_text_is_plain_text() {
         check("[SEP]", "[ [UNK] ]");
     }
 
@@ -204,14 +208,14 @@ mod tests {
     }
 
     #[test]
-    fn a_vocabulary_the_model_cannot_serve_is_refused() {
+    fn a_vocabulary_that_does_not_match_the_model_is_rejected() {
         assert_eq!(
             refused(&[("[UNK]", 0), ("[CLS]", 1)]),
-            "the vocabulary of 2 pieces lacks [SEP]"
+            "the vocabulary of 2 pieces has no [SEP]"
         );
         assert_eq!(
             refused(&[("far", 12)]),
-            "the vocabulary goes up to 12, and the model knows 12 pieces"
+            "the vocabulary has token 12, but the model has 12 tokens"
         );
     }
 

@@ -1,6 +1,7 @@
 //! Splits text into the words that BERT's uncased models were trained on.
 //!
-//! Control characters and accents are dropped, letters become lower case; a word ends at a blank,
+//! Control characters and accents are dropped, letters become lower case; a word ends at white
+//! space,
 //! and every punctuation mark and every Chinese character is a word by itself.
 
 use unicode_normalization::UnicodeNormalization;
@@ -14,7 +15,7 @@ pub(crate) enum BertWord<'a> {
     TooLong,
 }
 
-/// Hands over one word after another until `take` returns false.
+/// Passes one word after another to `take`, until it returns false.
 pub(crate) fn words(text: &str, mut take: impl FnMut(BertWord<'_>) -> bool) {
     let mut word = PartialWord::default();
     for char in plain(text) {
@@ -46,7 +47,7 @@ impl PartialWord {
         }
     }
 
-    /// Hands over the word, if there is one. Returns true if `take` wants more words.
+    /// Passes the word to `take`, if there is one. Returns true if `take` wants more words.
     fn finish(&mut self, take: &mut impl FnMut(BertWord<'_>) -> bool) -> bool {
         let more = match self.chars {
             0 => true,
@@ -67,7 +68,7 @@ fn plain(text: &str) -> impl Iterator<Item = char> {
         .flat_map(char::to_lowercase)
 }
 
-/// Unassigned characters stay: they may be letters or emoji of a newer Unicode.
+/// Unassigned characters stay: they may be letters or emoji of a newer Unicode version.
 fn is_control(char: char) -> bool {
     use GeneralCategory::{Control, Format, PrivateUse};
     match char {

@@ -1,4 +1,4 @@
-//! The encoder against vectors computed in full precision by another program
+//! Compares the encoder with vectors computed in full precision by another program
 //! (`fixtures/make_vectors.py`).
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -27,7 +27,7 @@ fn a_small_model_gives_the_vectors_of_full_precision() {
 fn check(encoder: &Encoder, cases: &str, least: f32) {
     let cases: Vec<Case> = serde_json::from_str(cases).unwrap();
     for Case { text, vector } in cases {
-        // A text of one token has nothing to average the rounding over.
+        // A text of one token has no averaging that evens out the rounding.
         let least = if text.chars().count() < 2 {
             least - 0.01
         } else {
@@ -77,7 +77,7 @@ fn a_model_is_named_by_its_content() {
 }
 
 #[test]
-fn a_model_that_reads_its_first_token_is_another_model() {
+fn another_pooling_is_another_model() {
     let first = pooled(CONFIG, WEIGHTS, PIECES, Pooling::First).unwrap();
     assert_ne!(first.id(), tiny().id());
     let text = "find the users mail";
@@ -88,7 +88,7 @@ fn a_model_that_reads_its_first_token_is_another_model() {
 }
 
 #[test]
-fn a_model_that_does_not_fit_is_refused_in_words() {
+fn an_invalid_model_is_rejected_with_a_message() {
     let refused = |from: &str, to: &str, pieces: &str| {
         load(&CONFIG.replace(from, to), WEIGHTS, pieces)
             .unwrap_err()
@@ -108,7 +108,7 @@ fn a_model_that_does_not_fit_is_refused_in_words() {
             "\"intermediate_size\": 64",
             PIECES
         ),
-        "tensor bert.encoder.layer.0.intermediate.dense.weight is [90, 42]; this model needs [64, 42]"
+        "tensor bert.encoder.layer.0.intermediate.dense.weight has shape [90, 42], expected [64, 42]"
     );
     assert_eq!(
         refused(
@@ -116,21 +116,21 @@ fn a_model_that_does_not_fit_is_refused_in_words() {
             "\"num_attention_heads\": 4",
             PIECES
         ),
-        "a model of this shape cannot be: 4 heads do not divide a width of 42"
+        "invalid model shape: 4 heads do not divide a width of 42"
     );
     assert_eq!(
         refused("\"gelu\"", "\"relu\"", PIECES),
-        "hidden_act \"relu\" is not supported; gelu is"
+        "hidden_act \"relu\" is not supported, expected gelu"
     );
     let more = format!("{PIECES}one\nmore\n");
     assert_eq!(
         refused("", "", &more),
-        "the vocabulary goes up to 24, and the model knows 23 pieces"
+        "the vocabulary has token 24, but the model has 23 tokens"
     );
 }
 
 #[test]
-fn a_file_cut_or_scratched_anywhere_does_not_panic() {
+fn a_corrupted_file_does_not_panic() {
     for length in (0..WEIGHTS.len()).step_by(997) {
         assert!(load(CONFIG, &WEIGHTS[..length], PIECES).is_err());
     }

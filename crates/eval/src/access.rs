@@ -1,5 +1,4 @@
-//! The credentials of a request: the key, the header for it, and the other headers that an endpoint
-//! needs.
+//! The credentials of a request: the key, its header, and other headers that an endpoint needs.
 
 use std::fmt;
 
@@ -7,15 +6,15 @@ use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, InvalidHea
 
 use crate::dialect::Dialect;
 
-/// The value of a header that is shorter than this is not a secret, and may be part of a word.
+/// A shorter header value is not a secret, and may be part of a word.
 const SHORTEST_SECRET: usize = 8;
 
 #[derive(Clone, Default)]
 pub struct Access {
     pub key: Option<String>,
-    /// The header for the key, if the endpoint does not understand the usual header of the format.
+    /// The header for the key, if the endpoint does not support the usual header of the format.
     pub key_header: Option<HeaderName>,
-    /// Further headers of every request. They are kept as secret as the key, because they may hold
+    /// Further headers of every request. They are as secret as the key, because they may contain
     /// secrets.
     pub headers: HeaderMap,
 }
@@ -41,7 +40,7 @@ impl Access {
         Ok(headers)
     }
 
-    /// Returns the text without our secrets, in case an endpoint repeats them.
+    /// Masks the access secrets in a text, in case an endpoint repeats them.
     pub(crate) fn mask_secrets(&self, text: &str) -> String {
         let headers = self.headers.values().filter_map(|it| it.to_str().ok());
         let long = headers.filter(|it| it.len() >= SHORTEST_SECRET);
@@ -77,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_goes_where_the_endpoint_looks_for_it() {
+    fn the_key_is_sent_in_the_header_of_the_endpoint() {
         check(Dialect::OpenAi, None, "authorization", "Bearer s3cret");
         check(Dialect::OpenAi, Some("api-key"), "api-key", "s3cret");
         check(Dialect::Anthropic, None, "x-api-key", "s3cret");
@@ -90,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn our_secrets_are_not_shown_when_an_endpoint_repeats_them() {
+    fn secrets_repeated_by_an_endpoint_are_masked() {
         let headers = HeaderMap::from_iter([
             (
                 HeaderName::from_static("x-project"),

@@ -1,4 +1,4 @@
-//! Asks one model over HTTP, at a limited rate and with retries, and never shows the key.
+//! Queries one model over HTTP, with a rate limit and retries, and never shows the key.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,13 +17,13 @@ use crate::endpoint::ModelEndpoint;
 use crate::endpoint_error::ModelEndpointError;
 use crate::rate_limit::{RateLimiter, parse_retry_after};
 
-/// Limits of requests are counted by the minute, so a longer pause gains nothing.
+/// Rate limits are counted per minute, so a longer pause gains nothing.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
-/// Far more than the words and calls of one answer.
+/// Far more than the text and calls of one answer.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// The characters of the endpoint's message that an error repeats, a few lines of a terminal.
+/// How many characters of the endpoint's message an error repeats, a few terminal lines.
 const MAX_MESSAGE: usize = 300;
-/// Anthropic answers with this status when it is overloaded.
+/// Anthropic's status for overload.
 const OVERLOADED: u16 = 529;
 
 pub struct ModelClient {
@@ -39,9 +39,9 @@ pub struct ModelClient {
 #[derive(Debug, Clone, Copy)]
 pub struct RequestLimits {
     pub timeout: Duration,
-    /// The number of further requests after one that may succeed the next time.
+    /// The number of retries after a transient error.
     pub retries: u32,
-    /// The pause before the first retry, unless the endpoint names a time. It doubles each time.
+    /// The delay before the first retry, unless the endpoint sets one. It doubles each time.
     pub first_pause: Duration,
     pub per_minute: Option<u32>,
 }
@@ -54,7 +54,7 @@ impl ModelClient {
     ) -> Result<Self, ModelEndpointError> {
         let headers = access.request_headers(endpoint.dialect);
         let headers = headers.map_err(|_| ModelEndpointError::InvalidKey {
-            place: endpoint.address(),
+            endpoint: endpoint.address(),
         })?;
         let http = client_without_redirects()
             .build()
@@ -73,7 +73,7 @@ impl ModelClient {
         &self.endpoint
     }
 
-    /// Returns the answer, and the time that the model took for it without earlier waits.
+    /// Returns the answer, and the model's latency without earlier waits.
     pub(crate) async fn ask_model(
         &self,
         conversation: &Conversation<'_>,
@@ -147,24 +147,23 @@ impl ModelClient {
         retry_after: Option<Duration>,
         body: &Value,
     ) -> ModelEndpointError {
-        let place = self.endpoint_address();
+        let endpoint = self.endpoint_address();
         match status.as_u16() {
-            401 | 403 => ModelEndpointError::Unauthorized { place, status },
+            401 | 403 => ModelEndpointError::Unauthorized { endpoint, status },
             429 | 503 | OVERLOADED => ModelEndpointError::Busy {
-                place,
+                endpoint,
                 status,
                 retry_after: retry_after,
             },
             _ => ModelEndpointError::Refused {
-                place,
+                endpoint,
                 status,
                 message: self.error_message(body),
             },
         }
     }
 
-    /// Returns the endpoint's error message, shortened, and without our key if the message repeats
-    /// it.
+    /// Returns the endpoint's error message, shortened, and with the key masked.
     fn error_message(&self, body: &Value) -> String {
         let message = body
             .pointer("/error/message")
@@ -178,21 +177,21 @@ impl ModelClient {
 
     fn timeout_error(&self, after: Duration) -> ModelEndpointError {
         ModelEndpointError::TimedOut {
-            place: self.endpoint_address(),
+            endpoint: self.endpoint_address(),
             after,
         }
     }
 
     fn unreachable_error(&self, error: reqwest::Error) -> ModelEndpointError {
         ModelEndpointError::Unreachable {
-            place: self.endpoint_address(),
+            endpoint: self.endpoint_address(),
             reason: describe_error(error),
         }
     }
 
     fn unreadable_error(&self, reason: String) -> ModelEndpointError {
         ModelEndpointError::Unreadable {
-            place: self.endpoint_address(),
+            endpoint: self.endpoint_address(),
             reason,
         }
     }
@@ -211,7 +210,7 @@ impl fmt::Debug for ModelClient {
 }
 
 /// An error inside a response with a success status. Some services start the response before they
-/// know of the error.
+/// detect the error.
 struct ErrorInBody {
     status: StatusCode,
     body: Value,

@@ -1,5 +1,4 @@
-//! Judges the end of a task: the state of the servers, the tools that were called, and the last
-//! words of the model.
+//! Judges the end of a task: the state of the servers, the called tools, and the model's last text.
 
 use crate::environment::TaskEnvironment;
 use crate::judge::truncate_text;
@@ -7,7 +6,7 @@ use crate::matching::contains;
 use crate::suite::{EndCheck, Expected, SuiteTask, TextRule};
 use crate::tool_result::ToolResult;
 
-/// Prepares the servers for a task. The error names the call that failed.
+/// Prepares the servers for a task. The error names the failed call.
 pub(crate) async fn prepare_servers(
     task: &SuiteTask,
     environment: &impl TaskEnvironment,
@@ -23,7 +22,7 @@ pub(crate) async fn prepare_servers(
     Ok(())
 }
 
-/// Returns everything that is not as it should be at the end.
+/// Returns everything that is wrong at the end.
 pub(crate) async fn find_faults(
     task: &SuiteTask,
     environment: &impl TaskEnvironment,
@@ -51,7 +50,7 @@ fn uncalled_tools<'a>(
 ) -> impl Iterator<Item = String> + 'a {
     let wanted = task.called.iter().map(|it| &it.tool);
     let missing = wanted.filter(|tool| !succeeded.contains(tool));
-    missing.map(|tool| format!("{tool} was not called with success"))
+    missing.map(|tool| format!("{tool} was not called successfully"))
 }
 
 fn check_result(check: &EndCheck, called: &ToolResult) -> Option<String> {
@@ -73,14 +72,14 @@ fn check_result(check: &EndCheck, called: &ToolResult) -> Option<String> {
     check_text(&check.text, &called.text).or(unmatched)
 }
 
-/// Returns the first part that a text lacks, or has although it must not.
+/// Returns the first part that a text lacks, or contains although it must not.
 fn check_text(rule: &TextRule, text: &str) -> Option<String> {
     let text = text.to_lowercase();
     let mut wanted = rule.contains.iter();
     let missing = wanted.find(|part| !text.contains(&part.to_lowercase()));
     let mut unwanted = rule.lacks.iter();
     let found = unwanted.find(|part| text.contains(&part.to_lowercase()));
-    let missing = missing.map(|part| format!("`{part}` is missing in: {}", truncate_text(&text)));
+    let missing = missing.map(|part| format!("`{part}` is missing from: {}", truncate_text(&text)));
     missing.or_else(|| found.map(|part| format!("`{part}` is still in: {}", truncate_text(&text))))
 }
 
@@ -111,14 +110,14 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_held_against_its_text_its_members_and_its_failure() {
+    fn a_result_is_checked_by_text_members_and_failure() {
         let text = |text: &str| json!({ "content": [{ "type": "text", "text": text }] });
         let failed = json!({ "isError": true, "content": [{ "type": "text", "text": "gone" }] });
         let mut words = rule();
         words.text.contains = vec!["Milk".into()];
         words.text.lacks = vec!["eggs".into()];
         check(&words, &text("milk, bread"), None);
-        check(&words, &text("tea"), Some("`Milk` is missing in: tea"));
+        check(&words, &text("tea"), Some("`Milk` is missing from: tea"));
         check(
             &words,
             &text("milk, EGGS"),

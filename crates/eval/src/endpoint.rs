@@ -1,8 +1,8 @@
-//! The endpoint of a model, as a person writes it.
+//! The endpoint of a model, as written by the user.
 //!
-//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own addresses. `URL#MODEL` is any service
-//! that speaks Chat Completions, `anthropic:URL#MODEL` any that speaks Messages. The URL is the
-//! base address, or the whole one with `/chat/completions` or `/messages`; a query stays.
+//! `anthropic:MODEL` and `openai:MODEL` are the vendors' own URLs. `URL#MODEL` is any service that
+//! supports Chat Completions, `anthropic:URL#MODEL` any that supports Messages. The URL is the base
+//! URL, or the whole one with `/chat/completions` or `/messages`; a query stays.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,37 +19,37 @@ pub struct ModelEndpoint {
     pub(crate) dialect: Dialect,
     pub(crate) base: Url,
     pub(crate) model: String,
-    /// True if this is the vendor's own address. The vendor's key is sent to no other address.
+    /// True if this is the vendor's own URL. The vendor's key is sent nowhere else.
     is_vendor_address: bool,
-    /// The most tools in one request, if the operator knows a limit.
+    /// The tool limit of a request, if the operator knows one.
     most_tools: Option<usize>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointParseError {
     #[error(
-        "`{text}` does not say which model is where; write anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL"
+        "`{text}` is not a model; write anthropic:MODEL, openai:MODEL, URL#MODEL or anthropic:URL#MODEL"
     )]
     NoModel { text: String },
-    #[error("`{text}` is no http or https address")]
+    #[error("`{text}` is not an http or https URL")]
     NoAddress { text: String },
     #[error(
-        "an address with a password in it would be shown in reports; give the key with --key-env"
+        "the URL contains a password, which would appear in reports; pass the key with --key-env"
     )]
     Password,
 }
 
-/// The reasons why a model is not shown all tools.
+/// The reasons why a model does not get all tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolObstacles {
-    /// The most tools that a request may name, if there are more.
+    /// The tool limit of a request, if there are more.
     pub most: Option<usize>,
-    /// The tools that no request may name.
+    /// The tools that no request may contain.
     pub unfit: Vec<(String, UnsupportedTool)>,
 }
 
 impl ModelEndpoint {
-    /// Returns the variable that holds the key for a vendor's own address.
+    /// Returns the variable with the key for a vendor's own URL.
     pub fn key_variable(&self) -> Option<&'static str> {
         self.is_vendor_address.then_some(match self.dialect {
             Dialect::Anthropic => "ANTHROPIC_API_KEY",
@@ -57,7 +57,7 @@ impl ModelEndpoint {
         })
     }
 
-    /// True if a third party between here and the endpoint could read a key.
+    /// True if a third party on the network could read a key.
     pub fn is_unencrypted(&self) -> bool {
         let here = match self.base.host() {
             Some(url::Host::Domain(name)) => name == "localhost",
@@ -68,22 +68,24 @@ impl ModelEndpoint {
         self.base.scheme() == "http" && !here
     }
 
-    /// Returns the definitions as they are sent to a model at this endpoint: the first ones of the
-    /// list, if one request may not name all of them.
+    /// Returns the definitions as sent to a model at this endpoint: the first ones of the list, if
+    /// a
+    /// request may not contain all of them.
     pub fn tool_definitions(&self, tools: &EvalTools) -> Vec<Value> {
         let mut definitions = self.dialect.tool_definitions(tools);
         definitions.truncate(self.most_tools().unwrap_or(usize::MAX));
         definitions
     }
 
-    /// Returns the endpoint with a limit that its operator knows of.
+    /// Returns the endpoint with a tool limit known to its operator.
     #[must_use]
     pub fn with_most_tools(self, most_tools: Option<usize>) -> Self {
         Self { most_tools, ..self }
     }
 
-    /// Returns the most tools that one request may name, as far as that is known. Services that
-    /// speak a vendor's format have limits of their own.
+    /// Returns the tool limit of a request, as far as it is known. Compatible services have limits
+    /// of
+    /// their own.
     pub fn most_tools(&self) -> Option<usize> {
         let of_vendor = self
             .dialect
@@ -93,7 +95,7 @@ impl ModelEndpoint {
         self.most_tools.or(of_vendor)
     }
 
-    /// Returns the reasons why a model at this endpoint is not shown all these tools.
+    /// Returns the reasons why a model at this endpoint does not get all these tools.
     pub fn find_obstacles(&self, tools: &EvalTools) -> ToolObstacles {
         ToolObstacles {
             most: self.most_tools().filter(|most| tools.len() > *most),
@@ -106,12 +108,12 @@ impl ModelEndpoint {
         Some((tool.name.clone(), unfit))
     }
 
-    /// Returns the host, the part of the address whose meaning no path or query can change.
+    /// Returns the host, whose meaning no path or query can change.
     pub fn host(&self) -> &str {
         self.base.host_str().unwrap_or_default()
     }
 
-    /// Returns the name of the model, without its address.
+    /// Returns the name of the model, without its URL.
     pub fn model(&self) -> &str {
         &self.model
     }
@@ -123,7 +125,7 @@ impl ModelEndpoint {
         url
     }
 
-    /// Returns the address, without anything that could be a secret.
+    /// Returns the URL, without anything that could be a secret.
     pub(crate) fn address(&self) -> String {
         let origin = self.base.origin().ascii_serialization();
         format!("{origin}{}", self.base.path().trim_end_matches('/'))
@@ -166,7 +168,7 @@ fn no_model(text: &str) -> EndpointParseError {
     }
 }
 
-/// Reads an address, and cuts off the path of the format if it is there.
+/// Parses a URL, and removes the path of the format if it is there.
 fn base_url(address: &str, dialect: Dialect) -> Result<Url, EndpointParseError> {
     let mut url = parse_url(address)?;
     let path = url.path().trim_end_matches('/');
@@ -197,7 +199,7 @@ fn no_address(text: &str) -> EndpointParseError {
     }
 }
 
-/// Writes the endpoint as it was written, without a query, because a query may hold a key.
+/// Writes the endpoint as given, without a query, because a query may contain a key.
 impl fmt::Display for ModelEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn vendors_and_any_address_are_written_naturally() {
+    fn vendors_and_urls_are_parsed() {
         check(
             "anthropic:claude-x",
             "https://api.anthropic.com/v1/messages",
@@ -269,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_reached_at_the_addresses_they_document() {
+    fn services_are_reached_at_their_documented_urls() {
         check_chat("http://localhost:11434/v1", "qwen3:8b");
         check_chat("http://localhost:8000/v1", "Qwen/Qwen3-8B");
         check_chat(
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_address_is_as_good_as_its_base() {
+    fn a_whole_url_is_equivalent_to_its_base() {
         for (text, base) in [
             (
                 "https://x.example/v1/chat/completions/#m",
@@ -321,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_refused() {
+    fn invalid_endpoints_are_rejected() {
         assert!(matches!(error("gpt-x"), EndpointParseError::NoModel { .. }));
         assert!(matches!(
             error("anthropic:"),
@@ -342,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vendors_key_goes_to_the_vendor_alone() {
+    fn a_vendors_key_goes_only_to_the_vendor() {
         assert_eq!(
             endpoint("anthropic:x").key_variable(),
             Some("ANTHROPIC_API_KEY")

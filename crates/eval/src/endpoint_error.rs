@@ -1,4 +1,4 @@
-//! The errors of a model's endpoint: which of them pass, which are final, and the remedy for each.
+//! The errors of a model's endpoint: which are transient, which are final, and their remedies.
 
 use std::time::Duration;
 
@@ -6,33 +6,37 @@ use http::StatusCode;
 
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ModelEndpointError {
-    #[error("the key for {place} cannot be sent in a header")]
-    InvalidKey { place: String },
-    #[error("{place} cannot be reached: {reason}")]
-    Unreachable { place: String, reason: String },
-    #[error("{place} did not answer within {after:?}")]
-    TimedOut { place: String, after: Duration },
-    #[error("{place} does not accept the key ({status})")]
-    Unauthorized { place: String, status: StatusCode },
-    #[error("{place} takes no more requests for now ({status})")]
+    #[error("the key for {endpoint} is not a valid header value")]
+    InvalidKey { endpoint: String },
+    #[error("{endpoint} cannot be reached: {reason}")]
+    Unreachable { endpoint: String, reason: String },
+    #[error("{endpoint} did not answer within {after:?}")]
+    TimedOut { endpoint: String, after: Duration },
+    #[error("{endpoint} rejected the key ({status})")]
+    Unauthorized {
+        endpoint: String,
+        status: StatusCode,
+    },
+    #[error("{endpoint} is rate-limiting requests ({status})")]
     Busy {
-        place: String,
+        endpoint: String,
         status: StatusCode,
         retry_after: Option<Duration>,
     },
-    #[error("{place} answered {status}: {message}")]
+    #[error("{endpoint} answered {status}: {message}")]
     Refused {
-        place: String,
+        endpoint: String,
         status: StatusCode,
         message: String,
     },
-    #[error("{place} sent something that is no answer: {reason}")]
-    Unreadable { place: String, reason: String },
+    #[error("{endpoint} sent an invalid answer: {reason}")]
+    Unreadable { endpoint: String, reason: String },
 }
 
 impl ModelEndpointError {
-    /// True if the same request may succeed in a moment. A request that took too long is not
-    /// repeated, because it may have been answered and paid for.
+    /// True if a retry may succeed. A request that timed out is not retried, because it may have
+    /// been
+    /// answered and charged.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Unreachable { .. } | Self::Busy { .. } => true,
@@ -41,8 +45,8 @@ impl ModelEndpointError {
         }
     }
 
-    /// True if the error is about the content of the request and not about the key or the address.
-    /// Then another prompt may succeed.
+    /// True if the error is about the content of the request and not about the key or the URL. Then
+    /// another prompt may succeed.
     pub(crate) fn is_about_the_request(&self) -> bool {
         const ABOUT_THE_REQUEST: [StatusCode; 3] = [
             StatusCode::BAD_REQUEST,
@@ -69,15 +73,15 @@ impl ModelEndpointError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::InvalidKey { .. } => "check the key for stray characters",
-            Self::Unreachable { .. } => "check the address in --model, and that the service runs",
-            Self::TimedOut { .. } => {
-                "give it longer with --timeout, or ask less at once with --concurrency"
+            Self::Unreachable { .. } => {
+                "check the address in --model and that the service is running"
             }
+            Self::TimedOut { .. } => "raise --timeout or lower --concurrency",
             Self::Unauthorized { .. } => "check the variable that holds the key",
-            Self::Busy { .. } => "ask more slowly with --rpm, or wait and run it again",
+            Self::Busy { .. } => "lower --rpm, or wait and run it again",
             Self::Refused { .. } => "check the name of the model and the address in --model",
             Self::Unreadable { .. } => {
-                "check that the address speaks Chat Completions, or with `anthropic:` in front of it, Messages"
+                "check that the address serves Chat Completions, or Messages with the prefix `anthropic:`"
             }
         }
     }

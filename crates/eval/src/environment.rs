@@ -1,5 +1,6 @@
-//! The place where one attempt at a task happens: fresh servers, and the surface that the model is
-//! shown. The caller makes such places, because this crate knows neither gateway nor servers.
+//! The environment of one attempt at a task: fresh servers, and the model's surface. The caller
+//! creates
+//! it, because this crate knows neither gateway nor servers.
 
 use std::future::Future;
 
@@ -11,40 +12,40 @@ use crate::tools::EvalTools;
 pub trait TaskEnvironments {
     type Environment: TaskEnvironment;
 
-    /// Opens a place that no earlier attempt has touched. The error says why there is none.
+    /// Creates an environment that no earlier attempt has touched. The error says why it failed.
     fn open(&self, surface: EvalSurface)
     -> impl Future<Output = Result<Self::Environment, String>>;
 }
 
 pub trait TaskEnvironment {
-    /// Returns the folder that is this attempt's own.
+    /// Returns the attempt's own directory.
     fn folder(&self) -> &str;
 
-    /// Returns the tools that the surface lists at this moment.
+    /// Returns the tools that the surface lists now.
     fn list_tools(&self) -> impl Future<Output = Result<EvalTools, String>>;
 
     /// Makes a call of the model, as a client of the surface does.
     fn call_tool(&self, tool: String, arguments: CallArguments)
     -> impl Future<Output = ToolResult>;
 
-    /// Makes a call of a solution, by the name that the suite has for the tool.
+    /// Makes a call of a solution, by the suite's name for the tool.
     fn call_solution_tool(
         &self,
         tool: String,
         arguments: CallArguments,
     ) -> impl Future<Output = ToolResult>;
 
-    /// Prepares the servers or looks at them, by the name that the suite has for the tool.
+    /// Prepares or inspects the servers, by the suite's name for the tool.
     fn call_setup_tool(
         &self,
         tool: String,
         arguments: CallArguments,
     ) -> impl Future<Output = ToolResult>;
 
-    /// Returns the tools that were called with success since the last `arrange`, by the names that
-    /// the suite has for them.
+    /// Returns the tools called successfully since the last `call_setup_tool`, by the suite's
+    /// names.
     fn succeeded_tools(&self) -> impl Future<Output = Vec<String>>;
 
-    /// Ends the servers.
+    /// Stops the servers.
     fn close(self) -> impl Future<Output = ()>;
 }

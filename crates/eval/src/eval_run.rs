@@ -1,4 +1,4 @@
-//! Puts every prompt to every model, several at a time, and records each answer as it comes.
+//! Sends every prompt to every model, several at a time, and records each answer as it arrives.
 
 use std::time::Duration;
 
@@ -21,18 +21,18 @@ use crate::tools::EvalTools;
 #[derive(Debug)]
 pub struct EvalRun<'a> {
     pub suite: &'a Suite,
-    /// The tools that the suite is about.
+    /// The tools of the suite.
     pub tools: &'a EvalTools,
-    /// The surfaces on which models are shown the tools. Each model is asked on each surface.
+    /// The surfaces to test. Each model is tested on each surface.
     pub surfaces: &'a [ShownSurface<'a>],
     pub candidates: &'a [EvalCandidate],
-    /// The further parameters of every request, such as a temperature.
+    /// Further parameters of every request, such as a temperature.
     pub parameters: &'a CallArguments,
-    /// The number of times that each prompt is put to each model.
+    /// How often each prompt is sent to each model.
     pub runs: u32,
-    /// The number of prompts that are under way at once.
+    /// The number of concurrent prompts.
     pub concurrency: usize,
-    /// The function that counts tokens.
+    /// Counts tokens.
     pub count: fn(&str) -> usize,
 }
 
@@ -42,7 +42,7 @@ pub struct EvalCandidate {
     pub price: Option<Price>,
 }
 
-/// A model together with a surface that it is shown.
+/// A model on one surface.
 pub(crate) struct TestedModel<'a> {
     candidate: &'a EvalCandidate,
     shown: ShownSurface<'a>,
@@ -50,7 +50,7 @@ pub(crate) struct TestedModel<'a> {
     definitions: Vec<Value>,
 }
 
-/// A prompt that is put to a model on a surface.
+/// A prompt for a model on a surface.
 pub(crate) struct EvalQuestion<'a> {
     /// The position among all questions.
     pub(crate) position: usize,
@@ -61,7 +61,7 @@ pub(crate) struct EvalQuestion<'a> {
     fingerprint: String,
 }
 
-/// The entry of the suite that is put to a model.
+/// The entry of the suite that is sent to a model.
 #[derive(Clone, Copy)]
 enum SuiteItem<'a> {
     Prompt(&'a Prompt),
@@ -69,14 +69,14 @@ enum SuiteItem<'a> {
 }
 
 impl EvalCandidate {
-    /// Returns the name of the model with its address, as records and reports have it.
+    /// Returns the name of the model with its URL, for records and reports.
     pub(crate) fn model_name(&self) -> String {
         self.client.endpoint().to_string()
     }
 }
 
 impl EvalRun<'_> {
-    /// Returns the number of answers in all: of each model on each surface to each prompt in each
+    /// Returns the total number of answers: of each model on each surface to each prompt in each
     /// run.
     pub fn answer_count(&self) -> usize {
         self.candidates.len() * self.answers_per_model()
@@ -90,16 +90,17 @@ impl EvalRun<'_> {
         entries * self.runs as usize
     }
 
-    /// Returns what models are asked on a surface. Where a program stands between a model and the
-    /// tools, or where the list follows the model, a first call says too little to be judged.
+    /// Returns the entries to test on a surface. If a program is between the model and the tools,
+    /// or
+    /// the list follows the model, a first call says too little to be judged.
     fn suite_items(&self, surface: EvalSurface) -> impl Iterator<Item = SuiteItem<'_>> {
         let prompts = self.suite.prompts.iter().map(SuiteItem::Prompt);
         let prompts = prompts.filter(move |_| surface.judges_first_calls());
         prompts.chain(self.suite.tasks.iter().map(SuiteItem::Task))
     }
 
-    /// Runs the exam. `server` makes the calls for prompts, and each attempt at a task has a place
-    /// of its own.
+    /// Runs the eval. `server` makes the calls for prompts, and each attempt at a task has its own
+    /// environment.
     pub async fn run(
         &self,
         server: &impl AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult,
@@ -135,8 +136,9 @@ impl EvalRun<'_> {
         models
     }
 
-    /// Returns the questions that no earlier run has answered. Answers of earlier runs are taken
-    /// from the journal.
+    /// Returns the questions without an answer from an earlier run. Earlier answers are taken from
+    /// the
+    /// journal.
     fn unanswered_questions<'a>(
         &'a self,
         models: &'a [TestedModel<'a>],
@@ -233,7 +235,7 @@ impl EvalQuestion<'_> {
         )
     }
 
-    /// Returns a record of which only the question and the number of turns are known.
+    /// Returns a record with only the question and the number of turns.
     fn blank_record(&self, turns: u32) -> Record {
         Record {
             model: self.tested.name.clone(),
@@ -304,7 +306,7 @@ impl<'a> TestedModel<'a> {
     }
 
     /// Returns everything that an answer may depend on besides the entry and the parameters. With
-    /// several turns, this includes the tools that can be found and the largest number of turns.
+    /// several turns, this includes the searchable tools and the turn limit.
     fn fingerprint_text(&self, put: SuiteItem<'_>, tools: &EvalTools) -> String {
         let shown = serde_json::to_string(&self.definitions).expect("definitions are JSON");
         let turns = match put {
@@ -338,7 +340,7 @@ fn to_ms(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Returns a part of the hash of a question that is long enough to tell questions apart.
+/// Returns a prefix of a question's hash that is long enough to distinguish questions.
 fn fingerprint(entry: &str, definitions: &str, parameters: &CallArguments) -> String {
     let mut hasher = blake3::Hasher::new();
     hasher.update(entry.as_bytes());

@@ -1,5 +1,6 @@
-//! Keeps the answers so far in a file, one line each, so that a run that ended early can go on and
-//! no answer is paid for twice.
+//! Stores the answers in a file, one line each, so that an interrupted run can continue and no
+//! answer
+//! is paid for twice.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::record::Record;
 
-/// The records of earlier runs, and the file to which new ones are added.
+/// The records of earlier runs, and the file for new ones.
 #[derive(Debug)]
 pub struct EvalJournal {
     file: Option<(PathBuf, File)>,
@@ -16,11 +17,11 @@ pub struct EvalJournal {
 
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    #[error("{path} cannot be read and written")]
+    #[error("cannot read and write {path}")]
     Unusable { path: PathBuf, source: io::Error },
-    #[error("another run writes to {path} right now")]
+    #[error("another run is writing to {path}")]
     Locked { path: PathBuf },
-    #[error("line {line} of {path} is not what an earlier run wrote")]
+    #[error("line {line} of {path} is not a journal entry")]
     NotJournal {
         path: PathBuf,
         line: usize,
@@ -37,7 +38,7 @@ impl EvalJournal {
         }
     }
 
-    /// Reads the lines of the file, if there is one. New lines are added to it.
+    /// Reads the lines of the file, if it exists. New lines are appended to it.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
         let mut file = open_file(path).map_err(|source| unusable_error(path, source))?;
         let taken = file.try_lock();
@@ -99,7 +100,7 @@ fn read_text(file: &mut File) -> io::Result<String> {
     Ok(text)
 }
 
-/// Shortens the file, and goes to its end.
+/// Truncates the file, and seeks to its end.
 fn truncate_file(file: &mut File, length: usize) -> io::Result<()> {
     file.set_len(length as u64)?;
     file.seek(SeekFrom::End(0))?;
@@ -117,7 +118,7 @@ fn torn_line(text: &str) -> &str {
     }
 }
 
-/// Every line begins so, because this is the first field of a record.
+/// Every line begins like this, because this is the first field of a record.
 const BEGIN: &str = "{\"model\":";
 
 fn parse_lines(text: &str, path: &Path) -> Result<Vec<Record>, JournalError> {
@@ -143,7 +144,7 @@ mod tests {
     use crate::record::tests::record;
 
     #[test]
-    fn what_was_written_is_found_again_also_after_a_torn_line() {
+    fn written_records_are_found_even_after_a_torn_line() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("progress.jsonl");
         let first = record(1, GivenArguments::Arguments(serde_json::Map::new()));
@@ -168,15 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_something_else_is_left_alone() {
+    fn another_file_is_not_changed() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("suite.json");
         for text in ["{\"version\":1}", "{\n  \"version\": 1\n}\n"] {
             std::fs::write(&path, text).unwrap();
             let told = EvalJournal::open(&path).unwrap_err().to_string();
             assert!(
-                told.starts_with("line 1 of ")
-                    && told.ends_with("is not what an earlier run wrote"),
+                told.starts_with("line 1 of ") && told.ends_with("is not a journal entry"),
                 "{told}"
             );
             assert_eq!(std::fs::read_to_string(&path).unwrap(), text);

@@ -1,5 +1,5 @@
-//! Judges the first call of a model, against the call that the suite expects and against the
-//! server's result.
+//! Judges the first call of a model, against the expected call of the suite and the server's
+//! result.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,8 +13,7 @@ use crate::tool_result::ToolResult;
 #[serde(rename_all = "snake_case")]
 pub enum ChoiceOutcome {
     Right,
-    /// The tool is right; the arguments are different, or the server understood something
-    /// different.
+    /// The tool is right; the arguments are different, or the server resolved them differently.
     WrongArguments,
     /// The tool is right; the arguments were not a JSON object.
     Malformed,
@@ -23,9 +22,9 @@ pub enum ChoiceOutcome {
     WrongTool,
     /// The model called a tool that it was not offered.
     UnknownTool,
-    /// The model ended with words, or with nothing.
+    /// The model ended with text, or with nothing.
     NoCall,
-    /// The model looked around until its turns were used up, and called no tool.
+    /// The model searched until the turn limit, and called no tool.
     OutOfTurns,
 }
 
@@ -100,7 +99,7 @@ pub(crate) fn judge(
         true => {
             check_arguments(prompt, given).or_else(|| check_resolved(prompt, &called.structured))
         }
-        false => Some("these are not the accepted arguments".to_owned()),
+        false => Some("the arguments are not accepted".to_owned()),
     };
     match fault {
         Some(why) if !is_accepted(prompt, tool, given) => {
@@ -125,7 +124,7 @@ pub(crate) fn truncate_text(text: &str) -> String {
     }
 }
 
-/// Returns the fault of the arguments. Each expected parameter must be there and no other.
+/// Returns the fault of the arguments. Exactly the expected parameters must be present.
 fn check_arguments(prompt: &Prompt, given: &CallArguments) -> Option<String> {
     let missing =
         filled_arguments(&prompt.expect.arguments).filter(|(key, _)| !has_argument(given, key));
@@ -140,13 +139,14 @@ impl Prompt {
     /// Returns the fault of one argument.
     fn check_argument(&self, key: &str, value: &Value) -> Option<String> {
         if !has_argument(&self.expect.arguments, key) {
-            return Some(format!("`{key}` was not asked for"));
+            return Some(format!("`{key}` is unexpected"));
         }
         let fits = self.accepts_any_value(key) || self.is_expected_value(key, value);
         (!fits).then(|| describe_mismatch(key, &self.expect.arguments[key], value))
     }
 
-    /// True if the model may use its own words, because `resolves` names the result that they must
+    /// True if the model may use its own words, because `resolves` defines the result that they
+    /// must
     /// lead to.
     fn accepts_any_value(&self, key: &str) -> bool {
         let resolves = self.resolves.as_ref();
@@ -163,17 +163,17 @@ impl Prompt {
 
 fn describe_mismatch(key: &str, expected: &Value, given: &Value) -> String {
     let hint = match unquoted_text(given) == unquoted_text(expected) {
-        true => ", which is another type",
+        true => " (different type)",
         false => "",
     };
     let (given, expected) = (
         truncate_text(&given.to_string()),
         truncate_text(&expected.to_string()),
     );
-    format!("`{key}` is {given}, not {expected}{hint}")
+    format!("`{key}` is {given}, expected {expected}{hint}")
 }
 
-/// Returns the letters of a value, without the quotes of a text.
+/// Returns the text of a value, without quotes.
 fn unquoted_text(value: &Value) -> String {
     match value.as_str() {
         Some(text) => text.trim().to_owned(),
@@ -181,14 +181,16 @@ fn unquoted_text(value: &Value) -> String {
     }
 }
 
-/// Returns the value that the server should have understood and did not.
+/// Returns the expected value that the server did not resolve.
 fn check_resolved(prompt: &Prompt, result: &Value) -> Option<String> {
     let mut expected = prompt.resolves.as_ref()?.iter();
     let (key, expected) = expected.find(|(key, value)| !contains(result.get(key), value))?;
     let found = result.get(key).map(ToString::to_string);
     let found = truncate_text(found.as_deref().unwrap_or("nothing"));
     let expected = truncate_text(&expected.to_string());
-    Some(format!("the result has {found} as `{key}`, not {expected}"))
+    Some(format!(
+        "`{key}` of the result is {found}, expected {expected}"
+    ))
 }
 
 #[cfg(test)]
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_right_if_they_are_the_expected_ones_and_come_to_what_they_should() {
+    fn arguments_are_right_if_they_are_expected_and_resolve_as_expected() {
         let mcp = json!({ "capability": { "name": "mcp support", "tier": "pro" } });
         check(
             "look",
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn another_call_is_as_good_only_if_the_suite_says_so() {
+    fn another_call_is_right_only_if_the_suite_accepts_it() {
         check(
             "compare",
             json!({ "agents": ["B", "a"], "capability": "MCP" }),
@@ -314,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_went_wrong_is_not_right_whatever_it_said() {
+    fn a_failed_call_is_never_right() {
         let failed = ToolResult::from_error("no".into());
         let given = GivenArguments::Arguments(object(
             json!({ "agent": "copilot-cli", "capability": "mcp" }),
@@ -339,25 +341,25 @@ mod tests {
     }
 
     #[test]
-    fn what_was_wrong_is_said_in_words() {
+    fn faults_are_described() {
         check_reason(
             json!({ "agent": "cursor", "tier": 1 }),
             json!({ "capability": { "name": "MCP Support" } }),
-            "`capability` is missing; `agent` is \"cursor\", not \"copilot-cli\"; `tier` was not asked for",
+            "`capability` is missing; `agent` is \"cursor\", expected \"copilot-cli\"; `tier` is unexpected",
         );
         check_reason(
             json!({ "agent": "copilot-cli", "capability": "x" }),
             json!({}),
-            "the result has nothing as `capability`, not {\"name\":\"MCP Support\"}",
+            "`capability` of the result is nothing, expected {\"name\":\"MCP Support\"}",
         );
         let (text, number) = (json!("5"), json!(5));
         assert_eq!(
             describe_mismatch("count", &number, &text),
-            "`count` is \"5\", not 5, which is another type"
+            "`count` is \"5\", expected 5 (different type)"
         );
         assert_eq!(
             describe_mismatch("count", &text, &number),
-            "`count` is 5, not \"5\", which is another type"
+            "`count` is 5, expected \"5\" (different type)"
         );
     }
 }

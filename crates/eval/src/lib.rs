@@ -1,23 +1,24 @@
-//! Sends prompts and tools to a model, has its calls made, and measures how well it chose.
+//! Sends prompts and tools to a model, makes its calls, and measures how well it chose.
 //!
 //! The crate knows neither the gateway nor a server. The caller passes in the tools as definitions,
 //! the function that makes the calls, and the function that counts tokens.
 //!
 //! # Layout
-//! - [`suite`]: the prompts and the expected calls, read from a file
-//! - [`tools`]: the tools of the suite; `called`: the result of a tool; [`surface`]: the tools that
-//!   the model is shown, and the results of its calls there
-//! - [`endpoint`]: the address of a model; `access`: the key and the headers; `dialect`: the
-//!   format; [`client`]: the requests over HTTP, with retries; `endpoint_error`: their errors;
-//!   `pace`: the limit on their rate
-//! - `task_attempt`: one task for one model; [`workplace`]: the fresh servers of an attempt;
-//!   `end_state`: the judge of what is true at its end
-//! - [`exam`]: every prompt to every model; `sitting`: the results so far; `attempt`: one prompt to
-//!   one model; [`judge`]: the verdict; `matching`: the comparison of values
+//! - [`suite`]: prompts and expected calls, read from a file
+//! - [`tools`]: the tools of the suite; `tool_result`: the result of a tool; [`surface`]: the
+//!   model's
+//!   tools, and the results of its calls there
+//! - [`endpoint`]: the URL of a model; `access`: key and headers; `dialect`: formats; [`client`]:
+//!   HTTP
+//!   requests with retries; `endpoint_error`: their errors; `rate_limit`: their rate
+//! - `task_attempt`: one task for one model; [`environment`]: the fresh servers of an attempt;
+//!   `end_state`: judges its end
+//! - [`eval_run`]: every prompt for every model; `progress`: the results so far; `prompt_attempt`:
+//!   one
+//!   prompt for one model; [`judge`]: the verdict; `matching`: comparison of values
 //! - [`rehearsal`]: the suite against the server, without a model
-//! - [`record`]: the answer of a model; [`journal`]: the answers so far, in a file, so that no answer
-//!   is paid for twice
-//! - [`report`]: the figures; [`page`]: the figures as a page with charts
+//! - [`record`]: the answer of a model; [`journal`]: stored answers, so that none is paid for twice
+//! - [`report`]: figures; [`page`]: figures as a page with charts
 
 mod access;
 pub mod client;

@@ -1,4 +1,4 @@
-//! The results of an exam so far, and the decision to give up on an endpoint that keeps failing.
+//! The results of an eval so far, and the decision to give up on a failing endpoint.
 
 use std::collections::HashMap;
 
@@ -11,20 +11,20 @@ use crate::record::Record;
 use crate::surface::EvalSurface;
 use crate::task_attempt::NoVerdict;
 
-/// An endpoint that fails this often without an answer in between gets no more requests.
+/// An endpoint that fails this often in a row gets no more requests.
 const GIVE_UP_AFTER: usize = 5;
 
-/// The progress of an exam.
+/// The progress of an eval.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EvalProgress {
     pub total: usize,
     pub done: usize,
     pub unanswered: usize,
-    /// The cost of the finished answers; absent if the cost of one of them is not known.
+    /// The cost of the finished answers; `None` if the cost of any is unknown.
     pub cost_usd: Option<f64>,
 }
 
-/// The results of an exam.
+/// The results of an eval.
 #[derive(Debug, Default)]
 pub struct EvalResults {
     /// The records are sorted by model, surface, prompt and run, in the order of the suite.
@@ -54,7 +54,7 @@ impl EvalResults {
     }
 }
 
-/// A question to which no answer came. A later run asks it again.
+/// A question without an answer. A later run asks it again.
 #[derive(Debug, Clone, Serialize)]
 pub struct UnansweredQuestion {
     pub model: String,
@@ -80,10 +80,10 @@ pub enum EvalError {
 /// The results so far.
 pub(crate) struct ResultCollector<'a> {
     run: &'a EvalRun<'a>,
-    /// Each record comes with its position among the questions.
+    /// Each record with its position among the questions.
     records: Vec<(usize, Record)>,
     unanswered: Vec<UnansweredQuestion>,
-    /// The number of failures of each model since its last answer.
+    /// The failures of each model since its last answer.
     failures_in_a_row: HashMap<String, usize>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> ResultCollector<'a> {
         records.filter(|(_, it)| it.model == model).count()
     }
 
-    /// Takes a record of an earlier run.
+    /// Adds a record of an earlier run.
     pub(crate) fn add_record(&mut self, question: &EvalQuestion<'_>, record: Record) {
         self.records.push((question.position, record));
     }
@@ -164,7 +164,7 @@ impl<'a> ResultCollector<'a> {
         }
     }
 
-    /// Returns the cost of an answer; `None` if the price or the usage is not known.
+    /// Returns the cost of an answer; `None` if the price or the usage is unknown.
     fn answer_cost(&self, record: &Record) -> Option<f64> {
         let mut candidates = self.run.candidates.iter();
         let candidate = candidates.find(|it| it.model_name() == record.model)?;
@@ -172,7 +172,7 @@ impl<'a> ResultCollector<'a> {
     }
 
     pub(crate) fn finish(mut self) -> EvalResults {
-        self.records.sort_by_key(|(place, _)| *place);
+        self.records.sort_by_key(|(index, _)| *index);
         let records = self.records.into_iter().map(|(_, record)| record).collect();
         EvalResults {
             records,

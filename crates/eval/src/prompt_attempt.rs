@@ -1,5 +1,5 @@
-//! Puts one prompt to one model. The conversation lasts up to the first call of a tool, which is
-//! judged. After an error the model may try once more.
+//! Sends one prompt to one model. The conversation ends with the first tool call, which is judged.
+//! After an error the model may try once more.
 
 use std::time::Duration;
 
@@ -22,19 +22,19 @@ pub(crate) struct PromptAttempt<'a, S> {
     pub(crate) shown: ShownSurface<'a>,
     pub(crate) definitions: &'a [Value],
     pub(crate) parameters: &'a CallArguments,
-    /// The tools that the suite is about.
+    /// The tools of the suite.
     pub(crate) tools: &'a EvalTools,
     pub(crate) prompt: &'a Prompt,
     pub(crate) server: &'a S,
     pub(crate) count: fn(&str) -> usize,
 }
 
-/// The actions of the model, and the tokens and the time that they took.
+/// The model's actions, their tokens and their time.
 #[derive(Default)]
 pub(crate) struct AttemptResult {
     /// The number of the model's answers.
     pub(crate) turns: u32,
-    /// The calls by which the model looked around, before and after it called a tool.
+    /// The model's search calls, before and after it called a tool.
     pub(crate) discovery_calls: Vec<UnjudgedCall>,
     pub(crate) calls: Vec<JudgedCall>,
     pub(crate) extra_calls: usize,
@@ -46,7 +46,7 @@ pub(crate) struct AttemptResult {
     pub(crate) took: Duration,
 }
 
-/// The result of a call that the model is told, and the entry that is recorded about it.
+/// The result of a call that the model gets, and the recorded entry.
 struct CallOutcome {
     result: CallResult,
     entry: RecordedCall,
@@ -67,7 +67,8 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
         loop {
             let (answer, took) = match self.client.ask_model(&conversation).await {
                 // The call is already made and judged. Its verdict stays, although the endpoint
-                // refused to take its error.
+                // rejected its
+                // error message.
                 Err(error) if !result.calls.is_empty() && error.is_about_the_request() => {
                     result.unsent_error = Some(error.to_string());
                     return Ok(result);
@@ -96,7 +97,8 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
     }
 
     /// Makes the calls of an answer, up to one that is judged. Returns the results for the model,
-    /// or `None` if the model is asked nothing more.
+    /// or
+    /// `None` if the conversation is over.
     async fn carry_out_calls(
         &self,
         result: &mut AttemptResult,
@@ -127,7 +129,7 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
                 }
             }
         }
-        // Every call needs a result, even a call that was not made.
+        // Every call needs a result, even one that was not made.
         let others = &answer.calls[results.len()..];
         results.extend(others.iter().map(CallResult::for_skipped_call));
         let said = answer.message;
@@ -166,7 +168,7 @@ impl<S: AsyncFn(EvalSurface, String, CallArguments) -> SurfaceResult> PromptAtte
             (GivenArguments::Malformed(text), EvalSurface::All) => {
                 direct_result(call, ToolResult::for_malformed_arguments(text))
             }
-            // The name of the intended tool is inside the arguments, and those cannot be read.
+            // The name of the intended tool is inside the arguments, which cannot be parsed.
             (GivenArguments::Malformed(text), _) => SurfaceResult::for_unreadable_arguments(
                 ToolResult::for_malformed_arguments(text).text,
             ),
@@ -215,8 +217,9 @@ fn direct_result(call: &ToolCall, called: ToolResult) -> SurfaceResult {
 }
 
 impl AttemptResult {
-    /// Adds an answer. The words, and the reason for an early end, are kept only until there is a
-    /// call to judge.
+    /// Adds an answer. The text, and the reason for an early end, are kept only until there is a
+    /// call
+    /// to judge.
     fn add_answer(&mut self, answer: &ModelAnswer, took: Duration) {
         self.usage = answer.total_usage(self.turns, self.usage);
         self.turns += 1;
@@ -238,7 +241,7 @@ impl AttemptResult {
 
 impl CallResult {
     fn for_skipped_call(call: &ToolCall) -> Self {
-        let why = "Not called, because an earlier call failed.";
+        let why = "Not called because an earlier call failed.";
         call.to_result(why.to_owned(), true)
     }
 }

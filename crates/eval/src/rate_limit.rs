@@ -1,5 +1,5 @@
-//! Decides when the next request may be sent: at a limited rate, and after any pause that the
-//! endpoint asked for.
+//! Determines when the next request may be sent: at a limited rate, and after any pause that the
+//! endpoint requested.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimeParser;
 use tokio::time::Instant;
 
-/// Hands out the times at which a request may be sent.
+/// Assigns the times at which requests may be sent.
 pub(crate) struct RateLimiter {
     interval: Duration,
     next: Mutex<Instant>,
@@ -43,7 +43,7 @@ impl RateLimiter {
     }
 }
 
-/// Returns the pause that the endpoint asks for, in seconds or as a date.
+/// Returns the pause that the endpoint requested, in seconds or as a date.
 pub(crate) fn parse_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let said = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     match said.parse() {
@@ -60,7 +60,7 @@ pub(crate) fn parse_retry_after(headers: &HeaderMap, now: Timestamp) -> Option<D
 mod tests {
     use super::*;
 
-    /// Asks for a place some seconds after `start`, and checks the second that is handed out.
+    /// Asks for a slot some seconds after `start`, and checks the second that is returned.
     #[track_caller]
     fn check_place(pace: &RateLimiter, start: Instant, asked: u64, expected: u64) {
         let place = pace.reserve_slot(start + Duration::from_secs(asked));
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_keep_the_pace_and_wait_out_a_rest() {
+    fn requests_keep_the_rate_and_wait_out_a_pause() {
         let now = Instant::now();
         let pace = RateLimiter {
             interval: Duration::from_secs(1),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_to_come_back_is_read_as_seconds_or_as_a_date() {
+    fn retry_after_is_parsed_as_seconds_or_as_a_date() {
         let now: Timestamp = "2026-03-01T12:00:00Z".parse().unwrap();
         for (said, seconds) in [
             ("7", Some(7.0)),

@@ -1,4 +1,4 @@
-//! The answer of a model to a prompt, as the journal keeps it.
+//! The answer of a model to a prompt, as stored in the journal.
 
 use std::fmt;
 
@@ -17,57 +17,57 @@ pub struct Record {
     /// The surface that the model was shown. Lines of earlier versions are about every tool.
     #[serde(default)]
     pub surface: EvalSurface,
-    /// This text changes with the prompt, with the expected call, with the tools and with the way
-    /// in which they are shown. So a line never counts for a different question.
+    /// A fingerprint of the prompt, the expected call, the tools and how they are shown, so that a
+    /// line
+    /// never counts for a different question.
     #[serde(rename = "of")]
     pub fingerprint: String,
-    /// The number of answers that the model gave. Lines of earlier versions do not contain it.
+    /// The number of the model's answers. Lines of earlier versions do not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// The calls by which the model looked around. They are not judged.
+    /// The model's search calls. They are not judged.
     #[serde(rename = "looked", default, skip_serializing_if = "Vec::is_empty")]
     pub discovery_calls: Vec<UnjudgedCall>,
-    /// The list is empty if the model made no call, and has two if the first one failed and it
-    /// tried again.
+    /// Empty if the model made no call; two entries if the first one failed and it tried again.
     pub calls: Vec<JudgedCall>,
     /// The number of further calls in the same answer, which were not made.
     #[serde(rename = "also", default)]
     pub extra_calls: usize,
-    /// The words of the model instead of a call.
+    /// The model's text instead of a call.
     #[serde(rename = "words", default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop: Option<StopReason>,
-    /// The reason why the model could not be shown the error of its call.
+    /// The reason why the error of its call could not be sent to the model.
     #[serde(rename = "untold", default, skip_serializing_if = "Option::is_none")]
     pub unsent_error: Option<String>,
-    /// The usage is absent if the endpoint did not report it.
+    /// `None` if the endpoint did not report it.
     pub usage: Option<Usage>,
     /// The tokens of calls and results that were sent again in later turns.
     #[serde(default)]
     pub sent_again: usize,
     pub ms: u64,
-    /// The outcome of a task; absent for a prompt, whose first call is judged.
+    /// The outcome of a task; `None` for a prompt, whose first call is judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<TaskOutcome>,
 }
 
-/// The actions of a model for a task, and the verdict on its end.
+/// A model's actions for a task, and the verdict on its end.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TaskOutcome {
     pub done: bool,
-    /// Everything that was not as it should be at the end.
+    /// Everything that was wrong at the end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
-    /// All calls of the model, in their order.
+    /// All calls of the model, in order.
     pub steps: Vec<UnjudgedCall>,
-    /// The tokens of all requests and of all answers, as counted here. They include the tools.
+    /// The tokens of all requests and answers, counted locally. They include the tools.
     pub counted: Usage,
-    /// The most tools that the surface listed in a turn. The endpoint may take fewer.
+    /// The most tools that the surface listed in a turn. The endpoint may accept fewer.
     pub most_listed: usize,
 }
 
-/// A call by which a model looked around.
+/// A search call of a model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct UnjudgedCall {
     pub tool: String,
@@ -86,7 +86,7 @@ pub struct JudgedCall {
     #[serde(flatten)]
     pub given: GivenArguments,
     pub outcome: ChoiceOutcome,
-    /// The fault of the call, in words.
+    /// The fault of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
     /// The tokens of the call and its result.
@@ -184,7 +184,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_from_before_there_were_surfaces_is_about_every_tool() {
+    fn a_line_without_a_surface_is_about_every_tool() {
         let line = r#"{"model":"m","prompt":"p","run":1,"of":"f","calls":[],"usage":null,"ms":1}"#;
         let record: Record = serde_json::from_str(line).unwrap();
         assert_eq!(
@@ -194,7 +194,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn without_a_call_a_model_has_given_up_or_run_out_of_turns() {
+    fn without_a_call_a_model_gave_up_or_ran_out_of_turns() {
         let silent = Record {
             calls: Vec::new(),
             ..record(1, GivenArguments::Malformed(String::new()))

@@ -1,5 +1,6 @@
-//! Tries the suite on the server, without a model. It checks that the expected calls and their
-//! paraphrases have the expected results, and that the scenarios end as the suite says.
+//! Tests the suite on the server, without a model: the expected calls and their paraphrases must
+//! have
+//! the expected results, and the scenarios must end as the suite says.
 
 use serde::Serialize;
 
@@ -17,12 +18,12 @@ use crate::tool_result::ToolResult;
 pub struct Rehearsal {
     /// The expected calls as the suite writes them.
     pub expected: RehearsalShare,
-    /// The expected calls in other words.
+    /// The paraphrased calls.
     pub paraphrases: RehearsalShare,
-    /// The faults that were found, in words.
+    /// The faults that were found.
     pub misses: Vec<String>,
     pub scenarios: Vec<ScenarioResult>,
-    /// The tasks whose solution does them, of those that have one, and that nothing else has done.
+    /// The tasks whose solution works, out of the tasks with a solution.
     pub tasks: RehearsalShare,
 }
 
@@ -68,8 +69,8 @@ pub async fn rehearse_suite(
 }
 
 impl Rehearsal {
-    /// Plays the solutions of the tasks. A task that is done before anything was done for it says
-    /// nothing about a model.
+    /// Tests the solutions of the tasks. A task that is done before any call says nothing about a
+    /// model.
     pub async fn try_solutions(&mut self, suite: &Suite, environments: &impl TaskEnvironments) {
         for task in &suite.tasks {
             let fault = try_solution(task, environments).await.err();
@@ -96,7 +97,7 @@ async fn play_task(task: &SuiteTask, environment: &impl TaskEnvironment) -> Resu
         .await
         .is_empty()
     {
-        return Err("it is done before anything was done for it".to_owned());
+        return Err("it is done before any call was made".to_owned());
     }
     let Some(solution) = &task.solution else {
         return Ok(());
@@ -115,7 +116,7 @@ async fn play_task(task: &SuiteTask, environment: &impl TaskEnvironment) -> Resu
     let faults = end_state::find_faults(task, environment, &solution.answer).await;
     match faults.first() {
         None => Ok(()),
-        Some(fault) => Err(format!("its solution does not do it: {fault}")),
+        Some(fault) => Err(format!("its solution fails: {fault}")),
     }
 }
 
@@ -143,7 +144,7 @@ async fn try_call(
     let came_to = match verdict.outcome {
         ChoiceOutcome::Right => return None,
         ChoiceOutcome::Failed => "failed",
-        _ => "came to something else",
+        _ => "had another result",
     };
     let (id, why) = (&prompt.id, verdict.why.unwrap_or_default());
     Some(format!("{id}: {tool} {given} {came_to}: {why}"))
@@ -174,7 +175,7 @@ async fn play_scenario(
 }
 
 fn too_many(calls: usize, most: usize) -> Option<String> {
-    (calls > most).then(|| format!("{calls} calls, where {most} are allowed"))
+    (calls > most).then(|| format!("{calls} calls, at most {most} allowed"))
 }
 
 fn check_step(step: &ScenarioStep, called: &ToolResult) -> Option<String> {
@@ -186,7 +187,7 @@ fn check_step(step: &ScenarioStep, called: &ToolResult) -> Option<String> {
         expected.find(|(pointer, value)| !contains(called.structured.pointer(pointer), value))?;
     let found = called.structured.pointer(pointer).map(ToString::to_string);
     let found = truncate_text(found.as_deref().unwrap_or("nothing"));
-    Some(format!("at {pointer} there is {found}, not {expected}"))
+    Some(format!("{pointer} is {found}, expected {expected}"))
 }
 
 impl RehearsalShare {

@@ -12,14 +12,14 @@ use crate::tools::EvalTools;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvalSurface {
-    /// The model is shown every tool, and calls each by its own name.
+    /// Every tool, each called by its own name.
     #[default]
     All,
-    /// The model is shown a few tools that find and call all others, in several turns.
+    /// A few tools that find and call all others, in several turns.
     Search,
-    /// The model is shown those and some others, which follow what it finds and uses.
+    /// The same and some others, which follow what the model finds and uses.
     Adaptive,
-    /// The model is shown the tools that run programs, which call all others.
+    /// The tools that run programs, which call all others.
     Code,
 }
 
@@ -41,25 +41,25 @@ pub struct SurfaceResult {
     /// The text of the result that the model reads.
     pub text: String,
     pub failed: bool,
-    /// The call of a tool that it led to; `None` if the model only looked around.
+    /// The tool call that it led to; `None` if the model only searched.
     pub reached: Option<ReachedCall>,
 }
 
-/// A call of a tool, which is judged.
+/// A tool call, which is judged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReachedCall {
-    /// The tool's name in the suite, if the suite knows the tool.
+    /// The tool's name in the suite, if the suite has the tool.
     pub tool: String,
-    /// The arguments that the server was given.
+    /// The arguments that the server got.
     pub arguments: CallArguments,
     pub called: ToolResult,
-    /// The number of calls that the model asked for together with this one and that were not made.
+    /// The number of further calls that the model requested with this one and that were not made.
     pub extra_calls: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "models are not shown `{name}`; there are all (every tool), search (the tools that find and call others), adaptive (those and a list that follows the model) and code (the tools that run programs)"
+    "unknown surface `{name}`; known: all (every tool), search (the tools that find and call others), adaptive (those and a list that follows the model) and code (the tools that run programs)"
 )]
 pub struct UnknownSurface {
     pub name: String,
@@ -77,14 +77,14 @@ impl EvalSurface {
         }
     }
 
-    /// True if prompts are put on the surface, where a model's first call is judged.
+    /// True if prompts are tested on the surface, where a model's first call is judged.
     pub fn judges_first_calls(self) -> bool {
         matches!(self, Self::All | Self::Search)
     }
 }
 
 impl<'a> ShownSurface<'a> {
-    /// To a prompt, a model that is shown every tool may make a call, and another one after an
+    /// For a prompt, a model that is shown every tool may make a call, and another one after an
     /// error.
     pub fn new(
         surface: EvalSurface,
@@ -118,7 +118,8 @@ impl SurfaceResult {
         }
     }
 
-    /// Returns the result of a call that led to no tool, because its arguments could not be read.
+    /// Returns the result of a call that reached no tool, because its arguments could not be
+    /// parsed.
     pub(crate) fn for_unreadable_arguments(text: String) -> Self {
         Self {
             text,

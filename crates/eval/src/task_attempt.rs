@@ -1,5 +1,5 @@
-//! One attempt of a model at a task: it is shown what the surface lists before each of its turns,
-//! all its calls are made, and the end is judged when it makes no more.
+//! One attempt of a model at a task: it gets the current surface before each of its turns, all its
+//! calls are made, and the end is judged when it makes no more.
 
 use std::time::Duration;
 
@@ -20,14 +20,14 @@ use crate::tool_result::ToolResult;
 pub(crate) struct TaskAttempt<'a, W> {
     pub(crate) client: &'a ModelClient,
     pub(crate) parameters: &'a CallArguments,
-    /// The task, in the folder of the place.
+    /// The task, with the directory of the environment.
     pub(crate) task: &'a SuiteTask,
     pub(crate) environment: &'a W,
     pub(crate) max_turns: u32,
     pub(crate) count: fn(&str) -> usize,
 }
 
-/// The reason why an attempt came to no verdict.
+/// The reason why an attempt has no verdict.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoVerdict {
     #[error(transparent)]
@@ -36,7 +36,7 @@ pub(crate) enum NoVerdict {
     Unprepared { why: String },
 }
 
-/// The conversation so far, and what it took.
+/// The conversation so far, and its cost.
 #[derive(Default)]
 pub(crate) struct TaskResult {
     pub(crate) turns: u32,
@@ -71,7 +71,7 @@ impl<W: TaskEnvironment> TaskAttempt<'_, W> {
         Ok(result)
     }
 
-    /// Asks the model once and makes its calls. False if the model is done.
+    /// Queries the model once and makes its calls. Returns false if the model is done.
     async fn take_turn(&self, result: &mut TaskResult) -> Result<bool, NoVerdict> {
         let definitions = self.list_definitions(&mut result.outcome).await?;
         let conversation = Conversation {
@@ -95,7 +95,7 @@ impl<W: TaskEnvironment> TaskAttempt<'_, W> {
         Ok(goes_on)
     }
 
-    /// Returns the tools as the surface lists them now, as many as the endpoint takes.
+    /// Returns the tools that the surface lists now, as many as the endpoint accepts.
     async fn list_definitions(&self, outcome: &mut TaskOutcome) -> Result<Vec<Value>, NoVerdict> {
         let listed = self.environment.list_tools().await;
         let listed = listed.map_err(|why| NoVerdict::Unprepared { why })?;
@@ -142,7 +142,7 @@ impl TaskResult {
         self.text = answer.text.trim().to_owned();
     }
 
-    /// Returns the last words, as much of them as a record keeps.
+    /// Returns the last text, as much of it as a record stores.
     pub(crate) fn last_text(&self) -> Option<String> {
         (!self.text.is_empty()).then(|| truncate_text(&self.text))
     }

@@ -1,4 +1,4 @@
-//! The result of a tool, as far as an exam looks at it.
+//! The result of a tool, as far as an eval looks at it.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ pub struct ToolResult {
 }
 
 impl ToolResult {
-    /// Reads the result of `tools/call`.
+    /// Parses the result of `tools/call`.
     pub fn new(result: &Value) -> Self {
         let structured = result.get("structuredContent");
         let text = match (text_blocks(result), structured) {
@@ -29,9 +29,9 @@ impl ToolResult {
         }
     }
 
-    /// Returns the result of a call whose arguments cannot be read.
+    /// Returns the result of a call whose arguments cannot be parsed.
     pub(crate) fn for_malformed_arguments(arguments: &str) -> Self {
-        Self::from_error(format!("The arguments are no JSON object: {arguments}"))
+        Self::from_error(format!("The arguments are not a JSON object: {arguments}"))
     }
 
     /// Returns the result of a call that was never made.
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_what_a_model_reads_of_it() {
+    fn a_result_has_the_text_that_a_model_reads() {
         check(
             &json!({ "content": blocks("hi"), "structuredContent": { "n": 1 } }),
             "hi",

@@ -1,4 +1,4 @@
-//! The tools as the model is shown them, and the names by which a suite may call them.
+//! The tools as shown to the model, and the names by which a suite may call them.
 
 use serde_json::{Value, json};
 
@@ -38,9 +38,9 @@ impl EvalTools {
         self.0.iter().any(|tool| tool.name == name)
     }
 
-    /// Returns the message for a model that called an unknown tool. It names the tool that the
-    /// model may have meant: some models put a word of their vendor in front, as in
-    /// `functions.echo`.
+    /// Returns the message for a model that called an unknown tool. It suggests the tool that the
+    /// model
+    /// may have meant: some models add a vendor prefix, as in `functions.echo`.
     pub(crate) fn unknown_tool_message(&self, name: &str) -> String {
         let meant = self.0.iter().filter(|tool| tool.may_be_meant(name));
         match meant.max_by_key(|tool| tool.name.len()) {
@@ -64,7 +64,7 @@ impl EvalTools {
         Ok(suite)
     }
 
-    /// Finds a tool by the name that the model is shown, or by an alias of this tool alone.
+    /// Finds a tool by the name that the model is shown, or by an unambiguous alias.
     fn find_tool(&self, name: &str) -> Option<&EvalTool> {
         let named = self.0.iter().find(|tool| tool.name == name);
         named.or_else(|| {
@@ -91,7 +91,7 @@ impl EvalTools {
 }
 
 impl EvalTool {
-    /// Reads a tool from an MCP definition.
+    /// Parses a tool from an MCP definition.
     pub fn new(name: String, aliases: Vec<String>, definition: &Value) -> Self {
         let description = definition.get("description").and_then(Value::as_str);
         let schema = definition.get("inputSchema").cloned();
@@ -103,7 +103,7 @@ impl EvalTool {
         }
     }
 
-    /// True if a name is an alias of the tool, or the tool's name with another word in front.
+    /// True if a name is an alias of the tool, or the tool's name with a prefix.
     fn may_be_meant(&self, name: &str) -> bool {
         let before = name.strip_suffix(self.name.as_str());
         let last = before.and_then(|before| before.chars().next_back());
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_with_a_prefix_is_told_what_it_may_have_meant() {
+    fn a_name_with_a_prefix_gets_a_suggestion() {
         let tools = EvalTools::new(vec![tool("echo"), tool("big_echo")]);
         for (called, meant) in [
             ("functions.echo", "echo"),

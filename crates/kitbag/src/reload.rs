@@ -336,8 +336,8 @@ fn reload_event(before: &Config, after: &Config, servers: &ServerChanges) -> Eve
         changes.push(format!("sections {}", sections.join(" ")));
     }
     Event {
-        client: Some(ShortText::cut("kitbag serve")),
-        detail: (!changes.is_empty()).then(|| ShortText::cut(&changes.join("; "))),
+        client: Some(ShortText::truncate("kitbag serve")),
+        detail: (!changes.is_empty()).then(|| ShortText::truncate(&changes.join("; "))),
         ..Event::new(
             now(),
             Action::ConfigurationInForce,

@@ -13,7 +13,7 @@ use kitbag_gateway::state::clock::now;
 pub(crate) fn change_event(verb: &str, action: Action, subject: &str) -> Event {
     Event {
         actor: Some(current_user()),
-        client: Some(ShortText::cut(verb)),
+        client: Some(ShortText::truncate(verb)),
         ..Event::new(now(), action, subject)
     }
 }
@@ -28,7 +28,7 @@ pub(crate) fn key_event(verb: &str, action: Action, key: &KeyId, tenant: Option<
 
 pub(crate) fn edit_event(verb: &str, edit: &Edit) -> Event {
     let path = edit.path.display().to_string();
-    let detail = (!edit.changes.is_empty()).then(|| ShortText::cut(&edit.changes.join(", ")));
+    let detail = (!edit.changes.is_empty()).then(|| ShortText::truncate(&edit.changes.join(", ")));
     Event {
         detail,
         ..change_event(verb, Action::ConfigurationEdited, &path)
@@ -67,5 +67,8 @@ fn current_user() -> ShortText {
         let name = fields.next()?;
         (fields.nth(1)?.parse() == Ok(number)).then_some(name)
     });
-    name.map_or_else(|| ShortText::cut(&format!("uid {number}")), ShortText::cut)
+    name.map_or_else(
+        || ShortText::truncate(&format!("uid {number}")),
+        ShortText::truncate,
+    )
 }

@@ -53,7 +53,7 @@ impl Visitor {
     }
 
     fn run(&self, words: &[&str]) -> CommandOutcome {
-        CommandOutcome::of(&self.command(words).output().unwrap())
+        CommandOutcome::from_output(&self.command(words).output().unwrap())
     }
 
     #[track_caller]

@@ -1,4 +1,5 @@
-//! Every definition we have, and any we can make up, comes out in a form that vendors accept.
+//! Every definition in the datasets, and any generated one, is converted to a form that vendors
+//! accept.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -10,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 #[test]
-fn every_tool_of_our_datasets_is_accepted() {
+fn every_tool_of_the_datasets_is_accepted() {
     let evals = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../evals");
     let mut seen = 0;
     for set in ["p0", "small"] {
@@ -30,19 +31,19 @@ fn every_tool_of_our_datasets_is_accepted() {
 
 proptest! {
     #[test]
-    fn any_definition_is_accepted_or_refused_with_a_reason(schema in schema(), description in ".{0,1500}") {
+    fn any_definition_is_accepted_or_rejected_with_a_reason(schema in schema(), description in ".{0,1500}") {
         check("tool", &description, &schema);
     }
 
     #[test]
-    fn a_value_that_fits_a_plain_schema_fits_it_afterwards(schema in object_schema(), value in value()) {
+    fn a_value_that_matches_a_plain_schema_still_matches_afterwards(schema in object_schema(), value in value()) {
         let sent = Vendor::OpenAi.tool("tool", "", &schema).unwrap();
         let before = jsonschema::is_valid(&schema, &value);
         prop_assert!(!before || jsonschema::is_valid(&sent["function"]["parameters"], &value), "{}", sent);
     }
 }
 
-/// Both vendors' rules, as far as they are documented or were reported by people they refused.
+/// The rules of both vendors, as far as they are documented or were reported by users.
 #[track_caller]
 fn check(name: &str, description: &str, schema: &Value) {
     for vendor in Vendor::ALL {
@@ -94,7 +95,7 @@ fn lists_have_items(schema: &Value) {
     }
 }
 
-/// Parts of schemas put together at random, sensible or not.
+/// Random combinations of schema parts, sensible or not.
 fn schema() -> impl Strategy<Value = Value> {
     const KINDS: &[&str] = &["object", "array", "string", "integer", "null", "any"];
     let leaf = prop_oneof![
@@ -128,7 +129,7 @@ fn schema() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An object with typed properties and no choice at its outermost level.
+/// An object with typed properties and no choice at the top level.
 fn object_schema() -> impl Strategy<Value = Value> {
     let kind = prop::sample::select(&["array", "string", "integer", "boolean"][..]);
     let property = prop_oneof![
@@ -143,7 +144,7 @@ fn object_schema() -> impl Strategy<Value = Value> {
         any::<bool>(),
     )
         .prop_map(|(properties, required, open)| {
-            // The draft in which a list may have a schema for each of its places.
+            // The draft in which a list may have a schema per position.
             let draft = "http://json-schema.org/draft-07/schema#";
             json!({
                 "$schema": draft,

@@ -1,10 +1,11 @@
-//! A definition as text that is the same however it is spelt, and the hash of that text.
+//! The canonical text of a definition, which is independent of its spelling, and its hash.
 //!
 //! Everything that a server lists of a tool or prompt counts: a model reads descriptions and
 //! schemas, clients act on annotations and on `_meta`, and no member is known to change by itself.
-//! Only the spelling does not count: blanks, the order of members, escapes in strings, and the order
-//! of names under `required`, which some servers keep in a set. The name is no part of the text, since
-//! the file has it as a key; so a tool that was only renamed is recognised by its hash.
+//! Only the spelling does not count: white space, the order of members, escapes in strings, and the
+//! order of names under `required`, which some servers keep in a set. The name is not a part of the
+//! text, since it is the key in the file; so a tool that was only renamed is recognised by its
+//! hash.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +14,7 @@ use kitbag_domain::Kind;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// A tool or prompt as its server lists it.
+/// A tool or prompt as listed by its server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedDefinition {
     pub kind: Kind,
@@ -21,21 +22,24 @@ pub struct ListedDefinition {
     pub hash: DefinitionHash,
     /// The definition without its name.
     pub text: String,
-    /// Its hash before a secret was masked in it, if one was. An approval from before secrets were
-    /// masked has that one.
+    /// Its hash before a secret was masked in it, if one was. Approvals from before masking have
+    /// this
+    /// hash.
     pub unmasked: Option<DefinitionHash>,
 }
 
-/// The hash of a definition without its name. It is whole, because its author chooses the text.
+/// The hash of a definition without its name. It is not shortened, because its author chooses the
+/// text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct DefinitionHash([u8; 32]);
 
 impl ListedDefinition {
-    /// Returns nothing for what is no definition: JSON without a name.
+    /// Returns `None` for JSON without a name, which is not a definition.
     pub fn parse(kind: Kind, definition: &RawValue) -> Option<Self> {
         let Members(mut members) = serde_json::from_str(definition.get()).ok()?;
-        // Of a member that is written twice the gateway reads the last. The others count as members,
-        // so that nothing can change unseen.
+        // Of a duplicate member the gateway reads the last. The others still count, so that nothing
+        // can
+        // change unseen.
         let at = members.iter().rposition(|(member, _)| member == NAME)?;
         let (_, name) = members.remove(at);
         let name = serde_json::from_str(name.get()).ok()?;
@@ -73,7 +77,7 @@ impl fmt::Display for DefinitionHash {
 }
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a hash has 64 hexadecimal digits")]
+#[error("a hash must have 64 hexadecimal digits")]
 pub struct NoDefinitionHash;
 
 impl FromStr for DefinitionHash {
@@ -94,13 +98,13 @@ fn write_value(text: &mut String, value: &RawValue) {
         Some(b'{') => serde_json::from_str(json).map(|Members(it)| write_object(text, it)),
         Some(b'[') => serde_json::from_str(json).map(|it| write_array(text, it)),
         Some(b'"') => serde_json::from_str(json).map(|it: String| write_string(text, &it)),
-        // The digits of a number count as they are, since no type holds all numbers.
+        // The digits of a number count as written, since no type holds all numbers.
         _ => {
             text.push_str(json);
             Ok(())
         }
     };
-    // A string may have half of a character in it, which only its own spelling can express.
+    // A string may contain half of a surrogate pair, which only its own spelling can express.
     if written.is_err() {
         text.push_str(json);
     }
@@ -146,7 +150,7 @@ fn write_string(text: &mut String, string: &str) {
     text.push_str(&serde_json::Value::from(string).to_string());
 }
 
-/// All members of an object, also those that are written twice.
+/// All members of an object, including duplicates.
 struct Members<'a>(Vec<(String, &'a RawValue)>);
 
 impl<'de> Deserialize<'de> for Members<'de> {
@@ -196,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_that_a_server_says_counts() {
+    fn everything_else_in_a_definition_counts() {
         let hash = read(r#"{"name":"t","description":"Reads.","x":[1,2],"n":1}"#).hash;
         for other in [
             r#"{"name":"t","description":"Reads\u200b.","x":[1,2],"n":1}"#,
@@ -219,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hash_is_read_as_it_is_written() {
+    fn a_hash_is_parsed_from_its_text() {
         let hash = DefinitionHash::hash_text("x");
         assert_eq!(hash.to_string().parse(), Ok(hash));
         assert_eq!("12".parse::<DefinitionHash>(), Err(NoDefinitionHash));

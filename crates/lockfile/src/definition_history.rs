@@ -1,4 +1,4 @@
-//! Notices when a server changes what it said of a tool or prompt, whether it was approved or not.
+//! Detects changes of a server's definitions, whether they were approved or not.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,14 @@ use kitbag_wire::{Raw, RawObject};
 
 use crate::judgement::ListedOffer;
 
-/// Names remembered of one server, those included that it lists no longer: one that vanishes and
-/// comes back as another has changed, too.
+/// How many names of one server are remembered, including names that it no longer lists: a tool
+/// that
+/// vanishes and returns with another definition has changed, too.
 const MAX_NAMES: usize = 20_000;
-/// The most characters that are told of a name, since servers choose the names.
+/// How many characters of a name are reported, since servers choose the names.
 const MAX_NAME_CHARS: usize = 100;
 
-/// The definitions that one server gave last, those included that it lists no longer.
+/// The last definitions of one server, including ones that it no longer lists.
 #[derive(Debug, Default)]
 pub struct DefinitionHistory {
     by_name: HashMap<(&'static str, String), Definition>,
@@ -48,7 +49,7 @@ pub struct DefinitionChange {
 }
 
 impl DefinitionHistory {
-    /// Takes in the lists of a server, and returns what is no longer as it was.
+    /// Records the lists of a server, and returns the changes.
     pub fn record_changes(&mut self, offer: ListedOffer<'_>) -> Vec<DefinitionChange> {
         let mut changes = Vec::new();
         for (kind, definitions) in [("tool", offer.tools), ("prompt", offer.prompts)] {
@@ -57,7 +58,7 @@ impl DefinitionHistory {
                 let Some((name, definition)) = Definition::parse(definition) else {
                     continue;
                 };
-                // Of a name listed twice, the first is what is known under it.
+                // The first of two tools with one name is the known one.
                 told.entry((kind, name)).or_insert(definition);
             }
             for (key, definition) in told {
@@ -108,7 +109,7 @@ impl Definition {
         ))
     }
 
-    /// Returns the parts in which the definition differs from the one before: `description,
+    /// Returns the parts in which the definition differs from the previous one: `description,
     /// annotations (readOnlyHint true → false)`.
     fn describe_changes(&self, before: &Self) -> String {
         let mut told: Vec<String> = (0..PARTS.len())
@@ -137,8 +138,9 @@ fn describe_hint(hint: Option<bool>) -> String {
     hint.map_or("unsaid".to_owned(), |hint| hint.to_string())
 }
 
-/// Half of the hash is enough: no server gains by two definitions of one name that look the same to
-/// the gateway.
+/// Half of the hash is enough: a server gains nothing from two definitions of one name that look
+/// the
+/// same to the gateway.
 fn half_hash(text: &str) -> [u8; 16] {
     let whole = blake3::hash(text.as_bytes());
     let mut half = [0; 16];
@@ -153,7 +155,7 @@ mod tests {
 
     use super::*;
 
-    /// The listings one after the other, and what is told after each.
+    /// Successive listings, and the report after each.
     #[track_caller]
     fn check(story: &[(&[&Value], &[&str])]) {
         let mut seen = DefinitionHistory::default();
@@ -174,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_definition_is_told_with_what_changed() {
+    fn a_changed_definition_is_reported_with_the_changed_parts() {
         let before = json!({ "name": "t", "description": "Reads.", "annotations": { "readOnlyHint": true } });
         let after = json!({ "name": "t", "description": "Writes.", "annotations": { "readOnlyHint": false } });
         let told = "t: description, annotations, readOnlyHint true → false";
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_vanishes_and_comes_back_as_another_has_changed() {
+    fn a_tool_that_returns_with_another_definition_has_changed() {
         let before = json!({ "name": "t", "description": "Reads." });
         let after = json!({ "name": "t", "description": "Sends your files away." });
         let other = json!({ "name": "u" });

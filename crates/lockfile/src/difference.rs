@@ -1,11 +1,11 @@
-//! Two definitions compared member by member, in words for the person who decides.
+//! Compares two definitions member by member, for the person who decides.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::text_diff::{changed_passages, to_one_line};
 
-/// The difference between what was approved and what a server lists now.
+/// The difference between an approved definition and the current one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum DefinitionDifference {
@@ -14,7 +14,7 @@ pub enum DefinitionDifference {
     Whole(Map<String, Value>),
 }
 
-/// A member, by its path, that was added, removed or replaced.
+/// A member that was added, removed or replaced, by its path.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MemberChange {
     pub path: String,
@@ -24,11 +24,11 @@ pub struct MemberChange {
     pub new: Option<Value>,
 }
 
-/// The most characters of one value that are shown. JSON has all of them.
+/// How many characters of one value are shown. JSON output has all of them.
 const LONGEST_VALUE: usize = 4_000;
 
 impl DefinitionDifference {
-    /// Compares two texts of definitions.
+    /// Compares two definition texts.
     pub fn between(old: &str, new: &str) -> Self {
         let mut changes = Vec::new();
         let (old, new) = (parse_object(old), parse_object(new));
@@ -40,7 +40,8 @@ impl DefinitionDifference {
         Self::Whole(parse_object(new))
     }
 
-    /// Returns the lines for people. A line of an old value begins with `-`, one of a new value with
+    /// Returns the lines for people. A line with an old value begins with `-`, one with a new value
+    /// with
     /// `+`.
     pub fn to_lines(&self) -> Vec<String> {
         match self {
@@ -57,7 +58,7 @@ impl DefinitionDifference {
 }
 
 const ONLY_SPELLING_DIFFERS: &str =
-    "  the same but for the digits of a number, or for a member that is written twice";
+    "  identical except for the digits of a number or a duplicate member";
 
 impl MemberChange {
     fn to_lines(&self) -> Vec<String> {
@@ -85,7 +86,7 @@ fn signed_line(sign: char, path: &str, value: &Value) -> String {
     format!("  {sign} {path}: {}", value_to_line(value))
 }
 
-/// Definitions are objects; a text from a damaged store is none, and has no members.
+/// Parses a definition; a text from a damaged store has no members.
 fn parse_object(text: &str) -> Map<String, Value> {
     serde_json::from_str(text).unwrap_or_default()
 }
@@ -107,7 +108,7 @@ fn compare_values(changes: &mut Vec<MemberChange>, path: &str, old: &Value, new:
     }
 }
 
-/// A list of plain values is shown as a whole; of a list of objects, the object that changed.
+/// A list of plain values is shown as a whole; of a list of objects, only the changed objects.
 fn are_nested(items: &[Value]) -> bool {
     items.iter().any(|it| it.is_object() || it.is_array())
 }
@@ -137,7 +138,7 @@ fn compare_objects(
     }
 }
 
-/// A member in a path. Its author chose the name, which must not look like a path of several.
+/// Quotes a member name for a path. Its author chose it, so it must not look like several steps.
 fn path_step(member: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
     match !member.is_empty() && member.chars().all(is_plain) {
@@ -155,10 +156,7 @@ fn truncate_value(text: &str) -> String {
         None => text.to_owned(),
         Some((end, _)) => {
             let more = text[end..].chars().count();
-            format!(
-                "{} … and {more} characters more, which --json shows",
-                &text[..end]
-            )
+            format!("{} … and {more} more characters, see --json", &text[..end])
         }
     }
 }
@@ -176,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_difference_names_words_and_paths() {
+    fn a_difference_has_words_and_paths() {
         check(
             &json!({
                 "description": "Reads a file.",
@@ -205,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn names_and_values_of_an_author_cannot_pass_for_something_else() {
+    fn names_and_values_are_escaped() {
         check(
             &json!({ "arguments": [{ "name": "a" }, { "name": "b" }] }),
             &json!({ "arguments": [{ "name": "a", "x.y": "\u{1b}[2J\n" }, { "name": "c" }] }),
@@ -214,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_text_leaves_the_new_definition_to_be_read() {
+    fn without_the_old_text_the_whole_new_definition_is_shown() {
         let whole =
             DefinitionDifference::whole_definition(r#"{"description":"Reads.","inputSchema":{}}"#);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The ways in which a server's list differs from what was approved.
+//! The drift of a server's list from the approved definitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,13 +9,13 @@ use serde::Serialize;
 use crate::canonical::{DefinitionHash, ListedDefinition};
 use crate::file::LockedServer;
 
-/// A definition that is not as it was approved.
+/// A definition that differs from the approved one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DriftedDefinition {
     pub kind: Kind,
     pub name: String,
     pub drift: Drift,
-    /// The hash of what the server lists now; absent if it lists nothing of that name.
+    /// The hash of the current definition; `None` if the server no longer lists the name.
     pub hash: Option<DefinitionHash>,
 }
 
@@ -42,24 +42,24 @@ impl Drift {
     }
 }
 
-/// The reason for which a tool or prompt is kept from callers.
+/// The reason why a tool or prompt is withheld from callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UnapprovedReason {
     Changed,
     New,
     Renamed,
-    /// Its server does not list it, so there is nothing that could have been approved.
+    /// Its server does not list it, so it could not be approved.
     Unlisted,
-    /// Its server has not said yet what it lists.
+    /// Its server has not listed its definitions yet.
     NotListedYet,
-    /// Its server may list something else by now, and does not say what.
+    /// Its server may have changed it, and does not answer.
     NotCompared,
     /// The lock file cannot be read, so nothing is known to be approved.
     UnreadableLock,
 }
 
 impl UnapprovedReason {
-    /// Returns nothing for what is gone, since there is nothing to hold back.
+    /// Returns `None` for a missing definition, since there is nothing to withhold.
     pub fn for_drift(drift: &Drift) -> Option<Self> {
         match drift {
             Drift::Changed => Some(Self::Changed),
@@ -75,22 +75,19 @@ impl fmt::Display for UnapprovedReason {
         f.write_str(match self {
             Self::Changed => "its server changed the definition after it was approved",
             Self::New => "its server added it after the others were approved",
-            Self::Renamed => "its server gave it another name after it was approved",
+            Self::Renamed => "its server renamed it after it was approved",
             Self::Unlisted => "its server does not list it, so it was not approved",
-            Self::NotListedYet => {
-                "its server has not said yet what it offers, to be compared with what was approved"
-            }
-            Self::NotCompared => {
-                "its server does not say whether it still offers what was approved"
-            }
-            Self::UnreadableLock => "the list of approved definitions cannot be read",
+            Self::NotListedYet => "its server has not listed its definitions yet",
+            Self::NotCompared => "its server did not confirm the approved definition",
+            Self::UnreadableLock => "the lock file cannot be read",
         })
     }
 }
 
 impl LockedServer {
-    /// Compares what a server lists with what was approved of it, sorted by kind and name. Of a name
-    /// that is listed twice, the first counts.
+    /// Compares a server's list with its approved definitions, sorted by kind and name. Of a name
+    /// that
+    /// is listed twice, the first counts.
     pub fn detect_drift(&self, listed: &[ListedDefinition]) -> Vec<DriftedDefinition> {
         let drifted = [Kind::Tool, Kind::Prompt]
             .into_iter()
@@ -136,7 +133,7 @@ fn detect_drift_of_kind(
     drifted
 }
 
-/// A name that was not there before: an approved definition under another name, or something new.
+/// Classifies a new name: an approved definition under another name, or something new.
 fn classify_new_name(
     listed: &ListedDefinition,
     approved: &Hashes,
@@ -182,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_way_to_differ_is_told_apart() {
+    fn every_kind_of_drift_is_detected() {
         let approved = [("a", "1"), ("b", "2"), ("c", "3")];
         check(&approved, &approved, &[]);
         check(
@@ -195,12 +192,12 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_beside_the_approved_one_is_new() {
+    fn a_copy_of_an_approved_definition_is_new() {
         check(&[("a", "1")], &[("a", "1"), ("copy", "1")], &["copy New"]);
     }
 
     #[test]
-    fn one_vanished_name_explains_one_renamed_tool_alone() {
+    fn one_vanished_name_explains_only_one_renamed_tool() {
         check(
             &[("a", "1")],
             &[("b", "1"), ("c", "1")],

@@ -1,5 +1,6 @@
-//! The lock file: a line for each approved definition, sorted, so that versions of the file can be
-//! merged and a change can be reviewed.
+//! The lock file: one sorted line per approved definition, so that versions of the file can be
+//! merged
+//! and a change can be reviewed.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -16,20 +17,20 @@ use toml::de::DeTable;
 use crate::canonical::{DefinitionHash, ListedDefinition};
 use crate::drift::{Drift, DriftedDefinition};
 
-/// The approved definitions of all servers that are locked.
+/// The approved definitions of all locked servers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockFile {
     pub servers: BTreeMap<ServerName, LockedServer>,
 }
 
-/// The approved definitions of one server, by the names that the server gave.
+/// The approved definitions of one server, by the server's own names.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LockedServer {
     pub tools: BTreeMap<String, DefinitionHash>,
     pub prompts: BTreeMap<String, DefinitionHash>,
 }
 
-/// A lock file that cannot be read, and the line to look at.
+/// A lock file that cannot be read, and the line with the problem.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{} cannot be read: {problem}", path.display(), describe_line(*line))]
 pub struct LockFileError {
@@ -42,19 +43,19 @@ pub struct LockFileError {
 pub enum LockFileProblem {
     #[error("{reason}")]
     Unreadable { reason: String },
-    #[error("this is not TOML: {message}")]
+    #[error("invalid TOML: {message}")]
     Syntax { message: String },
     #[error("{message}")]
     Misfit { message: String },
-    #[error("version {found} is not one that this Kitbag knows; it knows version {VERSION}")]
+    #[error("unsupported version {found}; this Kitbag supports version {VERSION}")]
     Version { found: u32 },
-    #[error("`{found}` is no name of a server")]
+    #[error("`{found}` is not a valid server name")]
     Server { found: String },
-    #[error("`{found}` is no hash, which has 64 hexadecimal digits")]
+    #[error("`{found}` is not a hash of 64 hexadecimal digits")]
     Hash { found: String },
 }
 
-/// The form of the file, and of the text that hashes are made of.
+/// The version of the file format and of the canonical text.
 const VERSION: u32 = 1;
 
 const HEADING: &str = "\
@@ -69,13 +70,13 @@ impl LockFile {
         read.map_err(|(span, problem)| (span.map(|span| line_number(text, span.start)), problem))
     }
 
-    /// Returns the file as text, which is the same for the same content.
+    /// Serializes the file deterministically.
     pub fn to_text(&self) -> String {
         let mut text = format!("{HEADING}version = {VERSION}\n");
         for (server, locked) in &self.servers {
             for (kind, hashes) in [("tools", &locked.tools), ("prompts", &locked.prompts)] {
-                // A server that has no prompts now would be told of new ones even so: the table of
-                // its tools alone makes it a locked server.
+                // A server without prompts is locked by its table of tools, so new prompts are
+                // detected as well.
                 if hashes.is_empty() && kind == "prompts" {
                     continue;
                 }
@@ -103,7 +104,7 @@ impl LockedServer {
             .insert(definition.name.clone(), definition.hash);
     }
 
-    /// Approves what a server made of one definition.
+    /// Approves the current state of one drifted definition.
     pub fn approve_drift(&mut self, drifted: &DriftedDefinition) {
         let hashes = self.definitions_of_mut(drifted.kind);
         if let Drift::Renamed { from } = &drifted.drift {

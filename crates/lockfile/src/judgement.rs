@@ -9,7 +9,7 @@ use crate::canonical::{DefinitionHash, ListedDefinition};
 use crate::drift::{DriftedDefinition, UnapprovedReason};
 use crate::file::LockedServer;
 
-/// The tools and prompts of a server, to the letter.
+/// The tools and prompts of a server, verbatim.
 #[derive(Debug, Clone, Copy)]
 pub struct ListedOffer<'a> {
     pub tools: &'a [Raw],
@@ -18,17 +18,17 @@ pub struct ListedOffer<'a> {
     pub unmasked: &'a [UnmaskedHash],
 }
 
-/// The reasons to hold back the tools and prompts of one server.
+/// The reasons to withhold tools and prompts of one server.
 #[derive(Debug, Default)]
 pub struct Judgement {
-    /// One for each tool, in the order of the list; nothing for a tool that passes.
+    /// One entry per tool, in list order; `None` for a tool that passes.
     pub tools: Vec<Option<UnapprovedReason>>,
     pub prompts: Vec<Option<UnapprovedReason>>,
     pub drifted: Vec<DriftedDefinition>,
 }
 
 impl ListedOffer<'_> {
-    /// Returns every tool and prompt, as the lock file knows it.
+    /// Returns every tool and prompt in its form for the lock file.
     pub fn definitions(&self) -> Vec<ListedDefinition> {
         let tools = self.read(Kind::Tool);
         let prompts = self.read(Kind::Prompt);
@@ -42,13 +42,13 @@ impl ListedOffer<'_> {
         };
         let read_definitions = definitions.iter().map(|it| {
             let mut listed = ListedDefinition::parse(kind, it)?;
-            listed.unmasked = self.unmasked(kind, &listed.name);
+            listed.unmasked = self.hash_before_masking(kind, &listed.name);
             Some(listed)
         });
         read_definitions.collect()
     }
 
-    fn unmasked(self, kind: Kind, name: &str) -> Option<DefinitionHash> {
+    fn hash_before_masking(self, kind: Kind, name: &str) -> Option<DefinitionHash> {
         let mut masked = self.unmasked.iter();
         let found = masked.find(|it| it.kind == kind && it.name == name)?;
         found.hash.parse().ok()
@@ -56,7 +56,7 @@ impl ListedOffer<'_> {
 }
 
 impl Judgement {
-    /// Holds back everything that was not approved.
+    /// Withholds everything that was not approved.
     pub fn against_lock(locked: &LockedServer, offer: ListedOffer<'_>) -> Self {
         let tools = offer.read(Kind::Tool);
         let prompts = offer.read(Kind::Prompt);
@@ -78,7 +78,7 @@ impl Judgement {
         }
     }
 
-    /// Gives one answer for everything.
+    /// Returns the same answer for every entry.
     pub fn same_for_all(reason: Option<UnapprovedReason>, offer: ListedOffer<'_>) -> Self {
         Self {
             tools: vec![reason.clone(); offer.tools.len()],
@@ -87,7 +87,7 @@ impl Judgement {
         }
     }
 
-    /// Returns the reason to hold back a tool or prompt of the lists that were judged.
+    /// Returns the reason to withhold a tool or prompt of the judged lists.
     pub fn reason_for(
         &self,
         offer: ListedOffer<'_>,
@@ -122,7 +122,7 @@ fn judge_definitions(
 ) -> Vec<Option<UnapprovedReason>> {
     let listed = listed.iter().map(|it| {
         let it = it.as_ref().filter(|it| !locked.is_approved(it))?;
-        // Of a name that is listed twice, the second is another definition than the approved one.
+        // The second of two tools with one name is a different definition than the approved one.
         let reason = reasons.get(&(it.kind, it.name.as_str()));
         Some(reason.cloned().unwrap_or(UnapprovedReason::Changed))
     });

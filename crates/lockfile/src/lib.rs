@@ -1,17 +1,20 @@
 //! The approved definitions of other people's tools and prompts.
 //!
-//! A person approves the definition that a server lists. A server may replace it afterwards, and
-//! a model would act on the new words. So a file keeps the hash of each approved definition, and
-//! everything that a server lists is compared with it.
+//! A person approves the definition that a server lists. The server may replace it afterwards, and
+//! a
+//! model would follow the new text. So the lock file stores the hash of each approved definition,
+//! and
+//! every listing is compared with it.
 //!
 //! # Layout
-//! - [`canonical`]: a definition as text that is the same however it is spelt, and its hash
-//! - [`file`](mod@file): the lock file, read and written
-//! - [`drift`]: the ways in which a server's list differs from what was approved
-//! - [`judgement`]: which entries of a list callers get; [`held`]: those they do not, by name
-//! - [`told`]: the drift that a person was told of; [`seen`]: changes of what was never approved, too
-//! - [`marks()`]: the reasons to look twice at a definition before approving it
-//! - [`difference`]: two definitions compared member by member, for people; [`words`]: two texts
+//! - [`canonical`]: the canonical text of a definition, and its hash
+//! - [`file`](mod@file): the lock file
+//! - [`drift`]: differences between a server's list and its approved definitions
+//! - [`judgement`]: which entries of a list callers get; [`unapproved`]: withheld entries, by name
+//! - [`reported_drift`]: drift that was already reported; [`definition_history`]: changes of any
+//!   definition
+//! - [`marks`]: suspicious parts of a definition
+//! - [`difference`]: two definitions compared by member, for people; [`text_diff`]: two texts
 
 pub mod canonical;
 pub mod definition_history;

@@ -1,4 +1,4 @@
-//! Remembers the drift that a person was told of, so that each change is told once.
+//! Remembers reported drift, so that each change is reported once.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -14,7 +14,7 @@ pub struct ReportedDrift {
 }
 
 impl ReportedDrift {
-    /// Returns the drift of each server that is new since the last time.
+    /// Returns the drift of each server that is new since the last call.
     pub fn take_new<'d>(
         &mut self,
         drifted: &'d BTreeMap<ServerName, Vec<DriftedDefinition>>,
@@ -33,7 +33,7 @@ impl ReportedDrift {
         news.collect()
     }
 
-    /// Returns the reason why the lock file cannot be read, if it is another one than the last time.
+    /// Returns the reason why the lock file cannot be read, if it changed since the last call.
     pub fn take_new_problem(&mut self, now: Option<String>) -> Option<String> {
         let before = std::mem::replace(&mut self.unreadable, now.clone());
         now.filter(|now| before.as_ref() != Some(now))

@@ -1,8 +1,8 @@
-//! Two texts compared word by word, and the places where they differ, with a few words around each.
+//! Compares two texts word by word, and shows each difference with a few words of context.
 
 use kitbag_domain::text::reveal_invisible;
 
-/// The old and the new words of one place, each on one line. The two lines have the same beginning
+/// The old and the new text of one passage, each on one line. The two lines have the same beginning
 /// and end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedPassage {
@@ -10,12 +10,12 @@ pub struct ChangedPassage {
     pub new: String,
 }
 
-/// Words that are shown around a change.
+/// Words of context around a change.
 const CONTEXT: usize = 6;
-/// The most pairs of words that are compared. Larger texts are shown whole.
+/// How many pairs of words are compared. Larger texts are shown whole.
 const MAX_PAIRS: usize = 4_000_000;
 
-/// Returns the places where the texts differ. Texts that differ in blanks alone have such places, too.
+/// Returns the passages in which the texts differ, including differences in white space only.
 pub fn changed_passages(old: &str, new: &str) -> Vec<ChangedPassage> {
     let (old, new) = (split_words(old), split_words(new));
     let steps = diff_words(&old, &new);
@@ -30,7 +30,7 @@ pub fn changed_passages(old: &str, new: &str) -> Vec<ChangedPassage> {
     places
 }
 
-/// A word with the blanks before it.
+/// Splits a text into words, each with the white space before it.
 fn split_words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut begin = 0;
@@ -106,7 +106,7 @@ fn diff_middle<'t>(steps: &mut Vec<Step<'t>>, old: &[&'t str], new: &[&'t str]) 
     steps.extend(new[j..].iter().map(|it| Step::New(it)));
 }
 
-/// For each pair of positions, the length of the longest sequence that both texts have from there on.
+/// For each pair of positions, the length of the longest common sequence from there on.
 fn common_lengths(old: &[&str], new: &[&str]) -> Vec<u32> {
     let width = new.len() + 1;
     let mut lengths = vec![0; (old.len() + 1) * width];
@@ -121,7 +121,7 @@ fn common_lengths(old: &[&str], new: &[&str]) -> Vec<u32> {
     lengths
 }
 
-/// A place ends where enough words are the same that the next change is a place of its own.
+/// A passage ends where enough equal words follow that the next change gets its own passage.
 fn end_of_passage(steps: &[Step<'_>], first: usize) -> usize {
     let mut end = first;
     for (at, step) in steps.iter().enumerate().skip(first) {
@@ -162,7 +162,7 @@ fn join_words<'t>(steps: &[Step<'t>], word: impl Fn(Step<'t>) -> &'t str) -> Str
     steps.iter().map(|step| word(*step)).collect()
 }
 
-/// The text with everything visible that is in it, on one line.
+/// Returns the text on one line, with everything in it made visible.
 pub fn to_one_line(text: &str) -> String {
     reveal_invisible(text).replace('\n', "⏎").replace('\t', "⇥")
 }
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_that_have_nothing_in_common_take_no_long_time() {
+    fn long_texts_with_nothing_in_common_are_compared_quickly() {
         let (old, new) = ("old ".repeat(20_000), "new ".repeat(20_000));
         assert_eq!(changed_passages(&old, &new).len(), 1);
     }

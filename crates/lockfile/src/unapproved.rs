@@ -1,4 +1,4 @@
-//! The tools and prompts that are kept from callers, by every name that leads to them.
+//! The tools and prompts that are withheld from callers, by every name that leads to them.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -6,7 +6,7 @@ use kitbag_domain::{Capability, Kind, ServerName};
 
 use crate::drift::{DriftedDefinition, UnapprovedReason};
 
-/// Everything that is held back, and all drift that there is, held back or not.
+/// Everything that is withheld, and all drift, withheld or not.
 #[derive(Debug, Default)]
 pub struct UnapprovedEntries {
     entries: HashMap<Capability, UnapprovedReason>,
@@ -43,7 +43,7 @@ impl UnapprovedEntries {
         all.filter(move |capability| capability.server == *server)
     }
 
-    /// Returns the number of things that are held back, of each server that has any.
+    /// Returns the number of withheld entries per server.
     pub fn counts(&self) -> BTreeMap<&ServerName, usize> {
         let mut counts = BTreeMap::new();
         for capability in self.entries.keys() {

@@ -24,7 +24,7 @@ pub enum RegistryError {
         name: EntryName,
         version: String,
     },
-    #[error("the registry {url} takes no more requests for now (429)")]
+    #[error("the registry {url} is rate-limiting requests (429)")]
     Busy {
         url: String,
         again_after: Option<Duration>,

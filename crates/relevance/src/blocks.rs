@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_more_changes_the_block_where_it_stands_and_no_other() {
+    fn an_added_tool_changes_only_its_own_block() {
         let mut names: Vec<String> = (0..20_000).map(|n| format!("server__tool_{n}")).collect();
         let before = cut(&names);
         names.insert(10_000, "server__new".to_owned());
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn no_names_make_blocks_of_few_tools() {
+    fn no_names_make_small_blocks() {
         let ending = (0..).map(|n| n.to_string());
         let ending = ending.filter(|name| BlockSizes::DEFAULT.ends_block(name));
         let names: Vec<String> = ending.take(300).collect();

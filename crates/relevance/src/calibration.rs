@@ -57,14 +57,14 @@ mod tests {
     }
 
     #[test]
-    fn a_probability_that_comes_true_as_often_as_it_says_has_no_error() {
+    fn a_well_calibrated_probability_has_no_error() {
         check(&[(0.5, true, 1.0), (0.5, false, 1.0)], Some(0.0));
         check(&[(1.0, true, 1.0), (0.0, false, 1.0)], Some(0.0));
         check(&[(0.75, true, 3.0), (0.75, false, 1.0)], Some(0.0));
     }
 
     #[test]
-    fn what_is_said_too_surely_is_an_error_by_its_weight() {
+    fn overconfidence_is_an_error_by_its_weight() {
         check(&[(1.0, false, 1.0)], Some(1.0));
         check(&[(0.9, true, 1.0), (0.9, false, 1.0)], Some(0.4));
         check(&[(0.9, false, 1.0), (0.0, false, 3.0)], Some(0.225));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn the_impossible_is_recognised_below_nearly_all_that_is_possible() {
+    fn impossible_requests_are_recognised_below_nearly_all_possible_ones() {
         let possible: Vec<f32> = (0..20).map(|it| 0.4 + it as f32 / 100.0).collect();
         let impossible = [0.1, 0.2, 0.405, 0.9];
         assert_eq!(detection_rate(&possible, &impossible, 0.05), Some(0.75));

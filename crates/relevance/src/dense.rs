@@ -57,7 +57,7 @@ impl Dense {
         if self.present == 0 || queries.is_empty() {
             return Vec::new();
         }
-        let (tokens, query_steps) = quantise_queries(queries, simd::padded(self.dimension));
+        let (tokens, query_steps) = quantise_queries(queries, simd::padded_width(self.dimension));
         let mut cosines = vec![vec![0.0; self.steps.len()]; queries.len()];
         let mut first = 0;
         for block in &self.blocks {

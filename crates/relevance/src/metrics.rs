@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_share_a_place_are_all_found_there() {
+    fn answers_that_share_a_slot_are_all_found_there() {
         check(&["a.b/ab"], [1.0; 7]);
         check(&["a.b/b"], [1.0; 7]);
         check(&["xa.by/ab"], [0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.630_930]);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_named_tool_is_first_whatever_else_sounds_like_the_request() {
+    fn a_named_tool_is_first_whatever_else_matches_the_request() {
         let text = "send an issue of the newsletter to readers of a repository: list_issues";
         let query = Query {
             text,

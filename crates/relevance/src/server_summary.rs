@@ -1,4 +1,4 @@
-//! Summarizes what a server is for, from a sentence about it or from the names of its tools.
+//! Summarizes the purpose of a server, from a sentence about it or from the names of its tools.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::terms::{SMALL_WORDS, split_terms, split_words};
 use crate::tool_text::is_action;
 
 /// Returns the first sentence without the filler that descriptions of servers begin with. `None` if
-/// it says too little or contains instructions.
+/// it is not informative or contains instructions.
 pub fn summarize_text(text: &str, server: &str) -> Option<String> {
     let first = text.lines().find(|line| is_sentence(line))?;
     let sentence = first_sentence(first);
@@ -129,7 +129,7 @@ fn common_words(names: &[Vec<String>]) -> Vec<String> {
     common.map(|(word, _)| word.clone()).collect()
 }
 
-/// True if a common word says more than that these are tools of the server.
+/// True if a common word is more informative than the server's name.
 fn is_informative(word: &str, server: &str) -> bool {
     !split_words(server).any(|own| own == word)
         && !is_verb(word)
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_is_told_without_the_words_that_every_server_begins_with() {
+    fn a_sentence_is_summarized_without_filler() {
         check_gist(
             "# Docs\n\nUse this server to fetch current documentation of libraries. Then stop.",
             "docs",
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_says_nothing_or_gives_orders_is_not_told() {
+    fn an_uninformative_text_or_instructions_are_not_summarized() {
         check_gist("The GitHub MCP server", "github", None);
         check_gist("GitHub's official MCP Server", "github", None);
         check_gist(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_few_tools_are_told_by_what_they_do() {
+    fn a_few_tools_are_summarized_by_their_descriptions() {
         let fetch =
             "Fetches a URL from the internet and extracts its contents as markdown.\n\nMore.";
         assert_eq!(
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_are_told_by_the_things_that_most_are_about() {
+    fn tools_are_summarized_by_their_common_objects() {
         check_tools(
             &[
                 "create_issue",

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_but_a_name_is_enough() {
+    fn a_name_is_enough() {
         assert_eq!(
             ToolText {
                 name: "ping",

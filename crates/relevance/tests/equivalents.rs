@@ -70,7 +70,7 @@ fn changed(document: &Document, change: impl FnOnce(&mut IndexedTool)) -> Docume
 }
 
 #[test]
-fn tools_that_do_the_same_share_a_place() {
+fn tools_that_do_the_same_share_a_slot() {
     let place = first_place(&tools(), "open an issue about the login bug");
     assert_eq!(place.len(), 2, "{place:?}");
     assert!(
@@ -104,7 +104,7 @@ fn tools_with_other_effects_do_not_do_the_same() {
 }
 
 #[test]
-fn of_tools_that_do_the_same_the_one_with_the_better_record_stands_first() {
+fn the_equivalent_tool_with_the_better_record_is_first() {
     let plain = tools();
     for better in [0, 1] {
         let mut tools = plain.clone();
@@ -117,7 +117,7 @@ fn of_tools_that_do_the_same_the_one_with_the_better_record_stands_first() {
 }
 
 #[test]
-fn equals_of_a_tool_are_itself_and_those_of_other_servers_that_do_the_same() {
+fn equivalents_of_a_tool_include_itself_and_tools_of_other_servers() {
     let index = Index::build(tools());
     assert_eq!(
         find_equivalents(&index, "gitlab-acme__create_issue"),

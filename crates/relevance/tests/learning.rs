@@ -154,7 +154,7 @@ fn a_far_tool_passes_no_near_one_after_one_use_or_many_in_one_session() {
 }
 
 #[test]
-fn lessons_that_time_alone_linked_are_read_and_do_not_count() {
+fn lessons_linked_only_by_time_do_not_count() {
     let request = "water the tomatoes on the balcony";
     let tool = static_tool("open an issue", 0);
     let old = Experience::from_lessons(vec![lesson(request, &tool, Signal::Used)], NOW);
@@ -163,7 +163,7 @@ fn lessons_that_time_alone_linked_are_read_and_do_not_count() {
 }
 
 #[test]
-fn a_lone_neighbour_of_moderate_likeness_does_not_overturn_a_clear_winner() {
+fn a_single_moderately_similar_neighbour_does_not_overturn_a_clear_winner() {
     let mistakes = [
         (
             "open an issue about the broken login",
@@ -204,7 +204,7 @@ fn a_tool_counts_as_passed_over_after_three_sessions() {
 
 /// Nothing favours any other tool, so only the weak negative votes change the rank.
 #[test]
-fn a_tool_that_three_sessions_passed_over_gives_its_place_to_one_as_near() {
+fn a_tool_bypassed_by_three_sessions_loses_its_rank_to_an_equally_near_one() {
     let mut requests = REQUESTS.lines().map(|line| {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         line["query"].as_str().unwrap().to_owned()
@@ -315,7 +315,7 @@ fn lessons_that_come_one_by_one_teach_the_same_as_all_at_once() {
 }
 
 #[test]
-fn a_tool_without_lessons_keeps_a_place_among_the_first_five() {
+fn a_tool_without_lessons_keeps_a_slot_among_the_first_five() {
     let request = "open an issue about the broken login";
     let known: Vec<String> = (5..15).map(|at| static_tool(request, at)).collect();
     let uses = |tool: &String| vec![lesson(request, tool, Signal::FoundThenUsed); 3];
@@ -363,7 +363,7 @@ fn the_surfaced_set_shrinks_from_twenty_to_five() {
 
 /// The same tool many times, distinguished only by its record.
 #[test]
-fn a_record_of_failures_sinks_a_tool_among_its_like_and_lifts_no_other_over_a_better_one() {
+fn a_record_of_failures_demotes_a_tool_among_similar_ones() {
     let request = "open an issue about the broken login";
     let best = static_tool(request, 0);
     let best = TOOLS.lines().map(tool).find(|it| it.name == best).unwrap();

@@ -145,7 +145,7 @@ fn every_step_of_an_intent_finds_its_tool() {
 }
 
 #[test]
-fn a_step_keeps_its_places_among_many_that_fit_another_step() {
+fn a_step_keeps_its_slots_among_many_tools_for_another_step() {
     let crowd = (0..60).map(|n| {
         (
             format!("list_issues_{n}"),
@@ -228,14 +228,14 @@ fn is_archive_found(index: &Index) -> bool {
 }
 
 #[test]
-fn a_tool_without_a_vector_is_left_out_once_all_that_come_near_by_their_words_have_theirs() {
+fn a_tool_without_a_vector_is_skipped_once_all_tools_near_by_words_have_one() {
     assert!(!is_archive_found(&issues(Vectors::All)));
     let but_one = issues(Vectors::AllBut("issues_7"));
     assert!(is_archive_found(&but_one), "its words count until then");
 }
 
 #[test]
-fn a_missing_vector_does_not_put_a_tool_before_those_that_fit() {
+fn a_missing_vector_does_not_rank_a_tool_above_matching_ones() {
     let found = ask(
         &index(Vectors::AllBut("list_issues")),
         "open a new issue in the repository",
@@ -264,7 +264,7 @@ fn vectors_are_replaced_without_reading_the_words_again() {
 }
 
 #[test]
-fn words_alone_and_vectors_alone_rank_by_themselves() {
+fn words_or_vectors_are_enough_for_ranking() {
     let index = index(Vectors::All);
     let parts = |weights| {
         let options = Options {
@@ -316,7 +316,7 @@ fn a_tool_that_is_not_allowed_is_not_found() {
 }
 
 #[test]
-fn intents_that_say_nothing_do_no_harm() {
+fn meaningless_queries_are_harmless() {
     let long = "restart the pod and then open an issue. ".repeat(2_500);
     let no_vectors = index(Vectors::None);
     for (index, has_vectors) in [
@@ -353,7 +353,7 @@ fn intents_that_say_nothing_do_no_harm() {
 }
 
 #[test]
-fn tools_that_say_nothing_or_far_too_much_are_indexed_like_others() {
+fn tools_with_empty_or_huge_texts_are_indexed_like_others() {
     let huge = "restart everything everywhere ".repeat(30_000);
     let mut documents = vec![
         known("", "", Vectors::All),

@@ -1,9 +1,11 @@
-//! Exact integer products of vectors: the arithmetic under the encoder and the dense search.
+//! Exact integer products of vectors, for the encoder and the dense search.
 //!
 //! Everything here is exact integer arithmetic, so every machine gives the same answer; machines
 //! differ only in how many products fit into one instruction. The plain Rust below runs anywhere
-//! and defines the result; `x86` computes the same faster where the processor allows it: a short
-//! query takes MiniLM 18 ms, 2.2 ms with AVX2 and 1 ms with VNNI.
+//! and
+//! defines the result; `x86` computes the same faster if the processor allows it: a short query
+//! with
+//! MiniLM takes 18 ms, or 2.2 ms with AVX2 and 1 ms with VNNI.
 
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -50,8 +52,8 @@ fn dot(a: &[i16], b: &[i8]) -> i32 {
         .sum()
 }
 
-/// The instructions that this machine has. A value of the fast levels exists only where they
-/// were detected.
+/// The instructions that this machine has. A value of the fast levels exists only if they were
+/// detected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SimdLevel {
     Portable,
@@ -92,12 +94,14 @@ impl SimdLevel {
 }
 
 /// Plain Rust that gains from wider vectors. The compiler uses them in loops over slices; the
-/// result stays the same, because nothing reorders or fuses float operations.
+/// result
+/// stays the same, because nothing reorders or fuses float operations.
 pub trait VectorWork {
     type Output;
 
-    /// Implementations are `#[inline(always)]` with all they call, which is why this is a trait: a
-    /// closure may be compiled on its own, and then for the plainest level.
+    /// Implementations are `#[inline(always)]` with everything they call, which is why this is a
+    /// trait: a
+    /// closure may be compiled separately, and then for the plainest level.
     fn run(self) -> Self::Output;
 }
 
@@ -116,7 +120,7 @@ pub struct Panels {
 impl Panels {
     /// Takes `weights` row by row, `columns` values each.
     pub fn pack(level: SimdLevel, weights: &[i8], columns: usize) -> Self {
-        let width = padded(columns);
+        let width = padded_width(columns);
         let panels = (weights.len() / columns).div_ceil(PANEL);
         let mut bytes = vec![0; panels * PANEL * width];
         for (row, values) in weights.chunks_exact(columns).enumerate() {
@@ -135,7 +139,7 @@ impl Panels {
         }
     }
 
-    /// Multiplies every row with every token. Tokens are `padded(columns)` values each, none of
+    /// Multiplies every row with every token. Tokens are `padded_width(columns)` values each, none of
     /// them -128.
     pub fn multiply(&self, tokens: &[i8], sink: &mut impl Sink) {
         match self.level {
@@ -156,7 +160,7 @@ pub trait Sink {
 
 /// Returns the width that a token of `columns` values is padded to: the fast levels take four
 /// bytes at once.
-pub fn padded(columns: usize) -> usize {
+pub fn padded_width(columns: usize) -> usize {
     columns.next_multiple_of(4)
 }
 
@@ -230,7 +234,7 @@ mod tests {
     }
 
     fn multiplied(level: SimdLevel, weights: &[i8], values: &[i8], columns: usize) -> Vec<i32> {
-        let (rows, width) = (weights.len() / columns, padded(columns));
+        let (rows, width) = (weights.len() / columns, padded_width(columns));
         let tokens: Vec<i8> = values
             .chunks_exact(columns)
             .flat_map(|token| {

@@ -1,9 +1,10 @@
 //! The products of `simd` on x86-64. The only module of Kitbag with `unsafe` code.
 //!
-//! Plain Rust compiled for AVX2 was measured first. The compiler does not find the byte products
-//! in it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two
-//! kinds of `unsafe` remain: calling code compiled for instructions that a value of [`Avx2`] or
-//! [`Vnni`] proves are there, and loads and stores through references to whole arrays.
+//! Plain Rust compiled for AVX2 was measured first. The compiler does not find the byte products in
+//! it: the kernels below take less than half its time with AVX2 and a sixth with VNNI. Two kinds of
+//! `unsafe` remain: calling code compiled for instructions that a value of [`Avx2`] or [`Vnni`]
+//! proves
+//! to exist, and loads and stores through references to whole arrays.
 #![expect(
     unsafe_code,
     reason = "twice to six times as fast as safe code, see above"
@@ -27,12 +28,12 @@ impl Avx2 {
 
     #[inline(always)]
     pub(crate) fn run<W: VectorWork>(self, work: W) -> W::Output {
-        // SAFETY: `self` exists only where AVX2 was detected.
+        // SAFETY: `self` exists only if AVX2 was detected.
         unsafe { run_avx2(work) }
     }
 
     pub(crate) fn multiply(self, panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
-        // SAFETY: `self` exists only where AVX2 was detected.
+        // SAFETY: `self` exists only if AVX2 was detected.
         unsafe { multiply_avx2(panels, tokens, width, sink) }
     }
 }
@@ -54,11 +55,11 @@ impl Vnni {
 
     #[inline(always)]
     pub(crate) fn run<W: VectorWork>(self, work: W) -> W::Output {
-        // SAFETY: `self` exists only where these parts of AVX-512 were detected.
+        // SAFETY: `self` exists only if these parts of AVX-512 were detected.
         unsafe { run_avx512(work) }
     }
 
-    /// The instruction needs one side unsigned: weights are stored 128 too large, and
+    /// The instruction needs one unsigned side: weights are stored 128 too large, and
     /// [`multiply_vnni`] starts each sum that much too low.
     pub(crate) fn offset(weights: &mut [i8]) {
         for weight in weights {
@@ -67,7 +68,7 @@ impl Vnni {
     }
 
     pub(crate) fn multiply(self, panels: &[i8], tokens: &[i8], width: usize, sink: &mut impl Sink) {
-        // SAFETY: `self` exists only where AVX-512 F and VNNI were detected.
+        // SAFETY: `self` exists only if AVX-512 F and VNNI were detected.
         unsafe { multiply_vnni(panels, tokens, width, sink) }
     }
 }
@@ -128,7 +129,7 @@ fn tile_avx2<const TOKENS: usize>(
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        sink.take(at.panel, at.token + token, &joined(sums));
+        sink.take(at.panel, at.token + token, &join_halves(sums));
     }
 }
 
@@ -165,7 +166,7 @@ fn tile_vnni<const TOKENS: usize>(
         }
     }
     for (token, sums) in sums.into_iter().enumerate() {
-        sink.take(at.panel, at.token + token, &stored(sums));
+        sink.take(at.panel, at.token + token, &store_sums(sums));
     }
 }
 
@@ -234,7 +235,7 @@ fn whole(quad: &Quad) -> __m512i {
 }
 
 #[target_feature(enable = "avx2")]
-fn joined([low, high]: [__m256i; 2]) -> [i32; PANEL] {
+fn join_halves([low, high]: [__m256i; 2]) -> [i32; PANEL] {
     let mut out = [0; PANEL];
     let start = out.as_mut_ptr();
     // SAFETY: `out` is sixteen writable words; an unaligned store takes any address.
@@ -246,7 +247,7 @@ fn joined([low, high]: [__m256i; 2]) -> [i32; PANEL] {
 }
 
 #[target_feature(enable = "avx512f")]
-fn stored(sums: __m512i) -> [i32; PANEL] {
+fn store_sums(sums: __m512i) -> [i32; PANEL] {
     let mut out = [0; PANEL];
     // SAFETY: `out` is sixteen writable words; an unaligned store takes any address.
     unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), sums) };

@@ -1,4 +1,4 @@
-//! The address of a store: a file, or a schema in a database of a PostgreSQL server.
+//! The address of a store: a file, or a schema in a PostgreSQL database.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,13 +15,13 @@ pub enum StoreAddress {
     Postgres(PostgresAddress),
 }
 
-/// A schema in a database, and how it is connected to. The password is neither printed nor shown.
+/// A schema in a database, and its connection options. The password is neither printed nor shown.
 #[derive(Clone)]
 pub struct PostgresAddress {
     pub(crate) options: Box<PgConnectOptions>,
     pub(crate) schema: SchemaName,
     pub(crate) limits: PoolLimits,
-    /// The folder for files that belong to the store and stay on this machine.
+    /// The directory for files of the store that stay on this machine.
     files: PathBuf,
 }
 
@@ -32,31 +32,31 @@ pub(crate) struct SchemaName(String);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PoolLimits {
     pub(crate) connections: u32,
-    /// The longest time that a request waits for a connection.
+    /// How long a request waits for a connection.
     pub(crate) connect: Duration,
-    /// The server breaks a statement off after this time.
+    /// The server cancels a statement after this time.
     pub(crate) statement: Duration,
 }
 
-/// None of them repeats the address, because it may hold a password.
+/// No message repeats the address, because it may contain a password.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StoreAddressError {
-    #[error("the address of the database cannot be read: {reason}")]
+    #[error("invalid database URL: {reason}")]
     Unreadable { reason: String },
     #[error(
-        "the address of the database has the parameter `{name}`, which is not known; known are {known}",
+        "the database URL has an unknown parameter `{name}`; known parameters: {known}",
         known = KNOWN_PARAMETERS.join(", ")
     )]
     UnknownParameter { name: String },
-    #[error("the parameter `{name}` in the address of the database needs {expected}")]
+    #[error("the parameter `{name}` of the database URL must be {expected}")]
     Parameter {
         name: &'static str,
         expected: &'static str,
     },
 }
 
-/// The parameters of `libpq` that are understood, and three of ours: `schema`, `max_connections`
-/// and `statement_timeout`.
+/// The supported `libpq` parameters, and three of Kitbag: `schema`, `max_connections` and
+/// `statement_timeout`.
 const KNOWN_PARAMETERS: [&str; 16] = [
     "application_name",
     "connect_timeout",
@@ -75,7 +75,7 @@ const KNOWN_PARAMETERS: [&str; 16] = [
     "statement_timeout",
     "user",
 ];
-/// The parameters that the library which connects does not know.
+/// The parameters unknown to the library that connects.
 const OWN_PARAMETERS: [&str; 4] = [
     "connect_timeout",
     "max_connections",
@@ -84,8 +84,9 @@ const OWN_PARAMETERS: [&str; 4] = [
 ];
 
 impl StoreAddress {
-    /// Reads `postgres://…` as the address of a server, and anything else as a path. With a server,
-    /// the files of the store that stay on this machine are kept in `data_directory`.
+    /// Parses `postgres://…` as a URL, and anything else as a path. With a server, the local files
+    /// of
+    /// the store are in `data_directory`.
     pub fn parse(text: &str, data_directory: &Path) -> Result<Self, StoreAddressError> {
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             PostgresAddress::parse(text, data_directory).map(Self::Postgres)
@@ -94,7 +95,7 @@ impl StoreAddress {
         }
     }
 
-    /// The folder for files that belong to the store and stay on this machine.
+    /// The directory for files of the store that stay on this machine.
     pub(crate) fn data_directory(&self) -> &Path {
         match self {
             Self::Sqlite(path) => directory_of(path),
@@ -151,7 +152,7 @@ impl PostgresAddress {
     }
 }
 
-/// A server shows its sessions by the name of the program.
+/// A server shows its sessions by application name.
 fn with_application_name(options: PgConnectOptions) -> PgConnectOptions {
     match options.get_application_name() {
         Some(_) => options,
@@ -165,7 +166,7 @@ fn unreadable_error(error: impl fmt::Display) -> StoreAddressError {
     }
 }
 
-/// Takes our parameters out of the address, and refuses those that no side knows.
+/// Removes Kitbag's own parameters from the URL, and rejects unknown ones.
 fn take_own_parameters(url: &mut Url) -> Result<OwnParameters, StoreAddressError> {
     let all: Vec<(String, String)> = url.query_pairs().into_owned().collect();
     if let Some((name, _)) = all.iter().find(|(name, _)| !is_known(name)) {
@@ -192,12 +193,12 @@ impl OwnParameters {
         let name = self.get("schema").unwrap_or("kitbag");
         SchemaName::new(name).ok_or(StoreAddressError::Parameter {
             name: "schema",
-            expected: "1 to 40 lower-case letters, digits or `_`, the first no digit",
+            expected: "1 to 40 lower-case letters, digits or `_`, not starting with a digit",
         })
     }
 
     fn limits(&self) -> Result<PoolLimits, StoreAddressError> {
-        // Ten connections serve many requests, and ten gateways leave a server of usual size room.
+        // Ten connections serve many requests, and ten gateways leave an average server some room.
         let connections = self.parse_number("max_connections", 10)?;
         let connect = self.parse_number("connect_timeout", 5)?;
         let statement = self.parse_number("statement_timeout", 10_000)?;
@@ -215,7 +216,7 @@ impl OwnParameters {
         let number = text.parse().ok().filter(|number| *number > 0);
         number.ok_or(StoreAddressError::Parameter {
             name,
-            expected: "a number above zero",
+            expected: "a positive number",
         })
     }
 
@@ -226,7 +227,7 @@ impl OwnParameters {
 }
 
 impl SchemaName {
-    /// PostgreSQL cuts names after 63 letters, and names of channels are made from this one.
+    /// PostgreSQL truncates names after 63 letters, and channel names are derived from this one.
     const MAX: usize = 40;
 
     fn new(name: &str) -> Option<Self> {
@@ -274,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_a_path_unless_it_names_postgres() {
+    fn an_address_is_a_path_unless_it_is_a_postgres_url() {
         for path in ["kitbag.db", "/var/lib/kitbag.db", "postgres.db"] {
             let address = parse(path).unwrap();
             assert!(matches!(&address, StoreAddress::Sqlite(it) if it == Path::new(path)));
@@ -317,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_would_be_ignored_is_refused() {
+    fn a_parameter_that_would_be_ignored_is_rejected() {
         for (text, named) in [
             ("postgres://db/bags?sslmod=require", "sslmod"),
             ("postgres://db/bags?schema=Kitbag", "schema"),

@@ -1,4 +1,4 @@
-//! The ways in which the store can fail.
+//! The errors of the store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,22 +22,22 @@ pub enum Error {
         known: i64,
     },
     #[error(
-        "{place} is missing, and without it no API key in the database can be recognised; restore it from \
-         a backup, or put 32 random bytes there and create new keys"
+        "{place} is missing, and no API key in the database can be verified without it; restore it from \
+         a backup, or write 32 random bytes to it and create new keys"
     )]
     PepperMissing { place: String },
-    #[error("{place} should hold 32 bytes and holds {found}; restore it from a backup")]
+    #[error("{place} must contain 32 bytes but contains {found}; restore it from a backup")]
     WrongLength { place: String, found: usize },
     #[error(
-        "{place} is missing, and without it no secret in the database can be opened; restore it from a \
+        "{place} is missing, and no secret in the database can be decrypted without it; restore it from a \
          backup or from the machine on which they were set, set KITBAG_SECRET_KEY, or remove the secrets \
-         and set them anew"
+         and set them again"
     )]
     SecretKeyMissing { place: String },
     #[error(
-        "{place} is not the key that the secrets in the database are encrypted under; every gateway of a \
-         database needs the same key: bring it here from the machine on which they were set, or remove \
-         them and set them anew"
+        "{place} is not the key of the secrets in the database; every gateway of a \
+         database needs the same key: copy it from the machine on which they were set, or remove \
+         them and set them again"
     )]
     WrongSecretKey { place: String },
     /// A [`crate::KeyKeeper`] of another crate failed.
@@ -46,29 +46,27 @@ pub enum Error {
         place: String,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("{place} is another key already, and may be what other secrets are encrypted under")]
+    #[error("{place} already holds another key, which other secrets may be encrypted with")]
     AnotherKey { place: String },
-    #[error("{place} was written and could not be read again")]
+    #[error("{place} was written but could not be read back")]
     KeyNotKept { place: String },
     #[error(
-        "the secret `{name}` does not open with the key at hand: it was set under another one; set it anew, or \
-         bring back the former key"
+        "the secret `{name}` cannot be decrypted with the current key: it was set under another key; set it again, or \
+         restore the former key"
     )]
     Sealed { name: String },
-    #[error(
-        "the store `{place}` holds data already, and a copy would mix with it; choose an empty one as the target"
-    )]
+    #[error("the store `{place}` already holds data; choose an empty store as the target")]
     CopyTarget { place: String },
-    #[error("the table `{table}` has {wanted} rows and {copied} of them were copied; try again")]
+    #[error("only {copied} of the {wanted} rows of the table `{table}` were copied; try again")]
     CopyDiffers {
         table: &'static str,
         wanted: u64,
         copied: u64,
     },
-    #[error("`{}` exists already; choose another name for the backup", path.display())]
+    #[error("`{}` already exists; choose another name for the backup", path.display())]
     BackupExists { path: PathBuf },
     #[error(
-        "the database `{place}` cannot be used; see that its server runs and lets this user in"
+        "the database `{place}` cannot be used; check that its server is running and accepts this user"
     )]
     Unreachable {
         place: String,
@@ -76,14 +74,14 @@ pub enum Error {
     },
     /// The connection failed, so that the same may succeed a little later.
     #[error(
-        "the store could not {action}: the database cannot be reached, or every connection to it is in use"
+        "the store could not {action}: the database is unreachable, or all connections are in use"
     )]
     Away {
         action: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     #[error(
-        "the database is connected and did not answer within {} s; its server may hang or be \
+        "the database did not answer within {} s; its server may hang or be \
          overloaded",
         patience.as_secs()
     )]
@@ -96,9 +94,7 @@ pub enum Error {
         action: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error(
-        "the store could not {action}, because the disk of the database is full; make room there"
-    )]
+    #[error("the store could not {action}, because the database's disk is full; free some space")]
     Full {
         action: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
@@ -108,12 +104,12 @@ pub enum Error {
         action: &'static str,
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    #[error("the store holds a {what} that cannot be read: {value:?}")]
+    #[error("the store has an unreadable {what}: {value:?}")]
     Unreadable { what: &'static str, value: String },
 }
 
 impl Error {
-    /// Returns true if the database did not answer, so that the same may succeed a little later.
+    /// Returns true if the database did not answer, so that a retry may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(
             self,
@@ -130,7 +126,7 @@ impl Error {
     }
 }
 
-/// For `map_err`: says what the store could not do, and whether that is likely to pass.
+/// For `map_err`: describes the failed action, and whether the failure is temporary.
 pub(crate) fn store_error<E>(action: &'static str) -> impl FnOnce(E) -> Error
 where
     E: std::error::Error + Send + Sync + 'static,
@@ -162,14 +158,14 @@ impl Cause {
         }
     }
 
-    /// The codes of PostgreSQL have five letters, those of SQLite are numbers.
+    /// PostgreSQL's codes have five letters, SQLite's are numbers.
     fn from_code(code: &str) -> Self {
         match code {
-            // A statement that was broken off, a lock that was not given, a deadlock.
+            // A cancelled statement, a lock timeout, a deadlock.
             "57014" | "55P03" | "40P01" | "5" | "6" => Self::Busy,
-            // The last is that of the file beside the database, for which there is no room.
+            // The last code means that there is no room for a side file.
             "53100" | "13" | "4874" => Self::Full,
-            // The server is ending, starting, or has no connection left.
+            // The server is stopping, starting, or has no connection left.
             "57P01" | "57P02" | "57P03" | "53300" => Self::Away,
             _ if code.len() == 5 && code.starts_with("08") => Self::Away,
             _ => Self::Other,
@@ -177,14 +173,14 @@ impl Cause {
     }
 }
 
-/// Returns the rows that can be read. A row that cannot be, because another program wrote it, must not hide the
-/// others; the log tells of it.
+/// Returns the readable rows. A row that cannot be read, because another program wrote it, must not
+/// hide the others; it is logged.
 pub(crate) fn skip_unreadable<R, T>(
     rows: impl IntoIterator<Item = R>,
     read: impl Fn(R) -> Result<T, Error>,
 ) -> Vec<T> {
     let read = rows.into_iter().map(read);
-    let complaint = "a row is left out";
+    let complaint = "skipped an unreadable row";
     read.filter_map(|row| {
         row.inspect_err(|error| tracing::warn!(%error, "{complaint}"))
             .ok()

@@ -1,39 +1,40 @@
-//! Remembers and recalls what the gateway must not forget.
+//! The gateway's persistent storage.
 //!
-//! A write survives the death of the process at any moment after its method has returned `Ok`. Several
-//! processes may hold the same store open at once, such as a running gateway and the command
-//! line. SQL stays in here: callers see domain values and [`Error`].
+//! A write survives the death of the process at any moment after its method has returned `Ok`.
+//! Several processes may have the same store open at once, such as a running gateway and the
+//! command
+//! line. SQL stays inside this crate: callers see domain values and [`Error`].
 //!
-//! A store stands on one of two engines: SQLite, a file on this machine, or PostgreSQL, a server that
-//! several gateways share. They behave alike, and each is used as it works best.
+//! A store has one of two engines: SQLite, a file on this machine, or PostgreSQL, a server that
+//! several gateways share. They behave alike, and each is used in the way that suits it.
 //!
 //! # Layout
-//! - [`address`]: where a store is
-//! - [`listings`]: what each server offered when it was last asked
-//! - [`approved_definitions`]: the texts of tools and prompts that a person approved
-//! - [`vectors`]: the embeddings of texts, by what was embedded and by which model
-//! - [`mirror`]: what an index says of its entries, by exact name; [`mirror_owners`]: for which configuration
-//! - [`priors`]: how tools have done, as the last run over the audit found
-//! - [`changes`]: which tables have changed, also by other processes
-//! - [`keys`]: API keys, kept as keyed hashes, and how one is recognised
-//! - [`secrets`]: the values that configuration refers to by name, encrypted
-//! - `vault_key`: the key they are encrypted under, and where it is kept
-//! - [`logins`]: what logging in at servers left behind, encrypted too
-//! - [`credentials`]: what declared tools call APIs with, for each tenant, encrypted too
-//! - [`agent_state`]: the values that agents keep between runs
+//! - [`address`]: addresses of stores
+//! - [`listings`]: listings of servers
+//! - [`approved_definitions`]: approved definitions of tools and prompts
+//! - [`vectors`]: embeddings of texts, by text and model
+//! - [`mirror`]: entries of an index, by exact name; [`mirror_owners`]: their configurations
+//! - [`priors`]: priors of tools, as of the last run over the audit
+//! - [`changes`]: changes of tables, including changes by other processes
+//! - [`keys`]: API keys, stored as keyed hashes, and their verification
+//! - [`secrets`]: named secrets for the configuration, encrypted
+//! - `vault_key`: the encryption key, and where it is stored
+//! - [`logins`]: logins at servers, encrypted
+//! - [`credentials`]: credentials of tool files, per tenant, encrypted
+//! - [`agent_state`]: values that agents store between runs
 //! - [`feedback`]: reports of agents to the operators; [`facts`]: facts with their sources
-//! - [`learned_templates`]: programs that worked, and what is known of each
-//! - [`lessons`]: what the use of tools taught
-//! - [`audit`]: the record of what happened: written off the hot path, read page by page
-//! - [`mod@copy`]: a whole store into another one, and backups
-//! - [`lock`]: what one process at a time may do
-//! - `engine`: the connections of both engines, their migrations, transactions and locks
+//! - [`learned_templates`]: programs that worked, and templates made from them
+//! - [`lessons`]: lessons from the use of tools
+//! - [`audit`]: the audit, written off the hot path, read page by page
+//! - [`mod@copy`]: copies of a whole store, and backups
+//! - [`lock`]: locks across processes
+//! - `engine`: connections of both engines, their migrations, transactions and locks
 //! - `small_vector`: a vector in few bytes
-//! - `pepper`: the secret that the key hashes depend on; `private_file`: files that hold secrets
-//! - `properties`: facts about the store itself
+//! - `pepper`: the secret that the key hashes depend on; `private_file`: files with secrets
+//! - `properties`: properties of the store itself
 //!
-//! Each table has its folder, and there its statements for both engines: `sqlite.rs` and
-//! `postgres.rs`.
+//! Each table has a directory with its statements: in `statements.rs` for both engines, or in
+//! `sqlite.rs` and `postgres.rs`.
 
 pub mod address;
 pub mod agent_state;
@@ -112,8 +113,9 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the database at an address, and creates in it what is missing. A path is an address,
-    /// too; the directories that it needs are created.
+    /// Opens the database at an address, and creates whatever is missing. A path is also an
+    /// address; its
+    /// directories are created.
     pub async fn open(address: impl Into<StoreAddress>) -> Result<Self, Error> {
         let address = address.into();
         let (engine, alone) = Engine::connect_and_migrate(&address).await?;
@@ -128,18 +130,19 @@ impl Store {
         })
     }
 
-    /// The address of the database for people to read, and to tell it from other databases. It has
-    /// no password.
+    /// The address of the database for people, and to distinguish it from other databases. It has
+    /// no
+    /// password.
     pub fn place(&self) -> &str {
         &self.place
     }
 
-    /// Writes a value that is there already, because only a write shows that the disk is full.
+    /// Rewrites an existing value, because only a write shows that the disk is full.
     pub async fn check_writable(&self) -> Result<(), Error> {
         self.engine.check_writable().await
     }
 
-    /// Waits for the statements under way and closes the connections. Clones stop working too.
+    /// Waits for running statements and closes the connections. Clones stop working too.
     pub async fn close(&self) {
         self.feed.stop();
         self.engine.close().await;

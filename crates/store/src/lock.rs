@@ -1,4 +1,4 @@
-//! Locks that processes share, so that one at a time does what two must not do at once.
+//! Locks across processes.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use crate::engine::advisory::AdvisoryLock;
 use crate::engine::sqlite::create_directory;
 use crate::{Error, StoreAddress, store_error};
 
-/// Held until it is dropped, or until the process dies. With SQLite it is a locked file beside the
+/// Held until it is dropped, or until the process dies. With SQLite it is a locked file next to the
 /// database; with PostgreSQL an advisory lock, which gateways on several machines share.
 #[derive(Debug)]
 pub struct StoreLock {
@@ -16,7 +16,7 @@ pub struct StoreLock {
 }
 
 impl StoreLock {
-    /// Waits for the lock, which has the name of a file in the one engine and a name in the other.
+    /// Waits for the lock, which is named by a file in one engine and by `name` in the other.
     pub(crate) async fn take(
         address: &StoreAddress,
         file: &str,

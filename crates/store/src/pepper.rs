@@ -1,10 +1,10 @@
 //! The secret that the key hashes depend on.
 //!
-//! With SQLite it lies in a file beside the database, so that a thief who has the database alone
-//! can neither check nor forge a key. With PostgreSQL it is a row: gateways on several machines
-//! have to agree on it, and no file is common to them. A thief of the database then has it, too,
-//! and still cannot guess a secret of 256 random bits. A copied store has it as a row in either
-//! engine, so that a backup is one file.
+//! With SQLite it is in a file next to the database, so that a thief who has only the database can
+//! neither check nor forge a key. With PostgreSQL it is a row: gateways on several machines share
+//! it,
+//! but no file. A thief of the database then has it, too, and still cannot guess a secret of 256
+//! random bits. A copied store has it as a row in either engine, so that a backup is one file.
 
 use std::fmt;
 use std::fs;
@@ -28,10 +28,11 @@ impl Pepper {
         KeyHash::new(blake3::keyed_hash(&self.0, secret.as_bytes()))
     }
 
-    /// Hashes the arguments of a call for the audit. A reader of the audit can tell like arguments
-    /// apart from others, and cannot find out short ones by trying.
+    /// Hashes the arguments of a call for the audit. A reader of the audit can see which arguments
+    /// are
+    /// equal, but cannot find short ones by trying.
     pub(crate) fn hash_arguments(&self, text: &str) -> String {
-        // Another hash than that of a key with the same text.
+        // A different hash than a key's with the same text.
         let mut hasher = blake3::Hasher::new_keyed(&self.0);
         hasher.update(b"arguments of a call\0");
         hasher.update(text.as_bytes());
@@ -59,7 +60,7 @@ impl fmt::Debug for Pepper {
 }
 
 /// Reads the pepper. If there is none it is created, unless there are keys, which were hashed with
-/// the one that was lost. The caller is alone in preparing the store.
+/// the lost one. The caller must hold the preparation lock.
 pub(crate) async fn load_or_create(engine: &Engine, files: &Path) -> Result<Pepper, Error> {
     if let Some(row) = engine.read_property(Property::Pepper).await? {
         return Pepper::from_bytes(row, row_place);

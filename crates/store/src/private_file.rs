@@ -10,7 +10,8 @@ use crate::address::directory_of;
 use crate::engine::sqlite::create_directory;
 
 /// Writes the file under another name and then renames it, so that no process ever reads half of
-/// it. The file is there after a power cut, too.
+/// it.
+/// The file survives a power failure.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let directory = directory_of(path);
     create_directory(directory)?;
@@ -27,7 +28,7 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Removes a file; it may be gone already.
+/// Removes a file, if it exists.
 pub(crate) fn remove_if_present(path: &Path) -> Result<(), Error> {
     match fs::remove_file(path) {
         Err(source) if source.kind() != io::ErrorKind::NotFound => {

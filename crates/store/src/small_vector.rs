@@ -1,7 +1,7 @@
-//! A vector in as many bytes as it has dimensions: two digits are enough to tell meanings apart, and
-//! a store holds many of them.
+//! A vector with one byte per dimension: two digits are enough to distinguish meanings, and a store
+//! holds many vectors.
 
-/// The vector as a step and a multiple of it for each dimension.
+/// Encodes the vector as a step and a multiple of it for each dimension.
 pub(crate) fn to_bytes(vector: &[f32]) -> Vec<u8> {
     let largest = vector.iter().fold(0.0_f32, |most, it| most.max(it.abs()));
     let step = largest / f32::from(i8::MAX);
@@ -17,7 +17,7 @@ fn quantize(number: f32, step: f32) -> u8 {
     }
 }
 
-/// The vector again; nothing if the bytes are no vector.
+/// Decodes a vector; `None` if the bytes are not valid.
 pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Vec<f32>> {
     let (step, multiples) = bytes.split_first_chunk()?;
     let step = f32::from_le_bytes(*step);
@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vector_comes_back_to_two_digits() {
+    fn a_vector_is_accurate_to_two_digits() {
         for vector in [
             vec![],
             vec![0.0, 0.0],

@@ -1,4 +1,4 @@
-//! A place for the store of one test: a folder, or a schema of its own on the server for tests.
+//! Where a test's store is: a directory, or its own schema on the test server.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,8 @@ use crate::engine::ByEngine;
 use crate::private_file::random_bytes;
 use crate::{Store, StoreAddress};
 
-/// The folder goes when this value is dropped; the schema goes with the server.
+/// The directory is removed when this value is dropped; the schema stays until the server is
+/// removed.
 pub(crate) struct TestPlace {
     pub(crate) directory: tempfile::TempDir,
     pub(crate) address: StoreAddress,
@@ -36,12 +37,12 @@ impl TestPlace {
         Store::open(&self.address).await.unwrap()
     }
 
-    /// The file that the key for secrets is kept in unless another place is named.
+    /// The default key file.
     pub(crate) fn key_file(&self) -> PathBuf {
         self.directory.path().join("data/secret.key")
     }
 
-    /// Returns true if the text is in any file of the store on this machine, or in any row.
+    /// Returns true if the text is in any local file of the store, or in any row.
     pub(crate) async fn holds(&self, text: &str) -> bool {
         let store = self.open().await;
         let in_rows = match &store.engine {
@@ -59,7 +60,7 @@ fn in_files(folder: &Path, text: &[u8]) -> bool {
     files.any(|bytes| bytes.windows(text.len()).any(|window| window == text))
 }
 
-/// Looks for the text in every column, also in those with bytes, which are printed as digits.
+/// Looks for the text in every column, including bytes, which are printed as digits.
 async fn in_rows(pool: &sqlx::PgPool, text: &str) -> bool {
     let digits: String = text.bytes().map(|byte| format!("{byte:02x}")).collect();
     for table in [
@@ -83,7 +84,7 @@ async fn in_rows(pool: &sqlx::PgPool, text: &str) -> bool {
     false
 }
 
-/// Runs a statement behind the back of the store.
+/// Runs a statement directly on the database.
 pub(crate) async fn execute(store: &Store, sql: &str) {
     let sql = AssertSqlSafe(sql.to_owned());
     match &store.engine {

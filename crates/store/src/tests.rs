@@ -1,4 +1,4 @@
-//! The store as a whole: opening, closing, and files that only their owner may read.
+//! Tests the store as a whole: opening, closing, and files that only their owner may read.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -14,12 +14,12 @@ each_engine!(
     a_database_from_a_newer_version_is_refused,
     check_writable_succeeds_until_the_store_is_closed,
     a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys,
-    a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other,
+    an_unreadable_row_of_another_program_hides_no_other,
 );
 
 each_engine_on_threads!(many_tasks_can_open_a_new_store_at_once);
 
-async fn created(store: &Store) -> Result<NewKey, Error> {
+async fn create_key(store: &Store) -> Result<NewKey, Error> {
     let order = KeyOrder::user(Tenant::local());
     store.create_key(&order, Timestamp(1)).await
 }
@@ -28,7 +28,7 @@ async fn created(store: &Store) -> Result<NewKey, Error> {
 async fn only_the_owner_can_read_what_is_stored() {
     let place = TestPlace::sqlite();
     let store = place.open().await;
-    created(&store).await.unwrap();
+    create_key(&store).await.unwrap();
     let data = place.directory.path().join("data");
     let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&data), 0o700);
@@ -66,7 +66,8 @@ async fn a_database_from_a_newer_version_is_refused(place: TestPlace) {
     assert!(error.to_string().contains("update kitbag"), "{error}");
 }
 
-/// Rows with names, roles, numbers and bytes that Kitbag never writes; `BYTES` is a literal of the engine.
+/// Rows with names, roles, numbers and bytes that Kitbag never writes; `BYTES` is a literal of the
+/// engine.
 const HOSTILE_ROWS: &[&str] = &[
     "INSERT INTO listings VALUES ('bad name!', 'x', 'not json', -9223372036854775808)",
     "INSERT INTO api_keys (id, tenant, role, secret_hash, created_at)
@@ -88,9 +89,9 @@ const HOSTILE_ROWS: &[&str] = &[
      VALUES ('tools', 'bad server!', 'x', '{', 0)",
 ];
 
-async fn a_row_that_another_program_wrote_and_that_cannot_be_read_hides_no_other(place: TestPlace) {
+async fn an_unreadable_row_of_another_program_hides_no_other(place: TestPlace) {
     let store = place.open().await;
-    let key = created(&store).await.unwrap();
+    let key = create_key(&store).await.unwrap();
     let bytes = match &store.engine {
         Engine::Sqlite(_) => "x'00'",
         Engine::Postgres(_) => "'\\x00'::bytea",
@@ -147,7 +148,7 @@ async fn check_writable_waits_for_another_process_that_writes_to_the_file() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_refused_and_left_alone() {
+async fn a_file_that_is_no_database_is_rejected_and_not_changed() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("kitbag.db");
     std::fs::write(&path, "dear diary".repeat(1000)).unwrap();
@@ -163,7 +164,7 @@ async fn many_tasks_can_open_a_new_store_at_once(place: TestPlace) {
     let mut openings = tokio::task::JoinSet::new();
     for _ in 0..8 {
         let address = place.address.clone();
-        openings.spawn(async move { created(&Store::open(&address).await?).await });
+        openings.spawn(async move { create_key(&Store::open(&address).await?).await });
     }
     let created = openings.join_all().await;
     let store = place.open().await;
@@ -182,7 +183,7 @@ async fn a_lost_pepper_is_reported_and_not_replaced_while_there_are_keys(place: 
     Store::open(&place.address)
         .await
         .expect("no key depends on the pepper yet");
-    created(&store).await.unwrap();
+    create_key(&store).await.unwrap();
     lose_pepper(&place, &store).await;
     let error = Store::open(&place.address).await.unwrap_err();
     assert!(matches!(error, Error::PepperMissing { .. }), "{error}");

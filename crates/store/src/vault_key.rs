@@ -1,4 +1,4 @@
-//! The key that secrets are encrypted under, and where it is kept.
+//! The key of the secrets, and where it is stored.
 
 use std::fmt;
 use std::io;
@@ -16,20 +16,20 @@ use crate::{Error, Store};
 pub struct VaultKey([u8; Self::LENGTH]);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("a key for secrets is 64 hexadecimal digits")]
+#[error("a secrets key must be 64 hexadecimal digits")]
 pub struct VaultKeyError;
 
-/// A place for the key outside the database. It is read only when a secret is opened or sealed.
+/// Stores the key outside the database. It is read only when a secret is opened or sealed.
 pub trait KeyKeeper: fmt::Debug + Send + Sync {
     fn read(&self) -> Result<Option<VaultKey>, Error>;
     fn write(&self, key: &VaultKey) -> Result<(), Error>;
-    /// Succeeds also if there is no key.
+    /// Succeeds even if there is no key.
     fn remove(&self) -> Result<(), Error>;
-    /// The place as an error names it.
+    /// A description of the keeper for errors.
     fn place(&self) -> String;
 }
 
-/// A file that only its owner can read: beside the database, or in the data directory if the
+/// A file that only its owner can read: next to the database, or in the data directory if the
 /// database is on a server.
 #[derive(Debug, Clone)]
 pub struct KeyFile {
@@ -85,12 +85,12 @@ impl VaultKey {
         Self(random_bytes())
     }
 
-    /// The digits, for a keeper that keeps text. They are not for showing.
+    /// The digits, for a keeper that stores text. They must not be shown.
     pub fn reveal(&self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Returns the nonce, then the text and its tag, which open only for the same name.
+    /// Returns the nonce, the ciphertext and its tag, which can be opened only for the same name.
     pub(crate) fn seal(&self, name: &str, value: &Secret) -> Vec<u8> {
         let mut text = value.reveal().to_owned().into_bytes();
         let nonce = self

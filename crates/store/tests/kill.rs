@@ -1,7 +1,6 @@
-//! Kills a process that is writing, again and again, and looks whether anything it had
-//! acknowledged is gone.
+//! Kills a writing process again and again, and checks that nothing it acknowledged is lost.
 //!
-//! The process is this test binary itself; a variable makes it play the writer.
+//! The process is this test binary itself; a variable makes it act as the writer.
 
 use std::collections::{HashMap, HashSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -62,7 +61,7 @@ async fn a_store_killed_while_it_is_being_created_can_be_opened() {
     }
 }
 
-/// A schema of its own on the server for tests.
+/// Its own schema on the test server.
 fn postgres_address() -> String {
     let server = std::env::var("KITBAG_TEST_POSTGRES").expect(
         "tests over PostgreSQL need a server: run them as `cargo xtask postgres -- cargo nextest run -p kitbag-store`",
@@ -72,7 +71,7 @@ fn postgres_address() -> String {
     format!("{server}?schema={name}&application_name={name}")
 }
 
-/// The server finishes the statements of a killed writer, and only then is there nothing to come.
+/// The server finishes the statements of a killed writer, and only then is nothing left to come.
 async fn wait_for_end_of_writer(address: &str) {
     let (server, name) = address.split_once("?schema=").expect("an own schema");
     let (name, _) = name.split_once('&').expect("the name of the program");
@@ -126,7 +125,7 @@ fn rest(mut output: impl Read) -> String {
     text
 }
 
-/// The moment is the point of the test: it has to fall anywhere, not where something happens.
+/// The kill must fall at any moment, not at a specific event.
 fn kill_within(writer: &mut Child, limit: Duration) {
     let random = getrandom::u32().expect("randomness");
     std::thread::sleep(limit.mul_f64(f64::from(random) / f64::from(u32::MAX)));
@@ -134,7 +133,7 @@ fn kill_within(writer: &mut Child, limit: Duration) {
     writer.wait().expect("the writer can be waited for");
 }
 
-/// What the writers of all rounds have said is stored.
+/// Everything the writers of all rounds have acknowledged is stored.
 #[derive(Debug, Default)]
 struct Acknowledged {
     tokens: HashMap<String, String>,
@@ -378,7 +377,7 @@ fn prior(at: usize, number: i64) -> StoredPrior {
     }
 }
 
-/// The run that all priors are of; zero before the first.
+/// The run of all priors; zero before the first.
 async fn priors_run(store: &Store) -> i64 {
     let run = store.priors_run("numbers").await.expect("a run");
     let number = run.map_or(0, |run| run.counted_to);
@@ -393,7 +392,7 @@ async fn priors_run(store: &Store) -> i64 {
     number
 }
 
-/// The number that all mirrored entries were written with; none before the first.
+/// The number that all mirrored entries were written with; zero before the first.
 async fn mirrored(store: &Store) -> u64 {
     let entries = store
         .mirror_entries("numbers")

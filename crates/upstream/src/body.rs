@@ -1,4 +1,4 @@
-//! Reading the HTTP bodies of servers up to the configured limit.
+//! Reads HTTP bodies of servers up to the configured limit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use kitbag_fetch::{BodyError, describe_error};
 
-/// Returns the whole body, or the reason why not.
+/// Returns the whole body, or the reason why it cannot be read.
 pub(crate) async fn read_body_within(
     response: reqwest::Response,
     max: usize,
@@ -19,7 +19,7 @@ pub(crate) async fn read_body_within(
     })
 }
 
-/// Returns a byte stream that fails once more than `max` bytes came since the last event.
+/// Returns a byte stream that fails once more than `max` bytes arrived since the last event.
 pub(crate) fn limit_stream(
     response: reqwest::Response,
     max: usize,
@@ -43,7 +43,7 @@ pub(crate) fn limit_stream(
 pub(crate) struct BytesSinceEvent(Arc<AtomicUsize>);
 
 impl BytesSinceEvent {
-    /// Returns the bytes since the last event, with these.
+    /// Adds bytes and returns the total since the last event.
     fn add(&self, bytes: usize) -> usize {
         self.0.fetch_add(bytes, Ordering::Relaxed) + bytes
     }
@@ -54,5 +54,5 @@ impl BytesSinceEvent {
 }
 
 fn too_large_message(max: usize) -> String {
-    format!("the answer is larger than {max} bytes (raise `max_message_bytes` to allow it)")
+    format!("the answer exceeds {max} bytes (raise `max_message_bytes` to allow it)")
 }

@@ -1,4 +1,4 @@
-//! A server that runs in this process: the same lines over a pipe that never leaves it.
+//! A server that runs in this process, with the same line protocol over an in-memory pipe.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,14 +12,15 @@ use crate::log::ServerLog;
 use crate::router::Router;
 use crate::stdio::{PipeReader, write_lines};
 
-/// Begins to serve and returns our end of the pipe. The gateway knows which built-in servers there
-/// are.
+/// Opens a built-in server and returns the client's end of the pipe. The gateway knows which
+/// built-in
+/// servers exist.
 #[derive(Clone)]
 pub struct BuiltInOpener(Arc<OpenBuiltIn>);
 
 type OpenBuiltIn = dyn Fn(&ServerName) -> Result<DuplexStream, BuiltInError> + Send + Sync;
 
-/// The reason why a built-in server could not be opened, and the advice for it.
+/// The reason why a built-in server could not be opened, and its remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BuiltInError {
     pub reason: String,
@@ -38,8 +39,8 @@ impl BuiltInOpener {
     }
 }
 
-/// Begins to read from and write to a server that was just opened. It ends when either side closes
-/// the pipe.
+/// Starts reading from and writing to a server that was just opened, until either side closes the
+/// pipe.
 pub(crate) fn connect(
     stream: DuplexStream,
     max_line: usize,
@@ -62,7 +63,10 @@ pub(crate) fn connect(
             () = pipe.closed.wait() => {}
         }
         pipe.closed.close("it ended");
-        router.fail_all(&CallError::lost(router.server(), pipe.closed.reason()));
+        router.fail_all(&CallError::for_lost_connection(
+            router.server(),
+            pipe.closed.reason(),
+        ));
     });
     pipe
 }

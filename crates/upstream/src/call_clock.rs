@@ -1,14 +1,14 @@
-//! The clock of one call: how long its server may be silent, and how long it may take at all.
+//! The timeouts of one call: how long its server may be silent, and how long it may take.
 
 use std::pin::Pin;
 use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The time that a call waits for a server.
+/// How long a call waits for a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CallTimeouts {
-    /// Progress starts this clock again.
+    /// Progress restarts this timeout.
     pub(crate) silence: Duration,
     pub(crate) total: Duration,
 }

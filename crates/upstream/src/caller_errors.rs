@@ -1,20 +1,20 @@
-//! Failures for callers who do not run this gateway: the event and the advice, without any output of
-//! the server, path, address or line of the configuration.
+//! Errors for callers who do not run this gateway: the event and the advice, without server output,
+//! paths, addresses or configuration lines.
 //!
-//! A server serves several callers, so its last words may be about the call of another caller.
+//! A server has several callers, so its last output may concern another caller's call.
 
 use crate::cause::Cause;
 use crate::error::{CallError, RestartOutcome, StartError, retry_later_message};
 use crate::time::format_duration;
 
 impl CallError {
-    /// Returns the same failure without the details that are for operators.
+    /// Returns the same error without the details meant for operators.
     pub fn without_details(&self) -> Self {
         let what = match self {
             Self::Start(start) => start.summarize(),
             Self::Lost { server, reason, .. } => {
                 format!(
-                    "`{server}` went away during the call{}",
+                    "`{server}` disconnected during the call{}",
                     exit_suffix(reason)
                 )
             }
@@ -89,10 +89,10 @@ impl StartError {
             Self::BackingOff {
                 server, failures, ..
             } => {
-                format!("`{server}` failed {failures} times in a row; the next attempt has to wait")
+                format!("`{server}` failed {failures} times in a row; the next attempt is delayed")
             }
             Self::Variable { server, .. } | Self::Invalid { server, .. } => {
-                format!("`{server}` is not set up")
+                format!("`{server}` is misconfigured")
             }
             Self::RetryLater {
                 server,
@@ -103,7 +103,7 @@ impl StartError {
             Self::Launch { server, .. } => format!("`{server}` could not be launched"),
             Self::Unreachable { server, .. } => format!("`{server}` could not be reached"),
             Self::BuiltIn { server, .. } => {
-                format!("`{server}`, which is built in, could not start")
+                format!("the built-in server `{server}` could not start")
             }
             Self::Protocol { server, .. } => format!("`{server}` does not speak MCP as expected"),
             Self::TimedOut { .. }
@@ -116,29 +116,31 @@ impl StartError {
 }
 
 impl Cause {
-    /// Returns the kind of cause alone, since its particulars come from the output of the server.
+    /// Returns only the kind of cause, since its details come from the output of the server.
     fn summarize(&self) -> &'static str {
         match self {
-            Self::MissingVariable { .. } => "it needs a variable",
+            Self::MissingVariable { .. } => "it needs a variable that is not set",
             Self::OldNode { .. } => "it needs a later version of Node.js",
-            Self::NewMcpLibrary | Self::NewPydantic => "it does not fit a library it runs with",
+            Self::NewMcpLibrary | Self::NewPydantic => {
+                "it is incompatible with an installed library"
+            }
             Self::MissingModule { .. } => "a part of it is not installed",
             Self::MissingFile { .. } => "it needs a file or folder that does not exist",
             Self::NoSuchPackage { .. } | Self::NotAProgram { .. } => "its package cannot be run",
             Self::NotFound { .. } | Self::NotExecutable { .. } | Self::NoInterpreter { .. } => {
                 "its program cannot be run"
             }
-            Self::NoFolder { .. } => "the folder to launch it in does not exist",
-            Self::WrongArguments { .. } => "it does not accept the arguments it was given",
+            Self::NoFolder { .. } => "its working directory does not exist",
+            Self::WrongArguments { .. } => "it rejected its arguments",
             Self::NoNetwork { .. } => "it cannot reach the network",
             Self::Untrusted => "it does not trust the certificate of the service it talks to",
             Self::ServiceDown { .. } => "it needs a service that is not running",
-            Self::PortTaken { .. } => "another process uses the port it wants",
+            Self::PortTaken { .. } => "its port is already in use",
             Self::Forbidden { .. } => "it has no permission to use a file or folder",
-            Self::BadCredentials => "the key or password it was given is not accepted",
-            Self::LoginNeeded | Self::OwnLogin { .. } => "a person has to log in there",
+            Self::BadCredentials => "its key or password was rejected",
+            Self::LoginNeeded | Self::OwnLogin { .. } => "it requires a login",
             Self::ServesHttp { .. } => "it serves HTTP instead of stdin and stdout",
-            Self::NotMcp => "the program or service there is not an MCP server",
+            Self::NotMcp => "it is not an MCP server",
             Self::Silent => "it runs but prints nothing",
             Self::Retired => "it exited without an error",
             Self::Unreachable => "no server answers at its address",
@@ -146,7 +148,7 @@ impl Cause {
     }
 }
 
-/// Returns how a process ended. The words of a network library are left out, because they name
+/// Describes how a process ended. Messages of a network library are omitted, because they contain
 /// addresses.
 fn exit_suffix(reason: &str) -> String {
     let by_itself = reason.starts_with("exit code ") || reason.starts_with("signal");
@@ -217,11 +219,11 @@ mod tests {
         };
         check(
             &lost("exit code 3"),
-            "`orders` went away during the call (exit code 3)",
+            "`orders` disconnected during the call (exit code 3)",
         );
         check(
             &lost("error for http://10.0.0.1/srv"),
-            "`orders` went away during the call: it needs",
+            "`orders` disconnected during the call: it needs",
         );
         let body = format!("<pre>/srv/app.py {SECRET}</pre>");
         let held_off = CallError::RetryLater {

@@ -1,6 +1,6 @@
 //! The known causes why a server cannot be used.
 //!
-//! The advice for each is in `advice`; `recognise` finds the cause in the last words of a server.
+//! The advice for each is in `advice`; `recognise` finds the cause in the server's last output.
 
 use std::path::{Path, PathBuf};
 
@@ -25,22 +25,22 @@ pub enum Cause {
     MissingModule { module: Option<String> },
     #[error("it needs a file or folder that does not exist: {path}")]
     MissingFile { path: String },
-    #[error("there is no such package{}", in_parentheses(package.clone()))]
+    #[error("no such package{}", in_parentheses(package.clone()))]
     NoSuchPackage { package: Option<String> },
-    #[error("the package has no program of that name{}", in_parentheses(package.clone()))]
+    #[error("the package has no program with that name{}", in_parentheses(package.clone()))]
     NotAProgram { package: Option<String> },
-    #[error("there is no program `{command}`{}", if programs::is_path(command) { "" } else { " on the PATH of this process" })]
+    #[error("program `{command}` not found{}", if programs::is_path(command) { "" } else { " on the PATH of this process" })]
     NotFound { command: String },
-    #[error("`{}` may not be executed", path.display())]
+    #[error("`{}` is not executable", path.display())]
     NotExecutable { path: PathBuf },
     #[error("`{}` is a script for `{interpreter}`, which is not installed", script.display())]
     NoInterpreter {
         script: PathBuf,
         interpreter: String,
     },
-    #[error("the folder to launch it in does not exist: {}", path.display())]
+    #[error("its working directory does not exist: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("it does not accept the arguments it was given{}", in_parentheses(said.clone()))]
+    #[error("it rejected its arguments{}", in_parentheses(said.clone()))]
     WrongArguments { said: Option<String> },
     #[error("it cannot reach the network{}", in_parentheses(host.clone()))]
     NoNetwork { host: Option<String> },
@@ -48,29 +48,29 @@ pub enum Cause {
     Untrusted,
     #[error("it needs a service that is not running{}", in_parentheses(address.clone()))]
     ServiceDown { address: Option<String> },
-    #[error("another process uses the port it wants{}", in_parentheses(port.map(|port| port.to_string())))]
+    #[error("its port is already in use{}", in_parentheses(port.map(|port| port.to_string())))]
     PortTaken { port: Option<u16> },
     #[error("it has no permission to use a file or folder{}", in_parentheses(path.clone()))]
     Forbidden { path: Option<String> },
-    #[error("the key or password it was given is not accepted")]
+    #[error("its key or password was rejected")]
     BadCredentials,
-    #[error("a person has to log in there")]
+    #[error("it requires a login")]
     LoginNeeded,
-    #[error("it waits for someone to log in, with its own kind of login")]
+    #[error("it is waiting for a login of its own")]
     OwnLogin { url: Option<String> },
     #[error("it serves HTTP instead of stdin and stdout{}", in_parentheses(url.clone()))]
     ServesHttp { url: Option<String> },
-    #[error("the program or service there is not an MCP server")]
+    #[error("it is not an MCP server")]
     NotMcp,
     #[error("it runs but prints nothing")]
     Silent,
-    #[error("it exited without an error, as packages do after they have moved")]
+    #[error("it exited without an error, as packages that have moved often do")]
     Retired,
     #[error("no server answers at its address")]
     Unreachable,
 }
 
-/// A cause together with the advice for one server.
+/// A cause with the advice for one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Diagnosis {
     pub cause: Cause,
@@ -83,8 +83,9 @@ impl Diagnosis {
         Self { cause, remedy }
     }
 
-    /// Recognises the cause in the last words of a server that was running. A cause that only keeps
-    /// servers from starting is left out, although the server may have mentioned it at its start.
+    /// Recognises the cause in the last output of a running server. Causes that only prevent a
+    /// start are
+    /// skipped, although the server may have printed them at its start.
     pub(crate) fn for_crash(words: &str, spec: &ServerSpec) -> Option<Self> {
         Self::from_output(words, spec).filter(|diagnosis| !diagnosis.cause.prevents_start_only())
     }
@@ -102,7 +103,7 @@ impl Remedy for Diagnosis {
 }
 
 impl Cause {
-    /// True for a cause that only keeps servers from starting.
+    /// True for a cause that only prevents a start.
     fn prevents_start_only(&self) -> bool {
         matches!(
             self,
@@ -113,7 +114,7 @@ impl Cause {
         )
     }
 
-    /// Returns the obstacle to a launch, as far as it shows without trying.
+    /// Returns the obstacle to a launch, if it can be seen without trying.
     pub fn before_launch(launch: &Launch<Template>) -> Option<Self> {
         if let Some(path) = launch.cwd.clone().filter(|folder| !folder.is_dir()) {
             return Some(Self::NoFolder { path });
@@ -121,7 +122,7 @@ impl Cause {
         let command = launch.command.source();
         let path = Path::new(command);
         match command.contains('/') {
-            // Only the values that are filled in at launch say which program it is.
+            // The program is known only once the variables are filled in at launch.
             _ if command.contains("${") => None,
             true if !path.exists() => Some(Self::program_not_found(command)),
             true if !programs::is_program(path) => Some(Self::NotExecutable {
@@ -134,8 +135,8 @@ impl Cause {
         }
     }
 
-    /// True for a mistake in `command` or `cwd`, or a program that is not installed: it shows
-    /// without a process.
+    /// True for a mistake in `command` or `cwd`, or a missing program: it can be found without
+    /// launching.
     pub(crate) fn is_mistake(&self) -> bool {
         matches!(
             self,

@@ -1,8 +1,9 @@
-//! The mark that every child carries in its environment, by which the gateway recognises it later.
+//! The mark in every child's environment by which the gateway recognises it later.
 //!
-//! Its own children inherit it, so that a process which detached itself is still found, and so are
-//! the children of a gateway that was killed: the next one ends them. Process numbers mean nothing
-//! in another pid namespace or after the machine was started anew, so the mark names both.
+//! Children of a child inherit it, so a detached process is still found, and so are the children of
+//! a killed gateway: the next gateway ends them. Process ids are meaningless in another pid
+//! namespace
+//! or after a reboot, so the mark includes both.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -12,7 +13,7 @@ use rustix::process::Pid;
 
 use crate::process_tree::{ProcessEntry, all_pids};
 
-/// Earlier gateways called theirs `KITBAG_CHILD` and end whatever carries one they cannot read.
+/// Earlier gateways used `KITBAG_CHILD` and end every process whose mark they cannot parse.
 pub(crate) const VARIABLE: &str = "KITBAG_CHILD_OF";
 
 /// Identifies one child of one gateway.
@@ -40,8 +41,9 @@ impl ChildMark {
         }
     }
 
-    /// Returns the mark of a process, if its environment can be read. Only Linux shows that; on other
-    /// systems the process group is all we can end.
+    /// Returns the mark of a process, if its environment can be read. Only Linux allows that; on
+    /// other
+    /// systems only the process group can be ended.
     pub(crate) fn read_from_process(pid: u32) -> Option<Self> {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let value = environment.split(|byte| *byte == 0).find_map(|variable| {
@@ -76,7 +78,7 @@ impl ChildMark {
         self.owner == *GatewayProcess::current()
     }
 
-    /// True if the gateway that launched it no longer lives.
+    /// True if the gateway that launched it has ended.
     pub(crate) fn is_orphaned(&self) -> bool {
         self.owner.has_died(GatewayProcess::current(), |pid| {
             ProcessEntry::read(pid).map(|process| process.started)
@@ -99,7 +101,8 @@ impl GatewayProcess {
     }
 
     /// True if this gateway has ended, as far as `observer` can see. Nothing is known of a gateway
-    /// whose processes have other numbers there than here.
+    /// in
+    /// another pid namespace.
     fn has_died(&self, observer: &Self, started: impl Fn(u32) -> Option<u64>) -> bool {
         let comparable = self.boot == observer.boot && self.namespace == observer.namespace;
         comparable && self != observer && started(self.pid) != Some(self.started)
@@ -118,7 +121,7 @@ impl fmt::Display for ChildMark {
     }
 }
 
-/// Returns the living processes that carry a wanted mark.
+/// Returns the live processes whose mark matches.
 pub(crate) fn find_marked_processes(wanted: impl Fn(&ChildMark) -> bool) -> Vec<Pid> {
     all_pids()
         .filter(|pid| ChildMark::read_from_process(*pid).is_some_and(|mark| wanted(&mark)))
@@ -131,8 +134,8 @@ fn is_living(pid: u32) -> bool {
     ProcessEntry::read(pid).is_some_and(|process| !process.has_ended)
 }
 
-/// Returns a text that changes whenever the machine starts. If the kernel has none, process numbers
-/// and their start times must do.
+/// Returns a text that changes with every boot. Without one from the kernel, process ids and their
+/// start times must suffice.
 fn boot_id() -> String {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     strip_separators(&id).unwrap_or_else(|| "boot".to_owned())
@@ -186,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn only_gateways_of_this_namespace_and_this_start_of_the_machine_are_taken_for_dead() {
+    fn only_gateways_of_this_namespace_and_boot_can_be_found_dead() {
         let here = owner("b", "n", 10, 100);
         let living = |pid: u32| (pid == 7).then_some(70);
         for (other, died) in [

@@ -1,4 +1,4 @@
-//! A server that has been greeted and takes requests.
+//! A server that completed its handshake and takes requests.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -30,7 +30,7 @@ use crate::server::FindSecrets;
 use crate::spec::ServerSpec;
 use crate::stdio::ProcessHandle;
 
-/// The services that a server needs however often it is started.
+/// The services that a server needs across restarts.
 #[derive(Clone)]
 pub(crate) struct LaunchContext {
     pub(crate) lookup: Lookup,
@@ -42,7 +42,7 @@ pub(crate) struct LaunchContext {
     pub(crate) ages: Arc<ListAges>,
     pub(crate) find_secrets: FindSecrets,
     pub(crate) hash_definition: HashDefinition,
-    /// The wait that the server has asked for.
+    /// The wait that the server has requested.
     pub(crate) pause: Arc<Pause>,
 }
 
@@ -51,16 +51,16 @@ pub(crate) struct Connection {
     dialog: Dialog,
     process: Mutex<Option<ProcessHandle>>,
     mirror: ArcSwap<MirrorTable>,
-    /// The most talkative level that any client has asked of a legacy server so far.
+    /// The most verbose level that any client has requested of a legacy server so far.
     log_level: Mutex<Option<LogLevel>>,
     spec: Arc<ServerSpec>,
 }
 
-/// A server that works answers a ping at once; one that computes without a break gets this long.
+/// A healthy server answers a ping at once; one that computes without a break gets this long.
 const PING_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl Connection {
-    /// Takes over a server that has just been greeted.
+    /// Takes over a server after its handshake.
     pub(crate) fn new(
         spec: Arc<ServerSpec>,
         hello: ServerHello,
@@ -78,19 +78,19 @@ impl Connection {
     }
 
     pub(crate) fn is_open(&self) -> bool {
-        !self.dialog.link.closed().is_closed()
+        !self.dialog.link.close_signal().is_closed()
     }
 
     pub(crate) fn server(&self) -> &ServerName {
         &self.spec.name
     }
 
-    /// True if all messages of the server come one after the other.
+    /// True if all messages of the server share one ordered channel.
     pub(crate) fn is_pipe(&self) -> bool {
         matches!(self.dialog.link, Link::Pipe(_))
     }
 
-    /// Takes note that the roots of a client have changed.
+    /// Records that the roots of a client have changed.
     pub(crate) fn roots_changed(&self, client: &ClientIdentity) {
         if self.dialog.router.is_only(client) {
             self.dialog.router.roots.mark_changed();
@@ -102,16 +102,17 @@ impl Connection {
         self.dialog.router.was_used()
     }
 
-    /// True if any call of a client was answered, or made progress.
+    /// True if any call of a client was answered or made progress.
     pub(crate) fn has_answered(&self) -> bool {
         self.dialog.router.call_events() > 0
     }
 
-    /// Pings the server. Returns true if it answers in any way, or answers other calls meanwhile.
+    /// Pings the server. Returns true if it answers in any way, or answers other calls in the
+    /// meantime.
     pub(crate) async fn answers_ping(&self) -> bool {
         let router = &self.dialog.router;
         let before = router.call_events();
-        // The modern era has no ping, and every server of it answers this.
+        // The modern era has no ping, and every modern server answers this request.
         let ping = match self.hello.era {
             Era::Legacy => method::PING,
             Era::Modern => method::DISCOVER,
@@ -126,9 +127,9 @@ impl Connection {
         }
     }
 
-    /// Waits for the end, and returns the reason unless we ended it.
+    /// Waits for the end, and returns its reason unless the gateway ended it.
     pub(crate) async fn wait_for_end(&self) -> Option<String> {
-        let closed = self.dialog.link.closed();
+        let closed = self.dialog.link.close_signal();
         closed.wait().await;
         Some(closed.reason().to_owned()).filter(|reason| reason != STOPPED_BY_US)
     }
@@ -156,7 +157,7 @@ impl Connection {
         })
     }
 
-    /// Sends a request of our own and waits for the answer.
+    /// Sends a request of the gateway itself and waits for the answer.
     pub(crate) async fn request(
         &self,
         method: &str,
@@ -168,7 +169,7 @@ impl Connection {
             .await
     }
 
-    /// Sends a request of our own.
+    /// Sends a request of the gateway itself.
     pub(crate) fn send_request(
         &self,
         method: &str,
@@ -198,7 +199,7 @@ impl Connection {
         Ok(listing)
     }
 
-    /// Reads the tools or the prompts into a listing that has the other lists already.
+    /// Reads the tools or the prompts again into a listing that already has the other lists.
     pub(crate) async fn refetch_list(
         &self,
         kind: Kind,
@@ -209,7 +210,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Learns which arguments travel as headers, and leaves out tools whose marks are wrong.
+    /// Learns which arguments travel as headers, and drops tools whose header marks are invalid.
     pub(crate) fn learn_header_marks(&self, listing: &mut Listing) {
         if self.hello.era != Era::Modern || !matches!(self.dialog.link, Link::Http(_)) {
             return;
@@ -237,15 +238,18 @@ impl Connection {
         }
     }
 
-    /// Asks a legacy server for more log lines if a client wants more. `logging/setLevel` holds for
-    /// the whole connection, so the level is only ever lowered; each client's own level is applied
-    /// on our side.
+    /// Requests more log lines from a legacy server if a client wants more. `logging/setLevel`
+    /// applies
+    /// to the whole connection, so the level is only ever lowered; each client's own level is
+    /// applied
+    /// by the gateway.
     fn widen_log_level(&self, client: &ClientProfile) {
         let RequestedLogs::From(level) = client.logs else {
             return;
         };
-        // Servers send `info` unasked to clients that never set a level; a client that wants less
-        // must not take it from them.
+        // Servers send `info` by default to clients that never set a level; a client that wants
+        // less must
+        // not raise it for them.
         let wanted = level.min(LogLevel::Info);
         if self.hello.era != Era::Legacy || !self.hello.capabilities.contains("logging") {
             return;
@@ -263,11 +267,11 @@ impl Connection {
     }
 }
 
-/// Returns the problem of a tool whose mark on an argument is wrong.
+/// Describes a tool whose header mark is invalid.
 fn invalid_mark_problem(tool: &Raw, invalid: &HashMap<String, String>) -> Option<ListingProblem> {
     let about: String = RawObject::open(tool).ok()?.read("name")?;
     let reason = invalid.get(&about)?;
-    let what = format!("left out because its `x-mcp-header` is invalid: {reason}");
+    let what = format!("skipped because its `x-mcp-header` is invalid: {reason}");
     Some(ListingProblem {
         about,
         what,

@@ -1,4 +1,4 @@
-//! One attempt to launch or reach a server and to greet it.
+//! One attempt to launch or reach a server and to complete its handshake.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::stdio::{self, ProcessHandle};
 
 struct ConnectionAttempt {
     spec: Arc<ServerSpec>,
-    /// The era of the configuration, or the one that the server spoke last time.
+    /// The configured era, or the one the server last spoke.
     era: Option<Era>,
     router: Arc<Router>,
     log: Arc<ServerLog>,
@@ -37,7 +37,7 @@ struct ConnectionAttempt {
 }
 
 impl Connection {
-    /// Launches or reaches the server and greets it.
+    /// Launches or reaches the server and completes its handshake.
     pub(crate) async fn open(
         spec: Arc<ServerSpec>,
         known_era: Option<Era>,
@@ -55,7 +55,7 @@ impl Connection {
             context,
         };
         let limit = attempt.spec.limits.start_timeout;
-        // A quarter more than the greeting has, so that the greeting's own, better error comes first.
+        // A quarter longer than the handshake's timeout, so that its own, better error comes first.
         let opened = tokio::time::timeout(limit + limit / 4, attempt.connect()).await;
         opened.unwrap_or_else(|_| Err(attempt.timeout_error()))
     }
@@ -90,7 +90,7 @@ impl ConnectionAttempt {
                 Ok(Connection::new(self.spec.clone(), hello, dialog, None))
             }
             HandshakeOutcome::MaybeSse(error) => match self.connect_sse(endpoint).await {
-                // The first answer says more about a server that speaks neither transport.
+                // The first answer says more about a server that supports neither transport.
                 Err(StartError::Unreachable { .. }) => Err(error),
                 other => other,
             },
@@ -185,7 +185,7 @@ impl ConnectionAttempt {
     }
 
     fn resolve_url(&self, endpoint: &RemoteEndpoint<Template>) -> Result<Url, StartError> {
-        // The parser's reason does not quote the values that were filled in.
+        // The parser's reason does not quote the expanded values.
         Url::parse(&self.resolve_text(&endpoint.url)?)
             .map_err(|error| self.invalid_error(format!("its URL is invalid: {error}")))
     }
@@ -219,7 +219,7 @@ impl ConnectionAttempt {
         }
     }
 
-    /// Adds the last lines of stderr, which alone explain the end of a child.
+    /// Adds the last lines of stderr, the only explanation of a child's exit.
     fn with_stderr(&self, error: StartError) -> StartError {
         match error {
             StartError::Unreachable {
@@ -246,7 +246,7 @@ impl ConnectionAttempt {
     }
 
     fn diagnose_end(&self, status: &str, words: &str) -> Option<Box<Diagnosis>> {
-        // A server that meant to serve HTTP was kept from it by something else.
+        // A server that tried to serve HTTP was stopped by something else.
         let recognised = Cause::recognise(words);
         let cause = recognised.filter(|cause| !matches!(cause, Cause::ServesHttp { .. }));
         let ended_well = status == process::EXIT_SUCCESS;
@@ -254,7 +254,7 @@ impl ConnectionAttempt {
         Some(Box::new(Diagnosis::new(cause, &self.spec)))
     }
 
-    /// Returns the cause why a server is not ready in time, from its output or from its silence.
+    /// Returns the cause why a server is not ready in time, from its output or its silence.
     fn diagnose_silence(&self) -> Option<Box<Diagnosis>> {
         let words = self.log.tail();
         let talks = words.lines().any(|line| line.starts_with("[stdout]"));

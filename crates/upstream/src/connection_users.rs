@@ -1,8 +1,8 @@
-//! The clients that have used a connection. They decide which client a message concerns that names
-//! no request.
+//! The clients that have used a connection. They determine which client a message concerns if it
+//! names no request.
 //!
-//! A server may go on working for a client after it has answered its call, so a client that has
-//! used the connection counts until the connection ends, whether it has a call running or not.
+//! A server may keep working for a client after it has answered its call, so a client that has used
+//! the connection counts until the connection ends, whether it has a running call or not.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::exchange::ClientIdentity;
 use crate::router::Pending;
 
-/// The clients that have used a connection since it began.
+/// The clients that have used a connection since it was opened.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) enum ConnectionUsers {
     #[default]
@@ -42,10 +42,10 @@ impl ConnectionUsers {
         matches!(self, Self::Client(known) if known == identity)
     }
 
-    /// Returns the request that a message without an address is about: the newest of the only client
-    /// it can concern, or none if there is any doubt.
+    /// Returns the request that a message without a request id concerns: the newest of the only
+    /// client, or `None` if there is any doubt.
     ///
-    /// A call that waits for its client to come back with an answer is not the one that asks next.
+    /// A call that is waiting for its client's answer is not the one that asks next.
     pub(crate) fn infer_request(&self, pending: &HashMap<i64, Pending>) -> Option<i64> {
         if matches!(self, Self::None | Self::Several) {
             return None;
@@ -55,8 +55,7 @@ impl ConnectionUsers {
     }
 }
 
-/// Returns the newest of the eligible requests if all are of one client, and nothing if none is
-/// eligible.
+/// Returns the newest eligible request if all are from one client; `None` if none is eligible.
 fn newest_of_one_client(
     pending: &HashMap<i64, Pending>,
     is_eligible: impl Fn(&Pending) -> bool,

@@ -1,4 +1,4 @@
-//! Requests to one server, before and after it is known which era it speaks.
+//! Requests to one server, before and after its era is known.
 
 use std::sync::{Arc, LazyLock};
 
@@ -18,7 +18,7 @@ use crate::roots::RootsWait;
 use crate::router::{Pending, Router};
 use crate::send_queue::QueueFull;
 
-/// A link together with the router that sorts the messages that come back over it.
+/// A link together with the router for the messages that come back over it.
 #[derive(Clone)]
 pub(crate) struct Dialog {
     pub(crate) server: ServerName,
@@ -26,7 +26,7 @@ pub(crate) struct Dialog {
     pub(crate) link: Link,
 }
 
-/// One request before it has its number.
+/// A request before it has an id.
 pub(crate) struct RequestDraft<'a> {
     pub(crate) era: Era,
     pub(crate) method: &'a str,
@@ -37,7 +37,7 @@ pub(crate) struct RequestDraft<'a> {
 }
 
 impl Dialog {
-    /// Sends a request and returns the handle on it.
+    /// Sends a request and returns its handle.
     pub(crate) fn start_request(&self, mut draft: RequestDraft<'_>) -> InFlightCall {
         let id = self.router.next_id();
         let progress_token = draft.prepare_meta(id);
@@ -51,7 +51,7 @@ impl Dialog {
         };
         self.router.register_request(id, pending);
         self.send_draft(draft, id);
-        if self.link.closed().is_closed() {
+        if self.link.close_signal().is_closed() {
             self.router.fail_request(id, self.lost_error());
         }
         in_flight
@@ -80,7 +80,7 @@ impl Dialog {
         }
     }
 
-    /// Returns how to wait if a legacy server must have the roots of this client before its call.
+    /// Returns how to wait if a legacy server needs this client's roots before its call.
     fn wait_for_roots(&self, era: Era, client: &ClientProfile) -> Option<RootsWait> {
         let wait = self
             .router
@@ -102,7 +102,7 @@ impl Dialog {
                 .roots
                 .wait_until_settled(|| router.is_asking(id))
                 .await;
-            // The client may have gone away meanwhile.
+            // The client may have disconnected in the meantime.
             if router.is_pending(id) {
                 dialog.send(request);
             }
@@ -114,7 +114,7 @@ impl Dialog {
     }
 
     fn lost_error(&self) -> CallError {
-        CallError::lost(&self.server, self.link.closed().reason())
+        CallError::for_lost_connection(&self.server, self.link.close_signal().reason())
     }
 
     fn cancel_action(&self, id: i64, era: Era) -> crate::exchange::Cancel {
@@ -129,7 +129,7 @@ impl Dialog {
                     era == Era::Legacy
                 }
             };
-            if needs_notification && !dialog.link.closed().is_closed() {
+            if needs_notification && !dialog.link.close_signal().is_closed() {
                 dialog.link.notify(cancelled_notification(id));
             }
         })
@@ -144,8 +144,9 @@ fn cancelled_notification(id: i64) -> Message {
 }
 
 impl RequestDraft<'_> {
-    /// Adds the members that the era requires of every request, and replaces the progress token by
-    /// one that is unique on this link. Returns the client's own token.
+    /// Adds the `_meta` members that the era requires of every request, and replaces the progress
+    /// token
+    /// by one that is unique on this link. Returns the client's own token.
     fn prepare_meta(&mut self, id: i64) -> Option<Raw> {
         let mut meta = self.params.get_object("_meta").unwrap_or_default();
         let progress_token = meta.get(meta::PROGRESS_TOKEN).map(ToOwned::to_owned);
@@ -230,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_over_http_names_its_trace_in_headers_in_either_era() {
+    fn a_request_over_http_has_trace_headers_in_either_era() {
         let meta =
             json!({ "traceparent": "00-aa-bb-01", "baggage": "user=alice", "tracestate": 7 });
         for (era, over_http, expected) in [

@@ -1,4 +1,4 @@
-//! The failures between us and a server: what happened, whose fault it is, and the advice.
+//! Errors between the gateway and a server: the event, its origin, and the remedy.
 
 use std::time::Duration;
 
@@ -40,8 +40,8 @@ pub enum StartError {
     },
     #[error("`{server}` could not be reached: {reason}")]
     Unreachable { server: ServerName, reason: String },
-    /// Its address or its headers, with the variables filled in, cannot be used.
-    #[error("`{server}` is not set up: {reason}")]
+    /// Its URL or headers are unusable once variables are expanded.
+    #[error("`{server}` is misconfigured: {reason}")]
     Invalid { server: ServerName, reason: String },
     #[error("{}", retry_later_message(server, *status, *wait, said))]
     RetryLater {
@@ -52,7 +52,7 @@ pub enum StartError {
     },
     #[error("`{server}` started, but then answered neither a call nor a ping")]
     Unresponsive { server: ServerName },
-    #[error("`{server}`, which is built in, could not start: {reason}")]
+    #[error("the built-in server `{server}` could not start: {reason}")]
     BuiltIn {
         server: ServerName,
         reason: String,
@@ -84,13 +84,13 @@ pub enum CallError {
     Start(#[from] StartError),
     #[error(transparent)]
     Login(LoginNeeded),
-    /// The server answered, with an error of its own.
+    /// The server answered with an error of its own.
     #[error("`{server}` answered with an error: {}", error.message)]
     Refused {
         server: ServerName,
         error: ErrorObject,
     },
-    /// `own` is true if other callers may still wait there, and only this caller has too many.
+    /// `own` is true if other callers may still queue, and only this caller has too many calls.
     #[error("`{server}` has {running} {} running and {queued} waiting", calls_noun(*own))]
     Busy {
         server: ServerName,
@@ -102,22 +102,22 @@ pub enum CallError {
     Clogged { server: ServerName, waiting: usize },
     #[error("`{server}` did not answer within {}", format_duration(*after))]
     TimedOut { server: ServerName, after: Duration },
-    /// It did not answer a ping after a call had timed out.
+    /// It did not answer a ping after a call timed out.
     #[error("`{server}` does not answer at all (no reply to a ping either); {outcome}")]
     Unresponsive {
         server: ServerName,
         outcome: RestartOutcome,
     },
-    /// It has asked us to wait.
+    /// It asked the gateway to wait.
     #[error("{}", retry_later_message(server, *status, *wait, said))]
     RetryLater {
         server: ServerName,
         status: u16,
         wait: Duration,
-        /// The words that came with the wait, for the call that was answered with it.
+        /// The message that came with the wait, for the call that received it.
         said: String,
     },
-    #[error("`{server}` went away during the call: {reason}")]
+    #[error("`{server}` disconnected during the call: {reason}")]
     Lost {
         server: ServerName,
         reason: String,
@@ -134,16 +134,16 @@ pub enum CallError {
         status: u16,
         body: String,
     },
-    /// The server forgot the session before it read the call.
-    #[error("`{server}` has ended our session")]
+    /// The server dropped the session before it read the call.
+    #[error("`{server}` has ended the session")]
     SessionExpired { server: ServerName },
-    /// The server lists something else now than the request was judged by.
+    /// The server's listing changed since the request was checked.
     #[error("`{server}` lists different definitions than before")]
     Unapproved { server: ServerName },
-    /// The list of the server could not be read, so the request cannot be judged.
-    #[error("`{server}` did not say within {} what it lists now", format_duration(*after))]
+    /// The server's list could not be read, so the request cannot be checked.
+    #[error("`{server}` did not return its lists within {}", format_duration(*after))]
     Unlisted { server: ServerName, after: Duration },
-    /// Any of the others without the details that are for operators.
+    /// Any other error without the details meant for operators.
     #[error("{what}")]
     Brief {
         server: ServerName,
@@ -152,7 +152,7 @@ pub enum CallError {
     },
 }
 
-/// The end of the attempt to restart a deaf server.
+/// The outcome of restarting an unresponsive server.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum RestartOutcome {
     #[error("it was restarted")]
@@ -166,8 +166,8 @@ pub enum RestartOutcome {
 }
 
 impl CallError {
-    /// Returns the error for a connection that leaves no last words behind.
-    pub(crate) fn lost(server: &ServerName, reason: impl Into<String>) -> Self {
+    /// Returns the error for a connection that ended without further output.
+    pub(crate) fn for_lost_connection(server: &ServerName, reason: impl Into<String>) -> Self {
         let (server, reason) = (server.clone(), reason.into());
         Self::Lost {
             server,
@@ -198,7 +198,7 @@ impl CallError {
         }
     }
 
-    /// Returns the last lines that the server wrote to stderr, if they may explain the failure.
+    /// Returns the last lines of stderr, if they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
             Self::Start(start) => start.stderr(),
@@ -236,8 +236,9 @@ impl CallError {
 }
 
 impl StartError {
-    /// True for a mistake in the configuration or in what it refers to: a start cannot succeed
-    /// before that has changed, and finding this out costs nothing.
+    /// True for a mistake in the configuration or in a file it refers to: a start cannot succeed
+    /// until
+    /// that changes, and checking it is cheap.
     pub(crate) fn is_mistake(&self) -> bool {
         match self {
             Self::Variable { .. } | Self::Invalid { .. } => true,
@@ -248,7 +249,7 @@ impl StartError {
         }
     }
 
-    /// True if a person who read the error before learns nothing from this one.
+    /// True if this error adds nothing to an earlier one.
     pub(crate) fn is_repeat_of(&self, before: &Self) -> bool {
         match (self, before) {
             (Self::RetryLater { .. }, Self::RetryLater { .. }) => true,
@@ -275,7 +276,7 @@ impl StartError {
         }
     }
 
-    /// Returns the last lines that the server wrote to stderr, if they may explain the failure.
+    /// Returns the last lines of stderr, if they may explain the failure.
     pub fn stderr(&self) -> Option<&str> {
         match self {
             Self::Exited { stderr, .. } | Self::TimedOut { stderr, .. } if !stderr.is_empty() => {
@@ -352,7 +353,7 @@ impl Remedy for CallError {
 }
 
 impl StartError {
-    /// Says in one or two words what keeps the server from working.
+    /// Labels the problem in one or two words.
     pub fn label(&self) -> String {
         match self {
             Self::Variable { source, .. } => source.short_label(),
@@ -406,7 +407,7 @@ impl Remedy for RestartOutcome {
     }
 }
 
-/// Returns the sentence about a server that has asked for a wait, with the words that came with it.
+/// Describes a server that asked for a wait, with the message that came with it.
 pub(crate) fn retry_later_message(
     server: &ServerName,
     status: u16,
@@ -421,7 +422,7 @@ fn calls_noun(own: bool) -> &'static str {
     if own { "calls of yours" } else { "calls" }
 }
 
-/// Returns the beginning of an error page; its first line mostly names the reason.
+/// Returns the beginning of an error page; its first line usually contains the reason.
 fn first_line_suffix(body: &str) -> String {
     let line = body.trim().lines().next().unwrap_or_default();
     let short: String = line.chars().take(200).collect();

@@ -1,4 +1,4 @@
-//! One request on its way: the events before the answer, and the answer.
+//! One request in flight: the events before the answer, and the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -22,23 +22,22 @@ use crate::slots::CallSlot;
 #[derive(Debug, Clone)]
 pub struct OutboundRequest {
     pub method: String,
-    /// As the client sent them, with the keys that concern only its own hop taken out.
+    /// The client's params, without the keys that concern only its own hop.
     pub params: RawObject,
     pub client: ClientProfile,
-    /// Needed of the server's lists for the request to be sent.
+    /// The condition on the server's lists for sending the request.
     pub approval: Option<Approval>,
 }
 
 /// Returns true if a request may be sent to a server with these lists.
 pub type AcceptsListing = Arc<dyn Fn(&Arc<Listing>) -> bool + Send + Sync>;
 
-/// The judgement of a server's lists right before a request is sent to it.
+/// A check of a server's lists right before a request is sent to it.
 #[derive(Clone)]
 pub struct Approval {
-    /// The list that decides.
+    /// The list that is checked.
     pub list: Kind,
-    /// A list that was read longer ago than this is read again first, even if the server announced no
-    /// change.
+    /// A list older than this is read again first, even if the server announced no change.
     pub longest: Duration,
     pub accepts: AcceptsListing,
 }
@@ -51,7 +50,7 @@ impl std::fmt::Debug for Approval {
     }
 }
 
-/// The facts about the client behind a request that the server may know.
+/// What the server may know about the client behind a request.
 #[derive(Debug, Clone)]
 pub struct ClientProfile {
     pub identity: ClientIdentity,
@@ -59,25 +58,25 @@ pub struct ClientProfile {
     pub logs: RequestedLogs,
 }
 
-/// Identifies a client, so that a question which a server asks without naming a request is never put
-/// to another client.
+/// Identifies a client, so that a server's question without a request id never reaches another
+/// client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientIdentity {
-    /// The party whose client it is. A message that one client of a party may read, all of them may.
+    /// The party the client belongs to. All clients of a party may read each other's messages.
     pub principal: Arc<str>,
-    /// The client among those of the party.
+    /// The client among the clients of the party.
     pub client: Arc<str>,
-    /// The account whose share of a server's slots its calls take; clients with the same key share one.
+    /// The account whose share of the server's slots its calls use; clients with one key share it.
     pub account: Arc<str>,
     /// True if the party owns the gateway: no slot is kept free of its calls.
     pub is_owner: bool,
 }
 
-/// The log lines of a server that a client wants.
+/// The server log lines that a client wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestedLogs {
     None,
-    /// The lines that the server sends by itself, for a legacy client that never set a level.
+    /// The lines that the server sends by default, for a legacy client that never set a level.
     Unset,
     From(LogLevel),
 }
@@ -97,7 +96,7 @@ pub enum LogLevel {
 
 #[derive(Debug)]
 pub enum CallEvent {
-    /// `notifications/progress`, with the client's own token put back.
+    /// `notifications/progress`, with the client's own token restored.
     Progress(Raw),
     /// `notifications/message`
     Log(Raw),
@@ -110,7 +109,7 @@ pub enum CallEvent {
     Done(Result<Raw, CallError>),
 }
 
-/// A question that a legacy server puts to the client: sampling, elicitation or roots.
+/// A question that a legacy server asks the client: sampling, elicitation or roots.
 ///
 /// If it is dropped, the server gets an error as the answer.
 #[derive(Debug)]
@@ -123,7 +122,7 @@ pub struct ClientQuestion {
     _open: OpenAsk,
 }
 
-/// The handle on a running request. Dropping it before the end cancels the request upstream.
+/// The handle of a running request. Dropping it before the end cancels the request at the server.
 #[derive(Debug)]
 pub struct InFlightCall {
     server: ServerName,
@@ -134,7 +133,7 @@ pub struct InFlightCall {
     aside: Arc<AtomicBool>,
     unread_bytes: Arc<AtomicUsize>,
     cancel: Option<CancelOnDrop>,
-    /// The permit of the call to run, given back at the end.
+    /// The slot of the call, released at the end.
     slot: Option<CallSlot>,
     on_timeout: Option<OnTimeout>,
     /// Runs after a timeout, and returns the error that the call ends with.
@@ -144,20 +143,20 @@ pub struct InFlightCall {
 /// Starts the check of a server that did not answer in time.
 pub(crate) struct OnTimeout(Box<dyn FnOnce(CallError) -> JoinHandle<CallError> + Send + Sync>);
 
-/// The other end of [`InFlightCall`], held by the task that reads from the server.
+/// The sending side of [`InFlightCall`], held by the task that reads from the server.
 #[derive(Debug)]
 pub(crate) struct CallReporter {
     events: mpsc::Sender<CallEvent>,
     pub(crate) done: oneshot::Sender<Result<Raw, CallError>>,
     pub(crate) asks: Arc<AtomicUsize>,
-    /// True while the client of the call has yet to come back with an answer.
+    /// True while the call waits for its client's answer.
     pub(crate) aside: Arc<AtomicBool>,
-    /// The bytes of events that were not yet taken.
+    /// The bytes of events that were not received yet.
     unread_bytes: Arc<AtomicUsize>,
 }
 
 impl CallReporter {
-    /// Returns true if the event found room.
+    /// Returns true if the event fits into the queue.
     pub(crate) fn send_event(&self, event: CallEvent) -> bool {
         let bytes = event.byte_size();
         let before = self.unread_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -176,9 +175,9 @@ impl CallReporter {
 
 pub(crate) type Cancel = Box<dyn FnOnce() + Send + Sync>;
 
-/// A slow client may be behind by so many notifications; later ones are dropped, the answer never is.
+/// How many notifications a slow client may be behind; later ones are dropped, the answer never is.
 const EVENT_BACKLOG: usize = 256;
-/// So many bytes of notifications may wait, unless it is a single one.
+/// How many bytes of notifications may be queued, unless it is a single one.
 const MAX_UNREAD_BYTES: usize = 4 << 20;
 
 impl InFlightCall {
@@ -229,13 +228,13 @@ impl InFlightCall {
         self
     }
 
-    /// Gives back its slot, because it waits for a person, who may never come back.
+    /// Releases its slot, because it waits for a user who may never answer.
     pub fn release_slot(&mut self) {
         self.aside.store(true, Ordering::Relaxed);
         self.slot = None;
     }
 
-    /// Takes note that its client has come back.
+    /// Records that its client answered.
     pub fn mark_client_returned(&mut self) {
         self.aside.store(false, Ordering::Relaxed);
     }
@@ -260,7 +259,7 @@ impl InFlightCall {
                 }
                 () = self.clock.wait_for_timeout() => {
                     if self.asks.load(Ordering::Relaxed) > 0 {
-                        // The server waits for a person; that is not silence.
+                        // The server waits for the user; that is not silence.
                         self.clock.extend();
                     } else if let Some(done) = self.time_out() {
                         return done;
@@ -270,7 +269,7 @@ impl InFlightCall {
         }
     }
 
-    /// Returns the answer, unless an event that came before it is still to be taken.
+    /// Returns the answer, unless an earlier event is still queued.
     fn finish(&mut self, done: Result<Raw, CallError>) -> CallEvent {
         if let Ok(event) = self.events.try_recv() {
             let (again, done_again) = oneshot::channel();
@@ -284,7 +283,7 @@ impl InFlightCall {
         CallEvent::Done(done)
     }
 
-    /// Gives the call up. Returns its end, unless the server is checked first.
+    /// Ends the call after a timeout. Returns its last event, unless the server is checked first.
     fn time_out(&mut self) -> Option<CallEvent> {
         // Dropping it sends the cancellation to the server.
         self.cancel = None;
@@ -301,7 +300,7 @@ impl InFlightCall {
         }
     }
 
-    /// Waits for the answer alone, for requests of our own.
+    /// Waits only for the answer, for requests of the gateway itself.
     pub(crate) async fn wait_for_answer(mut self) -> Result<Raw, CallError> {
         loop {
             if let CallEvent::Done(done) = self.next().await {
@@ -317,7 +316,7 @@ impl InFlightCall {
     }
 
     fn lost_error(&self) -> CallError {
-        CallError::lost(&self.server, "the connection closed")
+        CallError::for_lost_connection(&self.server, "the connection closed")
     }
 }
 
@@ -366,7 +365,7 @@ impl Drop for ClientQuestion {
         if let Some(reply) = self.reply.take() {
             let gone = ErrorObject::new(
                 code::INTERNAL_ERROR,
-                "the client went away without an answer",
+                "the client disconnected without answering",
             );
             let _ = reply.send(Err(gone));
         }
@@ -374,11 +373,11 @@ impl Drop for ClientQuestion {
 }
 
 impl RequestedLogs {
-    /// Returns the level to ask a modern server for.
+    /// Returns the log level to request from a modern server.
     pub(crate) fn requested_level(self) -> Option<LogLevel> {
         match self {
             Self::None => None,
-            // The level of the messages that a legacy server sends unasked.
+            // The level of the messages that a legacy server sends by default.
             Self::Unset => Some(LogLevel::Info),
             Self::From(level) => Some(level),
         }

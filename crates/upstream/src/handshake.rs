@@ -1,8 +1,8 @@
-//! Finds out which era a server speaks, and introduces us in that era's way.
+//! Detects the era of a server, and performs that era's handshake.
 //!
-//! The probe for the modern era (`server/discover`) goes first, because no legacy server was
-//! ever seen to mind it; a server that stays silent may just be slow to start, so the legacy
-//! greeting is sent after a while without giving up on the probe.
+//! The probe for the modern era (`server/discover`) goes first, because no known legacy server
+//! rejects it badly. A silent server may just be slow to start, so the legacy handshake is sent
+//! after a while without abandoning the probe.
 
 use std::time::Duration;
 
@@ -22,10 +22,10 @@ use crate::exchange::CallTimeouts;
 use crate::http::HttpLink;
 use crate::link::{Link, OutgoingRequest};
 
-/// A server that is silent about the probe for this long is greeted the old way, too.
+/// After this long without an answer to the probe, the legacy handshake is sent, too.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The facts that a server gave about itself.
+/// What a server reported about itself.
 #[derive(Debug, Clone)]
 pub(crate) struct ServerHello {
     pub(crate) era: Era,
@@ -41,7 +41,7 @@ pub(crate) enum HandshakeOutcome {
     MaybeSse(StartError),
 }
 
-/// Greets a server over any link. `known` is the era it spoke last time.
+/// Performs the handshake over any link. `known` is the era the server last spoke.
 pub(crate) async fn greet_server(
     dialog: &Dialog,
     known: Option<Era>,
@@ -72,7 +72,7 @@ async fn greet_pipe(
     }
 }
 
-/// Takes whichever greeting the server answers.
+/// Returns the first handshake that succeeds.
 async fn first_answered(
     probe: impl Future<Output = Result<ServerHello, ProbeError>> + Unpin,
     legacy: impl Future<Output = Result<ServerHello, StartError>>,
@@ -82,7 +82,7 @@ async fn first_answered(
         Either::Left((Ok(hello), _)) => Ok(hello),
         Either::Left((Err(_), legacy)) => legacy.await,
         Either::Right((Ok(hello), _)) => Ok(hello),
-        // A slow modern server refuses the old greeting and answers the probe.
+        // A slow modern server rejects the legacy handshake and answers the probe.
         Either::Right((Err(error), probe)) => probe.await.map_err(|_| error),
     }
 }
@@ -117,7 +117,7 @@ async fn initialize_http(
             begin_http_session(dialog, http, session, &hello.version);
             Ok(HandshakeOutcome::Hello(hello))
         }
-        // A server of the HTTP+SSE transport does not know a POST to its address.
+        // A server of the HTTP+SSE transport rejects a POST to its URL.
         Err(
             error @ CallError::Http {
                 status: 400 | 404 | 405 | 406,
@@ -169,8 +169,9 @@ async fn try_modern(dialog: &Dialog, limit: Duration) -> Result<ServerHello, Pro
     }
     match answer {
         Ok(result) => read_discover(&result).ok_or(ProbeError::NotModern),
-        // A modern server that does not take our version refuses; with nothing newer to offer, only
-        // the legacy greeting is left to try.
+        // A modern server without support for this version rejects it; with nothing newer to offer,
+        // only
+        // the legacy handshake remains.
         Err(CallError::Refused { .. } | CallError::TimedOut { .. }) => Err(ProbeError::NotModern),
         Err(CallError::Http { status, .. }) if status != 401 && status != 403 => {
             Err(ProbeError::NotModern)
@@ -195,8 +196,8 @@ fn new_draft(era: Era, method: &str, params: RawObject, limit: Duration) -> Requ
     }
 }
 
-/// True if a server refuses our version and names that very version as one it takes. Such a
-/// server is modern, and the protocol says to ask it once more.
+/// True if a server rejects this version but lists it as supported. Such a server is modern, and
+/// the protocol says to ask it once more.
 fn takes_our_version(error: &CallError) -> bool {
     match error {
         CallError::Refused { error, .. } if error.code == code::UNSUPPORTED_VERSION => {
@@ -247,8 +248,8 @@ async fn greet_legacy(dialog: &Dialog, limit: Duration) -> Result<ServerHello, S
     Ok(hello)
 }
 
-/// One connection serves many clients, so it declares everything the gateway can carry to
-/// a client; a client that cannot answer declines when it is asked.
+/// One connection serves many clients, so it declares everything the gateway can forward to a
+/// client; a client without support declines when it is asked.
 fn initialize_params() -> Raw {
     raw(&json!({
         "protocolVersion": ProtocolVersion::LATEST_LEGACY.as_str(),
@@ -270,13 +271,13 @@ fn read_initialize(server: &ServerName, result: &Raw) -> Result<ServerHello, Sta
 
 fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
     let result = RawObject::open(result)
-        .map_err(|error| format!("its greeting is not an object: {error}"))?;
+        .map_err(|error| format!("its `initialize` result is not an object: {error}"))?;
     let version: String = result
         .read("protocolVersion")
-        .ok_or("its greeting names no protocol version")?;
+        .ok_or("its `initialize` result has no protocol version")?;
     match ProtocolVersion::parse(&version) {
         Some(known) if known.era() == Era::Legacy => {}
-        _ => return Err(format!("it insists on protocol version `{version}`")),
+        _ => return Err(format!("it requires protocol version `{version}`")),
     }
     Ok(ServerHello {
         era: Era::Legacy,
@@ -287,8 +288,8 @@ fn read_legacy_hello(result: &Raw) -> Result<ServerHello, String> {
     })
 }
 
-/// Returns a server's description of itself, which reaches clients as it is, unless it is nested so
-/// deep that they might crash.
+/// Returns a server's description of itself, which clients get unchanged, unless it is nested so
+/// deeply that they might crash.
 fn if_shallow(info: Option<&RawValue>) -> Option<Raw> {
     info.filter(|info| !is_too_deep(info.get().as_bytes()))
         .map(ToOwned::to_owned)
@@ -306,7 +307,7 @@ fn protocol_error(server: &ServerName, error: &ErrorObject) -> StartError {
     }
 }
 
-/// Turns the error of a call that was part of the greeting into one of the start.
+/// Converts a call error during the handshake into a start error.
 pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     match error {
         CallError::Start(error) => error,
@@ -340,11 +341,11 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
         },
         CallError::TooLarge { server, max } => StartError::Protocol {
             server,
-            reason: format!("its greeting is larger than {max} bytes"),
+            reason: format!("its answer exceeds {max} bytes"),
         },
         CallError::TooDeep { server } => StartError::Protocol {
             server,
-            reason: "its greeting is nested too deeply".to_owned(),
+            reason: "its answer is nested too deeply".to_owned(),
         },
         CallError::Lost {
             server,
@@ -372,7 +373,7 @@ pub(crate) fn start_error(server: &ServerName, error: CallError) -> StartError {
     }
 }
 
-/// The caller adds the output of the process, which is not known here.
+/// The caller adds the process output, which is not known here.
 fn timeout_error(server: ServerName, after: Duration) -> StartError {
     StartError::TimedOut {
         server,

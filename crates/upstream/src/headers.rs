@@ -1,5 +1,5 @@
-//! The HTTP headers that mirror parts of a modern request: the method, the name it is
-//! about, and the arguments a tool has marked.
+//! The HTTP headers that mirror parts of a modern request: the method, its target's name, and the
+//! arguments that a tool has marked.
 
 use std::collections::HashMap;
 
@@ -14,10 +14,10 @@ use crate::http::PROTOCOL_VERSION;
 const METHOD: HeaderName = HeaderName::from_static(header::METHOD);
 const NAME: HeaderName = HeaderName::from_static(header::NAME);
 
-/// W3C Trace Context and Baggage, by the names that they have in `_meta` as well.
+/// W3C Trace Context and Baggage, under their names in `_meta`.
 const TRACE: [&str; 3] = ["traceparent", "tracestate", "baggage"];
 
-/// Each tool that has marked arguments, with those.
+/// Each tool with marked arguments, and the marks.
 pub(crate) type MirrorTable = HashMap<String, Vec<(HeaderName, HeaderMark)>>;
 
 pub(crate) fn standard_headers(method: &str, params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
@@ -34,7 +34,7 @@ pub(crate) fn standard_headers(method: &str, params: &RawObject) -> Vec<(HeaderN
     headers
 }
 
-/// The trace that `_meta` names, for what stands between us and the server.
+/// Returns the trace in `_meta` as headers, for proxies between the gateway and the server.
 pub(crate) fn trace_headers(params: &RawObject) -> Vec<(HeaderName, HeaderValue)> {
     let meta = params.get_object("_meta").unwrap_or_default();
     let headers = TRACE.into_iter().filter_map(|name| {
@@ -66,8 +66,8 @@ pub(crate) fn mirrored_headers(
         .collect()
 }
 
-/// Reads the marks of all tools. Tools whose marks break the rules must not be offered; they are
-/// returned with the reason.
+/// Reads the marks of all tools. Tools with invalid marks must not be offered; they are returned
+/// with the reason.
 pub(crate) fn read_marks(tools: &[Raw]) -> (MirrorTable, HashMap<String, String>) {
     let (mut table, mut invalid) = (MirrorTable::new(), HashMap::new());
     for tool in tools.iter().filter(|tool| tool.get().contains(MARK)) {

@@ -1,7 +1,7 @@
-//! Streamable HTTP, as its client: one POST per message, the answer as JSON or as a stream.
+//! The client side of streamable HTTP: one POST per message, the answer as JSON or as a stream.
 //!
-//! Legacy servers add sessions, a GET stream for messages that concern no request, and streams that
-//! may be resumed after they broke; modern servers have none of that.
+//! Legacy servers add sessions, a GET stream for messages without a request, and resumable streams;
+//! modern servers have none of that.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, OnceLock};
@@ -32,20 +32,20 @@ const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// A broken stream of a legacy server is resumed so often before the request is lost.
+/// Resume a broken legacy stream at most this many times before failing the request.
 const RESUME_ATTEMPTS: u32 = 5;
-/// The pause before a stream is resumed, for a server that names none.
+/// The delay before resuming a stream, unless the server sets one.
 const RESUME_DELAY: Duration = Duration::from_millis(500);
-/// The standing GET stream is opened so often; a server that keeps ending it has none to offer.
+/// Open the standing GET stream at most this many times; a server that keeps ending it has none.
 const LISTEN_ATTEMPTS: u32 = 10;
-/// A server only has to say that it got the message, so one that takes longer is stuck.
+/// A server only has to acknowledge the message, so one that takes longer is stuck.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A server that asks for a longer pause would make a call look dead.
+/// A longer delay requested by a server would make a call look dead.
 const MAX_RETRY_MILLIS: u64 = 30_000;
-/// The gateway ends without waiting longer for a server to take a goodbye.
+/// How long a stopping gateway waits for a server to accept the end of the session.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A connection that was idle for longer is often closed by the other side already.
+/// A connection idle for longer has often been closed by the other side.
 const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) struct HttpLink {
@@ -53,13 +53,13 @@ pub(crate) struct HttpLink {
     router: Arc<Router>,
     session: OnceLock<HttpSession>,
     running: Mutex<HashMap<i64, AbortHandle>>,
-    /// Our answers to requests of the server that it has yet to take.
+    /// Answers to requests of the server that it has not received yet.
     pub(crate) replies: ReplyBacklog,
     pub(crate) closed: CloseSignal,
     me: std::sync::Weak<Self>,
 }
 
-/// The session that a legacy server began with its answer to `initialize`.
+/// The session that a legacy server started with its answer to `initialize`.
 struct HttpSession {
     id: Option<HeaderValue>,
     version: HeaderValue,
@@ -113,7 +113,7 @@ impl HttpLink {
         tokio::spawn(async move { link.post_and_log(&message).await });
     }
 
-    /// Sends our answer to a request of the server.
+    /// Sends the answer to a request of the server.
     pub(crate) fn reply(&self, response: Response) -> Option<JoinHandle<()>> {
         let link = self.me.upgrade()?;
         let message = Message::from(response);
@@ -130,14 +130,14 @@ impl HttpLink {
         let server = &self.remote.server;
         match tokio::time::timeout(ACKNOWLEDGE_TIMEOUT, self.post(message, Vec::new())).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::debug!(%server, %error, "a message got no acknowledgement"),
+            Ok(Err(error)) => tracing::debug!(%server, %error, "a message was not acknowledged"),
             Err(_) => tracing::debug!(%server, "a message was not acknowledged in time"),
         }
     }
 
-    /// Remembers the session of a legacy handshake, and opens the stream for announcements.
+    /// Stores the session of a legacy handshake, and opens the stream for announcements.
     pub(crate) fn begin_session(&self, id: Option<HeaderValue>, version: &str) {
-        // The first version that knows sessions, for a server that names an impossible one.
+        // The first version with sessions, for a server that returns an impossible one.
         let version =
             HeaderValue::try_from(version).unwrap_or(HeaderValue::from_static("2025-03-26"));
         let began = self.session.set(HttpSession { id, version });
@@ -213,7 +213,7 @@ impl HttpLink {
         }
     }
 
-    /// Reads a body that is one message. The inner error is that of its text.
+    /// Reads a body that is one message. The inner error is a parse error.
     async fn read_message(
         &self,
         response: reqwest::Response,
@@ -246,7 +246,7 @@ impl HttpLink {
         Err(self.remote.lost_error(reason))
     }
 
-    /// Reads the standing stream of a legacy session, for messages that concern no request.
+    /// Reads the standing stream of a legacy session, for messages without a request.
     async fn read_standing_stream(&self) {
         let mut cursor = StreamCursor::default();
         for _ in 0..LISTEN_ATTEMPTS {
@@ -340,7 +340,7 @@ impl HttpLink {
         }
     }
 
-    /// Returns a request with the headers of the configuration, and of the session once there is one.
+    /// Returns a request with the configured headers, and the session's once there is one.
     fn new_request(&self, method: Method, accept: HeaderValue) -> reqwest::Request {
         let mut request = reqwest::Request::new(method, self.remote.url.clone());
         let headers = request.headers_mut();
@@ -353,7 +353,7 @@ impl HttpLink {
         request
     }
 
-    /// Turns an answer that is not a success into an error, in the server's own words if it has any.
+    /// Turns an unsuccessful answer into an error, with the server's own message if there is one.
     async fn check_status(
         &self,
         response: reqwest::Response,
@@ -370,7 +370,7 @@ impl HttpLink {
     fn status_to_error(&self, status: StatusCode, body: &[u8]) -> CallError {
         let server = self.remote.server.clone();
         if self.is_session_over(status, body) {
-            self.closed.close("the server ended our session");
+            self.closed.close("the server ended the session");
             return CallError::SessionExpired { server };
         }
         match Message::parse(body) {
@@ -386,8 +386,9 @@ impl HttpLink {
         }
     }
 
-    /// True if the status says that our session has ended. The specification says 404; servers built
-    /// on the TypeScript examples say 400 and name the session.
+    /// True if the status says that the session has ended. The specification says 404; servers
+    /// built
+    /// on the TypeScript examples send 400 and mention the session.
     fn is_session_over(&self, status: StatusCode, body: &[u8]) -> bool {
         let session = self.session.get();
         if session.is_none_or(|session| session.id.is_none()) {
@@ -412,7 +413,7 @@ impl HttpLink {
     }
 }
 
-/// The position in a stream that may be resumed.
+/// The position in a resumable stream.
 #[derive(Default)]
 struct StreamCursor {
     last: Option<String>,
@@ -468,8 +469,8 @@ fn is_auth(status: StatusCode) -> bool {
     status == StatusCode::UNAUTHORIZED || status == StatusCode::FORBIDDEN
 }
 
-/// Returns the HTTP client for servers, which follows no redirects. All have the same one: a request
-/// brings its own headers, and a client of its own reads every certificate that the system trusts.
+/// Returns the HTTP client for servers, which follows no redirects. All servers share it: a request
+/// has its own headers, and creating a client reads every certificate that the system trusts.
 pub(crate) fn http_client() -> Client {
     static CLIENT: LazyLock<Client> = LazyLock::new(|| {
         kitbag_fetch::client_without_redirects()

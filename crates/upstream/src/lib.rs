@@ -1,31 +1,32 @@
 //! Connects to other people's servers, keeps them alive, lists and calls them.
 //!
-//! [`Upstreams`] holds one [`Server`] for each that is configured. A request goes out as an
-//! [`OutboundRequest`] and comes back as an [`InFlightCall`], which yields the events on the way (progress, log
-//! lines, questions to the client) and finally the answer. Params and results are raw JSON
-//! throughout: the text of a server is handed on as it is.
+//! [`Upstreams`] holds one [`Server`] per configured server. A request goes out as an
+//! [`OutboundRequest`] and comes back as an [`InFlightCall`], which yields the events on the way
+//! (progress, log lines, questions to the client) and finally the answer. Params and results are
+//! raw
+//! JSON throughout: a server's text is forwarded unchanged.
 //!
 //! # Layout
-//! - `spec`: how a server is reached, and within which limits
-//! - `server`: its life: lazy start, restart, back-off, idle stop; `slots`: how many calls at once;
-//!   `figures`: how busy it is
-//! - `attempt`: launching or reaching it; `handshake`: greeting it; `connection`: a greeted server
-//! - `exchange` with `call_clock`, `router`, `dialog`: one request; sorting the messages that come back; sending
+//! - `spec`: connection settings and limits of a server
+//! - `server`: lifecycle: lazy start, restart, back-off, idle stop; `slots`: concurrent calls;
+//!   `server_figures`: load figures
+//! - `connection_attempt`: launch or connect; `handshake`; `connection`: after the handshake
+//! - `exchange` with `call_clock`, `router`, `dialog`: one request; incoming messages; sending
 //! - `connection_users`: the clients of a connection; `roots`: the roots of its only client
-//! - `link`: the ways messages travel: `stdio` with `process`, `http`, `sse`, `inside`
-//! - `send_queue`: the messages that wait to be sent; `body`: reading HTTP bodies up to a limit
-//! - `child_mark`, `process_tree`: the processes of our servers, and which server they came from
-//! - `listing`, `watch`: the lists of a server, and hearing of their changes; `listing_limits`: the
-//!   part of a list that is taken in; `list_ages`: whether a list can be out of date; `concealed`:
-//!   definitions without the secrets of their server
-//! - `headers`: the headers that mirror a request
-//! - `oauth`: logging in at remote servers; `remote`: the token on each request; `pause`: the wait
-//!   that a server has asked for
-//! - `log`, `logfile`: the output of a server, and the file that keeps it
-//! - `recognise`, `cause`, `advice`: the known causes of failures, and the advice for them;
+//! - `link`: transports: `stdio` with `process`, `http`, `sse`, `built_in`
+//! - `send_queue`: outgoing messages; `body`: HTTP bodies up to a limit
+//! - `child_mark`, `process_tree`: processes of servers, and the server each came from
+//! - `listing`, `watch`: a server's lists and their changes; `listing_limits`: limits on a list;
+//!   `list_ages`: whether a list may be out of date; `secret_masking`: definitions without the
+//!   secrets of their server
+//! - `headers`: headers that mirror a request
+//! - `oauth`: logins at remote servers; `remote`: the token on each request; `pause`: waits that a
+//!   server requested
+//! - `log`, `logfile`: a server's output, and its log file
+//! - `recognise`, `cause`, `advice`: known causes of failures and their remedies;
 //!   [`programs`]: finding programs
-//! - `brief`: failures for callers who do not run this gateway; `time`: durations in words
-//! - `mask`: keeps secrets out of every log
+//! - `caller_errors`: errors for callers who do not run this gateway; `time`: formatting durations
+//! - `mask`: masks secrets in every log
 
 mod advice;
 mod body;

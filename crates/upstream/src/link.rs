@@ -1,5 +1,4 @@
-//! The way messages travel to one server: a pipe where all share one channel, or HTTP where each
-//! request has a stream of its own.
+//! The transport to one server: a pipe shared by all messages, or HTTP with a stream per request.
 
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -17,7 +16,7 @@ pub(crate) enum Link {
     Http(Arc<HttpLink>),
 }
 
-/// A request with the headers that only HTTP carries.
+/// A request with the headers that only HTTP uses.
 pub(crate) struct OutgoingRequest {
     pub(crate) request: Request,
     pub(crate) id: i64,
@@ -30,10 +29,10 @@ pub(crate) struct PipeLink {
     pub(crate) closed: CloseSignal,
 }
 
-/// The reason of a connection that we ended.
+/// The reason of a connection that the gateway ended.
 pub(crate) const STOPPED_BY_US: &str = "stopped";
 
-/// Says that a connection has ended, and why.
+/// Signals that a connection has ended, and why.
 #[derive(Clone, Default)]
 pub(crate) struct CloseSignal {
     token: CancellationToken,
@@ -49,7 +48,7 @@ impl PipeLink {
 }
 
 impl Link {
-    /// A pipe that has closed fails every pending request by itself.
+    /// A closed pipe fails every pending request by itself.
     pub(crate) fn send(&self, packet: OutgoingRequest) -> Result<(), QueueFull> {
         match self {
             Self::Pipe(pipe) => pipe.queue.push_message(&packet.request.into()),
@@ -60,7 +59,7 @@ impl Link {
         }
     }
 
-    /// Sends a notification. It is dropped if too much waits for the server already.
+    /// Sends a notification. It is dropped if too much is already queued.
     pub(crate) fn notify(&self, message: Message) {
         match self {
             Self::Pipe(pipe) => drop(pipe.queue.push_message(&message)),
@@ -68,7 +67,7 @@ impl Link {
         }
     }
 
-    pub(crate) fn closed(&self) -> &CloseSignal {
+    pub(crate) fn close_signal(&self) -> &CloseSignal {
         match self {
             Self::Pipe(pipe) => &pipe.closed,
             Self::Http(http) => &http.closed,
@@ -76,7 +75,7 @@ impl Link {
     }
 }
 
-/// Sends our answers to a server's own requests; each transport has its way.
+/// Sends answers to a server's own requests, over either transport.
 #[derive(Clone)]
 pub(crate) enum ReplySender {
     Pipe(SendQueue),
@@ -88,7 +87,7 @@ impl ReplySender {
         drop(self.begin_reply(response));
     }
 
-    /// Returns when every message that is sent next will arrive after the answer.
+    /// Returns once the answer is certain to arrive before every later message.
     pub(crate) async fn reply_first(&self, response: Response) {
         if let Some(posting) = self.begin_reply(response) {
             let _ = posting.await;
@@ -105,8 +104,9 @@ impl ReplySender {
         }
     }
 
-    /// Returns when the server has taken most of our answers. The task that reads from it waits for
-    /// that.
+    /// Returns when the server has read most of the queued answers. The task that reads from it
+    /// waits
+    /// for that.
     pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
         match self {
             Self::Pipe(outgoing) => outgoing.wait_for_room().await,

@@ -1,4 +1,4 @@
-//! Tells if the lists of a server can be out of date: what it announced, and when they were read.
+//! Tracks whether a server's lists may be out of date: its announcements and the times of reads.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use kitbag_domain::Kind;
 use kitbag_domain::sync::lock;
 use tokio::time::Instant;
 
-/// The tools and the prompts of one server. A reading covers_url every announcement that arrived before
-/// the reading began.
+/// The tools and the prompts of one server. A read covers every announcement that arrived before it
+/// began.
 #[derive(Debug, Default)]
 pub(crate) struct ListAges(Mutex<Ages>);
 
 #[derive(Debug, Default)]
 struct Ages {
-    /// Counts announcements and readings, so that each has a number of its own.
+    /// Counts announcements and reads, so that each has its own number.
     clock: u64,
     tools: ListAge,
     prompts: ListAge,
@@ -22,30 +22,30 @@ struct Ages {
 
 #[derive(Debug, Default)]
 struct ListAge {
-    /// The last event after which the list may be another one.
+    /// The last event that may have changed the list.
     doubted: u64,
-    /// The last reading that began.
+    /// The last read that began.
     begun: u64,
-    /// The reading that the known list is from.
+    /// The read that the known list is from.
     read: u64,
     read_at: Option<Instant>,
 }
 
-/// The beginning of a reading.
+/// The beginning of a read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reading {
     number: u64,
     at: Instant,
 }
 
-/// A point in time: everything that suggested a change of a list until then.
+/// A point in time that covers all earlier hints of a change.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Doubt(u64);
 
 const BOTH: [Kind; 2] = [Kind::Tool, Kind::Prompt];
 
 impl ListAges {
-    /// Takes note that a list may have changed.
+    /// Records that a list may have changed.
     pub(crate) fn mark_doubtful(&self, kind: Kind) {
         let mut ages = lock(&self.0);
         let now = ages.tick();
@@ -58,7 +58,7 @@ impl ListAges {
         BOTH.into_iter().for_each(|kind| self.mark_doubtful(kind));
     }
 
-    /// Returns the last doubt about a list. Only a reading that begins later settles it.
+    /// Returns the last doubt about a list. Only a read that begins later settles it.
     pub(crate) fn last_doubt(&self, kind: Kind) -> Doubt {
         let mut ages = lock(&self.0);
         Doubt(ages.get_mut(kind).map_or(0, |age| age.doubted))
@@ -79,7 +79,7 @@ impl ListAges {
         }
     }
 
-    /// Ends a reading that failed: its lists are still to be read.
+    /// Ends a failed read: its lists still have to be read.
     pub(crate) fn fail_reading(&self, kinds: &[Kind]) {
         let mut ages = lock(&self.0);
         for kind in kinds {
@@ -89,8 +89,9 @@ impl ListAges {
         }
     }
 
-    /// Takes note that the list of this reading is the known one now. Returns false if the known one
-    /// is from a later reading.
+    /// Records that the list of this read is now the known one. Returns false if the known one is
+    /// from
+    /// a later read.
     pub(crate) fn finish_reading(&self, kind: Kind, reading: Reading) -> bool {
         let mut ages = lock(&self.0);
         let Some(age) = ages.get_mut(kind) else {
@@ -104,7 +105,7 @@ impl ListAges {
         true
     }
 
-    /// True if the known list was read after that doubt, and not longer ago than this.
+    /// True if the known list was read after that doubt, and is not older than `longest`.
     pub(crate) fn is_settled(&self, kind: Kind, doubt: Doubt, longest: Duration) -> bool {
         let mut ages = lock(&self.0);
         ages.get_mut(kind).is_some_and(|age| {
@@ -113,7 +114,7 @@ impl ListAges {
         })
     }
 
-    /// True if a list is in doubt and no reading of it has begun since.
+    /// True if a list is in doubt and no read of it has begun since.
     pub(crate) fn wants_reading(&self) -> bool {
         let mut ages = lock(&self.0);
         BOTH.into_iter().any(|kind| {
@@ -129,7 +130,7 @@ impl Ages {
         self.clock
     }
 
-    /// Lists of other things are not compared with anything.
+    /// Other lists are not tracked.
     fn get_mut(&mut self, kind: Kind) -> Option<&mut ListAge> {
         match kind {
             Kind::Tool => Some(&mut self.tools),

@@ -1,4 +1,5 @@
-//! The lists of a server: tools, prompts, resources, templates and skills, each as the text that it sent.
+//! The lists of a server: tools, prompts, resources, templates and skills, each in its original
+//! text.
 
 use std::collections::HashSet;
 use std::pin::pin;
@@ -16,10 +17,10 @@ use crate::exchange::CallTimeouts;
 use crate::handshake::ServerHello;
 use crate::listing_limits::{ListKind, ListedItems, truncate_list};
 
-/// Everything a server listed, fit to be stored and read back.
+/// Everything a server listed, in a form that can be stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Listing {
-    /// The moment at which the server was asked.
+    /// When the server was asked.
     #[serde(skip)]
     pub listed_at: Timestamp,
     pub era: Era,
@@ -35,10 +36,10 @@ pub struct Listing {
     pub templates: Vec<Raw>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub skills: Vec<Raw>,
-    /// The problems that did not spoil the rest.
+    /// Problems that did not affect the rest.
     #[serde(default)]
     pub problems: Vec<ListingProblem>,
-    /// Of the definitions in which a secret was masked, the hashes before that.
+    /// The hashes, before masking, of definitions in which a secret was masked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unmasked: Vec<UnmaskedHash>,
 }
@@ -52,19 +53,19 @@ pub struct ListingProblem {
     pub incomplete: bool,
 }
 
-/// More pages than any honest server has; a cursor that never ends stops here.
+/// More pages than any honest server has; an endless cursor stops here.
 const MAX_PAGES: usize = 1_000;
-/// A server that advertises a list and never gives it must not hold up the others.
+/// A server that advertises a list and never sends it must not hold up its other lists.
 pub(crate) const LIST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Cursors are kept to see whether they go in circles, and sent back; names and offsets fit easily.
+/// Cursors are stored to detect loops, and sent back; names and offsets fit easily.
 const MAX_CURSOR: usize = 16 * 1024;
 
-/// The other lists may follow the tools by this much; after that the tools are handed on alone. A
-/// server that answers at all answers all its lists within it.
+/// How long the other lists may take after the tools; after that the tools are passed on first. A
+/// responsive server answers all its lists within this time.
 const OTHER_LISTS_DELAY: Duration = Duration::from_millis(500);
 
 impl Listing {
-    /// Reads a listing that was stored, within the bounds of today.
+    /// Reads a stored listing within the current limits.
     pub fn from_stored(stored: &str, listed_at: Timestamp) -> Option<Self> {
         let mut listing: Self = serde_json::from_str(stored).ok()?;
         listing.listed_at = listed_at;
@@ -88,7 +89,7 @@ impl Listing {
         }
     }
 
-    /// Takes over the tools or the prompts of another listing.
+    /// Copies the tools or the prompts of another listing.
     pub(crate) fn copy_list(&mut self, kind: Kind, known: &Self) {
         match kind {
             Kind::Prompt => self.prompts.clone_from(&known.prompts),
@@ -99,7 +100,7 @@ impl Listing {
         self.unmasked.extend(kept.cloned());
     }
 
-    /// Returns the server's own description from its greeting, without any list.
+    /// Returns the server's description from its handshake, without any list.
     pub(crate) fn from_hello(hello: &ServerHello) -> Self {
         Self {
             listed_at: Timestamp(jiff::Timestamp::now().as_millisecond()),
@@ -119,11 +120,12 @@ impl Listing {
     }
 }
 
-/// Reads every list that the server says it has. A list that fails is noted and left empty, unless
-/// the server went away meanwhile or was too slow with its tools: then nothing is known about them.
+/// Reads every list that the server advertises. A list that fails is recorded and left empty,
+/// unless
+/// the server disconnected or was too slow with its tools: then nothing is known about them.
 ///
-/// `early` is handed the tools if the other lists take longer: some servers advertise a list and
-/// never give it.
+/// `early` gets the tools if the other lists take longer, because some servers advertise a list and
+/// never send it.
 pub(crate) async fn fetch_lists(
     connection: &Connection,
     early: impl FnOnce(Listing),
@@ -154,7 +156,7 @@ pub(crate) async fn fetch_lists(
     Ok(listing)
 }
 
-/// Reads the tools or the prompts into a listing that has the other lists already.
+/// Reads the tools or the prompts into a listing that already has the other lists.
 pub(crate) async fn refetch_list(
     connection: &Connection,
     kind: Kind,
@@ -181,7 +183,7 @@ async fn fetch_other_lists(
     )
 }
 
-/// Reads the skills if the server has the extension.
+/// Reads the skills if the server supports the extension.
 async fn fetch_skills(connection: &Connection) -> Result<ListedItems, CallError> {
     let extensions = connection.hello.capabilities.get_object("extensions");
     match extensions.is_some_and(|it| it.contains(extension::SKILLS)) {
@@ -231,7 +233,7 @@ async fn fetch_pages(connection: &Connection, kind: ListKind) -> Result<ListedIt
     Ok(listed)
 }
 
-/// Asks for one page. The inner error is a problem of this list alone.
+/// Requests one page. The inner error is a problem of this list only.
 async fn fetch_page(
     connection: &Connection,
     kind: ListKind,
@@ -246,7 +248,7 @@ async fn fetch_page(
         Ok(result) => Ok(RawObject::open(&result)
             .map_err(|error| format!("the answer is not an object: {error}"))),
         Err(error @ (CallError::Lost { .. } | CallError::SessionExpired { .. })) => Err(error),
-        // A server that is too busy to list its tools still has them, so its former list is kept.
+        // A server that is too busy to list its tools still has them, so its previous list is kept.
         Err(error @ CallError::TimedOut { .. }) if kind.method == method::LIST_TOOLS => Err(error),
         Err(error) => Ok(Err(error.to_string())),
     }
@@ -259,7 +261,7 @@ fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Ra
         return Ok(None);
     };
     if next.get().len() > MAX_CURSOR {
-        return Err("the server's cursor is too long to be sent back");
+        return Err("the server's cursor is too long to send back");
     }
     if !seen.insert(next.get().to_owned()) {
         return Err("the server's cursor goes in circles");
@@ -267,8 +269,8 @@ fn next_cursor(page: &RawObject, seen: &mut HashSet<String>) -> Result<Option<Ra
     Ok(Some(next.to_owned()))
 }
 
-/// Takes a page in on a thread of its own: one may have ten thousand entries, and other requests
-/// must not wait for that.
+/// Adds a page on a blocking thread: a page may have ten thousand entries, and other requests must
+/// not wait for that.
 async fn add_page_blocking(
     connection: &Connection,
     mut listed: ListedItems,
@@ -278,7 +280,7 @@ async fn add_page_blocking(
         let more = listed.add_page(&page);
         (listed, page, more)
     });
-    taking
-        .await
-        .map_err(|_| CallError::lost(connection.server(), "the gateway is shutting down"))
+    taking.await.map_err(|_| {
+        CallError::for_lost_connection(connection.server(), "the gateway is shutting down")
+    })
 }

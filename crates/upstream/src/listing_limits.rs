@@ -1,5 +1,5 @@
-//! The part of a server's list that is taken in. Entries that are broken, listed twice, nested too
-//! deep or too many are left out, and reported.
+//! Limits on a server's list. Entries that are broken, listed twice, nested too deeply or too many
+//! are skipped and reported.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,15 @@ use serde_json::value::RawValue;
 
 use crate::listing::{Listing, ListingProblem};
 
-/// Ten times the tools of the largest servers. Every entry is searched, embedded, stored and sent to
-/// clients, so a server that lists without end would slow down all others.
+/// Ten times the tools of the largest servers. Every entry is searched, embedded, stored and sent
+/// to
+/// clients, so a server with an endless list would slow down all others.
 pub(crate) const MAX_ENTRIES: usize = 10_000;
-/// A list of that many entries has this size if each is as long as a page of text.
+/// The size of a list with that many entries, each as long as a page of text.
 pub(crate) const MAX_LIST_BYTES: usize = 32 << 20;
-/// So many problems of each list are reported one by one; the others are counted.
+/// At most this many problems per list are reported one by one; the others are counted.
 const MAX_PROBLEMS: usize = 20;
-/// The part of a name that is repeated when its entry has a problem.
+/// The part of a name that is quoted when its entry has a problem.
 const MAX_NAME: usize = 100;
 
 /// One of the lists that a server may have.
@@ -28,7 +29,7 @@ pub(crate) struct ListKind {
     pub(crate) field: &'static str,
     /// The member that identifies an entry.
     pub(crate) key: &'static str,
-    /// The kind of definition that is approved, if it is one of those.
+    /// The kind of definition under approval, if it is one.
     pub(crate) kind: Option<Kind>,
     list: fn(&mut Listing) -> &mut Vec<Raw>,
 }
@@ -80,9 +81,9 @@ pub(crate) struct ListedItems {
     kind: ListKind,
     items: Vec<Raw>,
     names: HashSet<String>,
-    /// The size of the entries taken.
+    /// The size of the accepted entries.
     bytes: usize,
-    /// The size of all answers, also of what was left out.
+    /// The size of all answers, including skipped entries.
     heard: usize,
     full: bool,
     problems: Vec<ListingProblem>,
@@ -103,7 +104,7 @@ impl ListedItems {
         }
     }
 
-    /// Takes in one answer of the server. Returns true if there is room for another.
+    /// Adds one answer of the server. Returns true if there is room for another.
     pub(crate) fn add_page(&mut self, page: &RawObject) -> bool {
         let field = self.kind.field;
         let items = page.get(field);
@@ -116,7 +117,7 @@ impl ListedItems {
             .get("nextCursor")
             .is_some_and(|cursor| cursor.get() != "null");
         if more && !self.full && (self.heard >= MAX_LIST_BYTES || self.items.len() >= MAX_ENTRIES) {
-            self.stop_reading("and it has further pages");
+            self.stop_reading("and more pages follow");
         }
         !self.full
     }
@@ -135,7 +136,7 @@ impl ListedItems {
         let key = self.kind.key;
         let entry = RawObject::open(item).ok();
         let Some(name) = entry.and_then(|entry| entry.read::<String>(key)) else {
-            return self.add_problem(format!("an entry has no `{key}` and is left out"));
+            return self.add_problem(format!("an entry has no `{key}` and was skipped"));
         };
         match self.find_objection(&name, item) {
             Some(objection) => self.add_problem(objection),
@@ -147,24 +148,24 @@ impl ListedItems {
         }
     }
 
-    /// Returns the reason why an entry is left out.
+    /// Returns the reason why an entry is skipped.
     fn find_objection(&self, name: &str, item: &RawValue) -> Option<String> {
         let shown = &name[..name.floor_char_boundary(MAX_NAME)];
         if is_too_deep(item.get().as_bytes()) {
             return Some(format!(
-                "`{shown}` is nested deeper than {MAX_NESTING} levels and is left out"
+                "`{shown}` is nested deeper than {MAX_NESTING} levels and was skipped"
             ));
         }
-        let twice = format!("`{shown}` is listed twice; the first one counts");
+        let twice = format!("`{shown}` is listed twice; the first entry is used");
         self.names.contains(name).then_some(twice)
     }
 
-    /// Notes why the list is not longer. This is reported even after many other problems.
+    /// Records why the list is incomplete. This is reported even after many other problems.
     fn stop_reading(&mut self, rest: &str) {
         self.full = true;
         let (taken, most) = (self.items.len(), MAX_LIST_BYTES >> 20);
         let what = format!(
-            "the list is too long: the first {taken} entries are used, {rest}; \
+            "the list is too long: only the first {taken} entries are used, {rest}; \
              at most {MAX_ENTRIES} entries and {most} MB are taken from a list"
         );
         self.problems.push(ListingProblem {
@@ -203,7 +204,7 @@ impl ListedItems {
     }
 }
 
-/// Cuts a list that was stored before there were bounds, or by another program.
+/// Truncates a list that was stored without limits, or by another program.
 pub(crate) fn truncate_list(items: &mut Vec<Raw>) {
     let mut bytes = 0;
     let mut kept = 0;
@@ -226,8 +227,7 @@ mod tests {
 
     const TOOLS: ListKind = ListKind::TOOLS;
 
-    /// Returns how many entries were taken from these pages, how many pages were asked for, and the
-    /// problems.
+    /// Returns the number of accepted entries, the number of requested pages, and the problems.
     fn taken(pages: &[Value]) -> (usize, usize, Vec<String>) {
         let (mut listed, mut asked) = (ListedItems::new(TOOLS), 0);
         for page in pages {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_list_is_cut_and_the_problem_says_how_much_is_missing() {
+    fn a_longer_list_is_truncated_and_the_problem_says_how_much_is_missing() {
         let (items, asked, told) = taken(&[json!({ "tools": tools(0..MAX_ENTRIES + 7) })]);
         assert_eq!((items, asked), (MAX_ENTRIES, 1));
         assert!(

@@ -1,6 +1,6 @@
-//! The output of a server beside its answers: the last lines in memory, all of them in a file.
+//! A server's output besides its answers: the last lines in memory, all of them in a file.
 //!
-//! Error messages show the memory, `kitbag logs` shows the file.
+//! Error messages show the lines in memory, `kitbag logs` shows the file.
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::exchange::LogLevel;
 use crate::logfile::{LogFile, LogLine, LogStream};
 use kitbag_domain::sync::lock;
 
-/// A traceback fits in it, and an error message stays readable.
+/// Enough for a traceback, and short enough for an error message.
 const TAIL_LINES: usize = 40;
 
 #[derive(Debug)]
@@ -83,8 +83,9 @@ impl ServerLog {
     }
 }
 
-/// Returns the end of a server's output for a line of a log; none if it wrote nothing. Line breaks
-/// are made visible, or a server could write lines of its own into the log.
+/// Returns the end of a server's output as one log line; `None` if it wrote nothing. Line breaks
+/// are
+/// escaped, or a server could write lines of its own into the log.
 pub(crate) fn in_one_line(words: &str) -> Option<String> {
     /// More is in the server's own log.
     const LINES: usize = 5;

@@ -1,4 +1,4 @@
-//! A log file: lines of JSON, and when it is full, one older file beside it.
+//! A log file: lines of JSON, and one older file after rotation.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -10,15 +10,15 @@ use kitbag_domain::text::{strip_invisible, strip_to_one_line};
 use serde::{Deserialize, Serialize};
 
 use crate::exchange::LogLevel;
-use crate::mask::masked;
+use crate::mask::mask_secrets;
 use kitbag_domain::sync::lock;
 
-/// A longer message is cut: the log is for people, and a server may print anything.
+/// A longer message is truncated: the log is for people, and a server may print anything.
 const MAX_MESSAGE: usize = 2_000;
-/// Past this size the file is moved aside and a new one is begun.
+/// Past this size the file is rotated.
 const MAX_FILE: u64 = 1_000_000;
 
-/// Secrets are masked and invisible characters left out from the beginning.
+/// Created with secrets masked and invisible characters removed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogLine {
     pub time: Timestamp,
@@ -58,7 +58,7 @@ impl LogLine {
             stream,
             level,
             logger: None,
-            message: strip_invisible(&masked(message))
+            message: strip_invisible(&mask_secrets(message))
                 .chars()
                 .take(MAX_MESSAGE)
                 .collect(),
@@ -67,7 +67,7 @@ impl LogLine {
 
     pub fn with_logger(self, logger: Option<String>) -> Self {
         Self {
-            logger: logger.map(|logger| strip_to_one_line(&masked(&logger))),
+            logger: logger.map(|logger| strip_to_one_line(&mask_secrets(&logger))),
             ..self
         }
     }
@@ -86,7 +86,8 @@ impl LogFile {
         path.with_extension("log.1")
     }
 
-    /// Appends a line. A log that cannot be written must not stop anything, so failures are ignored.
+    /// Appends a line. Errors are ignored, because a log that cannot be written must not stop
+    /// anything.
     pub fn append(&self, line: &LogLine) {
         let mut text = serde_json::to_string(line).expect("a line of a log has no keys but text");
         text.push('\n');
@@ -99,14 +100,14 @@ impl LogFile {
             *file = open_file(&self.path);
         }
         if let Some(file) = &mut *file {
-            // In one piece, or the lines of two processes could be torn apart.
+            // In one write, or the lines of two processes could be interleaved.
             let _ = file.write_all(text.as_bytes());
         }
     }
 }
 
 impl LogFile {
-    /// Moves a full file aside, unless another process has done so already.
+    /// Rotates a full file, unless another process has already done so.
     fn rotate(&self) {
         if is_full(fs::metadata(&self.path)) {
             let _ = fs::rename(&self.path, Self::rotated_path(&self.path));

@@ -1,10 +1,11 @@
-//! Keeps secrets out of every log: values that are known to be secret, and texts that look like one.
+//! Keeps secrets out of every log: known values, and text that looks like a secret.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use kitbag_fetch::secrets::{MASK, MIN_SECRET, Secrets, is_scheme, secrets_in};
 
-/// For the whole process: the secret of one server may turn up in the log of another, or in ours.
+/// For the whole process: a server's secret may turn up in another server's log, or in the
+/// gateway's.
 static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets {
     values: Vec::new(),
     search: None,
@@ -12,11 +13,11 @@ static KNOWN: RwLock<KnownSecrets> = RwLock::new(KnownSecrets {
 
 struct KnownSecrets {
     values: Vec<String>,
-    /// Made when it is first needed after a value was added.
+    /// Built on first use after a value was added.
     search: Option<Arc<Secrets>>,
 }
 
-/// Keeps the value out of every log from now on.
+/// Masks the value in every log from now on.
 pub fn add_secret(value: &str) {
     for secret in secrets_in(value) {
         if !is_known(secret) {
@@ -33,7 +34,7 @@ fn is_known(secret: &str) -> bool {
 }
 
 /// Returns the text as it may be logged.
-pub fn masked(text: &str) -> String {
+pub fn mask_secrets(text: &str) -> String {
     mask_announced(&known_search().mask_text(text))
 }
 
@@ -65,13 +66,13 @@ fn mask_announced(text: &str) -> String {
     clean
 }
 
-/// Returns the position of a key of this gateway in a word.
+/// Returns the position of a gateway key in a word.
 fn find_own_key(word: &str) -> Option<usize> {
     let at = word.find("kb_")?;
     (word.len() - at >= OWN_KEY).then_some(at)
 }
 
-/// The length of a key's id with a part of the secret behind it.
+/// The length of a key's id and a part of its secret.
 const OWN_KEY: usize = 20;
 
 /// True for a token, which has a digit or is longer than any word; `Bearer authentication` is a
@@ -97,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_value_is_masked_wherever_it_stands() {
+    fn a_known_value_is_masked_everywhere() {
         check(
             &["sk-123456789"],
             "key=sk-123456789, debug=true",

@@ -1,4 +1,4 @@
-//! The time for which a server on the network has asked us not to send requests.
+//! The time for which a remote server has asked for no requests.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
@@ -8,9 +8,9 @@ use kitbag_domain::sync::lock;
 use kitbag_fetch::retry_after;
 use tokio::time::Instant;
 
-/// A server that means longer says so again; one that is wrong is not lost for days.
+/// A server that needs longer asks again; a mistaken one is not blocked for days.
 const MAX_WAIT: Duration = Duration::from_secs(3600);
-/// The wait for a server that says "too many requests" and not for how long.
+/// The wait for a server that says "too many requests" without a duration.
 const DEFAULT_WAIT: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub(crate) struct Pause {
     until: Mutex<Option<(Instant, StatusCode)>>,
 }
 
-/// The wait that is left, and the status that it came with.
+/// The remaining wait, and the status that it came with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RequestedWait {
     pub(crate) status: StatusCode,
@@ -26,14 +26,14 @@ pub(crate) struct RequestedWait {
 }
 
 impl Pause {
-    /// Returns the wait that is left.
-    pub(crate) fn remaining(&self, now: Instant) -> Option<RequestedWait> {
+    /// Returns the remaining wait.
+    pub(crate) fn remaining_wait(&self, now: Instant) -> Option<RequestedWait> {
         let (until, status) = (*lock(&self.until))?;
         let wait = until.saturating_duration_since(now);
         (!wait.is_zero()).then_some(RequestedWait { status, wait })
     }
 
-    /// Returns the wait that an answer asks for. Further requests are held back until then.
+    /// Returns the wait that an answer asks for. Further requests are delayed until then.
     pub(crate) fn record_retry_after(
         &self,
         now: Instant,
@@ -79,13 +79,13 @@ mod tests {
             pause.record_retry_after(now, StatusCode::from_u16(status).unwrap(), &headers);
         let seconds = learned.map(|it| it.wait.as_secs());
         assert_eq!(seconds, expected, "{status} {headers:?}");
-        assert_eq!(pause.remaining(now).is_some(), expected.is_some());
+        assert_eq!(pause.remaining_wait(now).is_some(), expected.is_some());
         pause.clear();
-        assert_eq!(pause.remaining(now), None);
+        assert_eq!(pause.remaining_wait(now), None);
     }
 
     #[test]
-    fn a_wait_is_taken_from_the_answers_that_ask_for_one_and_has_an_end() {
+    fn a_wait_is_read_from_the_answer_and_is_limited() {
         check(429, Some("7"), Some(7));
         check(503, Some("7"), Some(7));
         check(429, None, Some(1));
@@ -106,8 +106,8 @@ mod tests {
             let headers = HeaderMap::from_iter([(RETRY_AFTER, seconds.parse().unwrap())]);
             pause.record_retry_after(now, StatusCode::TOO_MANY_REQUESTS, &headers);
         }
-        let left = pause.remaining(now + Duration::from_secs(10)).unwrap();
+        let left = pause.remaining_wait(now + Duration::from_secs(10)).unwrap();
         assert_eq!((left.status.as_u16(), left.wait.as_secs()), (429, 20));
-        assert_eq!(pause.remaining(now + Duration::from_secs(30)), None);
+        assert_eq!(pause.remaining_wait(now + Duration::from_secs(30)), None);
     }
 }

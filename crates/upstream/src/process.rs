@@ -1,8 +1,8 @@
-//! The life of a child process: launched with little, ended gently, and nothing left behind.
+//! The lifecycle of a child process: minimal environment, gentle end, and no process left behind.
 //!
-//! A process that detached itself (a new session, so no longer in the group we can signal) is
-//! still found: by the mark in its environment, or because it was left to us when it lost its
-//! parent.
+//! A detached process (with a new session, so no longer in the process group) is still found: by
+//! the
+//! mark in its environment, or because it was reparented to the gateway.
 
 use std::io;
 use std::path::Path;
@@ -22,10 +22,10 @@ use crate::process_tree;
 use crate::programs;
 use crate::spec::ServerSpec;
 
-/// Servers that save their state need a moment to end; a person who stops the gateway waits for it.
+/// Servers that save their state need a moment to end; the user who stops the gateway waits for it.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// The variables that a child inherits from our environment; all others must be configured.
+/// The variables that a child inherits; all others must be configured.
 pub const INHERITED: [&str; 17] = [
     "PATH",
     "HOME",
@@ -98,7 +98,7 @@ impl ChildPipes {
     }
 }
 
-/// Returns the group that the child leads, which has its number.
+/// Returns the group that the child leads, which has its pid.
 fn group_of(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()?).ok()?)
 }
@@ -128,8 +128,8 @@ fn build_command(
 }
 
 fn set_folder(command: &mut Command, launch: &Launch<Template>) {
-    // Not in the folder where the gateway was started: that may be a project, and package managers
-    // and interpreters obey the files they find in the folder they are started in.
+    // Not in the gateway's working directory: that may be a project, and package managers and
+    // interpreters obey the files they find there.
     if let Some(folder) = launch.cwd.clone().or_else(std::env::home_dir) {
         command.current_dir(folder);
     }
@@ -164,7 +164,7 @@ fn launch_error(
 ) -> StartError {
     let cause = find_cause(launch, program, error);
     let reason = match (&cause, error.kind()) {
-        (Some(Cause::NotFound { .. }), io::ErrorKind::NotFound) => "no such program".to_owned(),
+        (Some(Cause::NotFound { .. }), io::ErrorKind::NotFound) => "program not found".to_owned(),
         _ => error.to_string(),
     };
     StartError::Launch {
@@ -175,8 +175,9 @@ fn launch_error(
     }
 }
 
-/// Finds the reason in the error of the system, which reports a missing folder or interpreter in the
-/// same way as a missing program.
+/// Derives the cause from the system's error, which is the same for a missing directory,
+/// interpreter
+/// or program.
 fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> Option<Cause> {
     let is_missing = error.kind() == io::ErrorKind::NotFound;
     if let Some(folder) = &launch.cwd
@@ -203,10 +204,11 @@ fn find_cause(launch: &Launch<Template>, program: &Path, error: &io::Error) -> O
 }
 
 impl RunningChild {
-    /// Ends the child after its stdin was closed: waits, then asks, then insists. Also ends all
-    /// processes that it started. Returns how it ended.
+    /// Ends the child after its stdin was closed: waits, then sends SIGTERM, then SIGKILL. Also
+    /// ends all
+    /// processes that it started. Returns its exit status in words.
     pub(crate) async fn terminate(mut self) -> String {
-        // The processes that it started are known as its own only while it is their ancestor.
+        // Its descendants can be identified only while it is their ancestor.
         process_tree::update_tree();
         let status = self.wait_then_insist().await;
         self.signal_group(Signal::TERM);
@@ -253,12 +255,12 @@ fn describe_status(status: ExitStatus) -> String {
     }
 }
 
-/// Ends children of gateways that no longer live. Called once, at start.
+/// Ends children of gateways that have ended. Called once, at start.
 pub(crate) async fn sweep_orphans() {
     end_all(|| find_marked_processes(ChildMark::is_orphaned)).await;
 }
 
-/// Ends all children of ours that are left. Called last.
+/// Ends all remaining children of this gateway. Called last.
 pub(crate) async fn sweep_own() {
     end_all(|| {
         [
@@ -270,7 +272,7 @@ pub(crate) async fn sweep_own() {
     .await;
 }
 
-/// Asks these processes to end, and ends those that stay.
+/// Asks these processes to end, and kills the ones that stay.
 async fn end_all(find: impl Fn() -> Vec<Pid>) {
     signal_all(find(), Signal::TERM);
     let deadline = tokio::time::Instant::now() + GRACE;

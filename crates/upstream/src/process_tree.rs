@@ -1,10 +1,11 @@
-//! The processes that servers have started. Those that lost their parent become children of the
-//! gateway, and end with the server they came from, even if nothing about them names it.
+//! The processes that servers have started. Orphans are reparented to the gateway, and end with the
+//! server they came from, even if nothing about them names it.
 //!
-//! A process that ends leaves its children to the nearest ancestor that asked for them, and the
-//! gateway asks. The server of such a child is known if the child was seen below it before, or carries
-//! its mark; of the others it is only known which servers ran when they were started. Such a process
-//! is ended when the last server it may have come from has ended.
+//! A process that ends leaves its children to the nearest subreaper, which the gateway is. The
+//! server
+//! of an orphan is known if it was seen below it before, or carries its mark; of the others it is
+//! only known which servers were running when they started. Such a process is ended when the last
+//! server it may have come from has ended.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
@@ -22,21 +23,21 @@ pub(crate) struct ProcessEntry {
     pid: u32,
     parent: u32,
     group: u32,
-    /// In ticks of the kernel. With it, a number that was given out again is not mistaken.
+    /// In kernel ticks. It distinguishes a process from a later one with the same pid.
     pub(crate) started: u64,
-    /// True if it has ended and is only kept until its parent reads its status.
+    /// True for a zombie, whose parent has not read its status yet.
     pub(crate) has_ended: bool,
 }
 
 #[derive(Default)]
 struct ProcessTree {
-    /// The servers we have launched.
+    /// The launched servers.
     servers: BTreeMap<u32, (ChildMark, u64)>,
-    /// Processes below them or left to us, with the servers they may have come from.
+    /// Descendants and orphans, with the servers they may have come from.
     others: HashMap<(u32, u64), BTreeSet<ChildMark>>,
 }
 
-/// Launches a server and asks for the processes that it will leave behind.
+/// Launches a server and registers as the subreaper of its descendants.
 pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Child> {
     #[cfg(target_os = "linux")]
     {
@@ -45,7 +46,7 @@ pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Chil
         });
         LazyLock::force(&ASKED);
     }
-    // A child must be entered before the next look, or it would be taken for one left to us.
+    // A child must be recorded before the next update, or it would be taken for an orphan.
     let mut tree = lock_tree();
     let child = command.spawn()?;
     if let Some(pid) = child.id() {
@@ -55,7 +56,7 @@ pub(crate) fn launch(command: &mut Command, mark: &ChildMark) -> io::Result<Chil
     Ok(child)
 }
 
-/// Takes note of the descent of all processes, and of those that have ended.
+/// Records the ancestry of all processes, and which have ended.
 pub(crate) fn update_tree() {
     let mut tree = lock_tree();
     if !tree.servers.is_empty() || !tree.others.is_empty() {
@@ -63,21 +64,21 @@ pub(crate) fn update_tree() {
     }
 }
 
-/// Returns the living processes that can only have come from this server.
+/// Returns the live processes that can only have come from this server.
 pub(crate) fn find_left_by(mark: &ChildMark) -> Vec<Pid> {
     let mut tree = lock_tree();
     tree.update();
     tree.select_pids(|from| from.len() == 1 && from.contains(mark))
 }
 
-/// Returns the living processes that came from any server.
+/// Returns the live processes that came from any server.
 pub(crate) fn find_all_left() -> Vec<Pid> {
     let mut tree = lock_tree();
     tree.update();
     tree.select_pids(|_| true)
 }
 
-/// Forgets a server that has ended with all its processes.
+/// Removes a server that has ended with all its processes.
 pub(crate) fn forget_server(mark: &ChildMark) {
     let mut tree = lock_tree();
     tree.servers.retain(|_, (launched, _)| launched != mark);
@@ -103,7 +104,8 @@ impl ProcessTree {
             self.add_descendants(pid, &BTreeSet::from([mark]), &children);
         }
         for process in children.get(&us.pid).into_iter().flatten() {
-            // A process that the gateway starts for itself stays in its group; a server leads another.
+            // A process that the gateway starts for itself stays in its group; a server leads its
+            // own.
             if !self.servers.contains_key(&process.pid) && process.group != us.group {
                 self.add_orphan(*process, &children);
             }
@@ -114,7 +116,7 @@ impl ProcessTree {
         });
     }
 
-    /// Enters a process that was left to us, with all below it.
+    /// Records an orphan and all its descendants.
     fn add_orphan(&mut self, process: ProcessEntry, children: &HashMap<u32, Vec<ProcessEntry>>) {
         let from = self.possible_servers(process);
         self.others.insert(process.key(), from.clone());
@@ -136,7 +138,7 @@ impl ProcessTree {
         }
     }
 
-    /// Returns the servers that a process which was left to us may have come from.
+    /// Returns the servers that an orphan may have come from.
     fn possible_servers(&self, process: ProcessEntry) -> BTreeSet<ChildMark> {
         if let Some(known) = self.others.get(&process.key()) {
             return known.clone();
@@ -167,7 +169,7 @@ impl ProcessEntry {
         )
     }
 
-    /// The name may contain anything, so the fields are counted from where it ends.
+    /// The name may contain anything, so the fields are counted from its end.
     fn parse(pid: u32, stat: &str) -> Option<Self> {
         let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
         Some(Self {
@@ -183,7 +185,7 @@ impl ProcessEntry {
         (self.pid, self.started)
     }
 
-    /// Lets the kernel forget a child that has ended.
+    /// Reaps a zombie.
     fn reap(self) {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         if let Some(pid) = pid {
@@ -206,8 +208,8 @@ fn group_by_parent(all: &HashMap<u32, ProcessEntry>) -> HashMap<u32, Vec<Process
     children
 }
 
-/// Returns the processes of this machine or container. There are none if `/proc` shows those of
-/// another namespace, whose numbers would mean other processes to us.
+/// Returns the processes of this machine or container. There are none if `/proc` belongs to another
+/// pid namespace, where the pids mean other processes.
 pub(crate) fn all_pids() -> impl Iterator<Item = u32> {
     let this = std::fs::read_link("/proc/self")
         .ok()
@@ -224,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_process_is_read_whatever_it_is_called() {
+    fn a_process_with_any_name_is_parsed() {
         let stat = "688 (a) b) (c) S 612 610 18317 0 -1 4194304 102 0 0 0 0 0 0 0 20 0 1 0 168820 3133440 409";
         let read = ProcessEntry::parse(688, stat).unwrap();
         let expected = ProcessEntry {

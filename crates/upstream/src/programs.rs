@@ -1,4 +1,4 @@
-//! Finds programs: on the PATH, and in the folders that only a person's shell knows.
+//! Finds programs: on the PATH, and in the directories that only a user's shell searches.
 
 use std::env;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// The version of Node.js that current servers ask for at most.
+/// The newest version of Node.js that current servers require.
 pub const NODE: u32 = 22;
 
 /// True if a command is the path of a program, on any system.
@@ -16,14 +16,14 @@ pub fn is_path(command: &str) -> bool {
 
 /// Returns the program that a command without a path launches.
 pub fn find_on_path(command: &str) -> Option<PathBuf> {
-    // The folders that the system searches for a process that has no PATH.
+    // The directories that the system searches for a process without a PATH.
     let folders = env::var_os("PATH").unwrap_or_else(|| "/bin:/usr/bin".into());
     env::split_paths(&folders)
         .map(|folder| folder.join(command))
         .find(|path| is_program(path))
 }
 
-/// Returns the program from a folder that people's shells search but this process does not.
+/// Returns the program from a directory that users' shells search but this process does not.
 pub fn find_off_path(command: &str) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     usual_folders(&home)
@@ -32,7 +32,7 @@ pub fn find_off_path(command: &str) -> Option<PathBuf> {
         .find(|path| is_program(path))
 }
 
-/// True if also a program finds it that was opened from a window, and so has no shell's PATH.
+/// True if a program started from a desktop, and so without a shell's PATH, finds it, too.
 pub fn is_known_everywhere(program: &Path) -> bool {
     const EVERYWHERE: [&str; 5] = ["/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin"];
     program
@@ -40,12 +40,12 @@ pub fn is_known_everywhere(program: &Path) -> bool {
         .is_some_and(|folder| EVERYWHERE.iter().any(|known| folder == Path::new(known)))
 }
 
-/// True for a script that looks for its interpreter on the PATH.
+/// True for a script that looks up its interpreter on the PATH.
 pub fn uses_env_shebang(program: &Path) -> bool {
     read_interpreter(program).is_some_and(|first| first.ends_with("/env"))
 }
 
-/// Returns the interpreter that the first line of a script names.
+/// Returns the interpreter in the first line of a script.
 pub(crate) fn read_interpreter(script: &Path) -> Option<String> {
     let mut line = Vec::new();
     // A binary has no lines worth reading to their end.
@@ -59,7 +59,7 @@ pub(crate) fn read_interpreter(script: &Path) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Returns the folder of a Node.js that is new enough, among those that version managers keep.
+/// Returns the directory of a sufficiently new Node.js among the ones that version managers keep.
 pub(crate) fn find_newer_node(needs: u32) -> Option<PathBuf> {
     let home = PathBuf::from(env::var_os("HOME")?);
     let managed = managed_nodes(&home);
@@ -103,7 +103,7 @@ fn usual_folders(home: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns the versions and folders of all Node.js that version managers keep, the newest first.
+/// Returns the versions and directories of all Node.js that version managers keep, newest first.
 fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
     let places = [
         (".nvm/versions/node", "bin"),
@@ -131,7 +131,7 @@ fn managed_nodes(home: &Path) -> Vec<(Vec<u32>, PathBuf)> {
     found
 }
 
-/// Returns `v22.1.0` as numbers.
+/// Parses `v22.1.0` into numbers.
 fn parse_version(text: &str) -> Vec<u32> {
     text.trim_start_matches('v')
         .split('.')
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_names_its_interpreter() {
+    fn the_interpreter_of_a_script_is_read() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("npx");
         program(&path, "#!/usr/bin/env node\nrun()\n");
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_in_a_home_is_not_found_from_a_window() {
+    fn a_program_in_a_home_is_not_found_from_a_desktop() {
         assert!(is_known_everywhere(Path::new("/usr/bin/node")));
         assert!(!is_known_everywhere(Path::new(
             "/home/ann/.nvm/versions/node/v22.1.0/bin/npx"

@@ -1,5 +1,5 @@
-//! A server on the network: its address, the headers of every request to it, and a second request
-//! with another token when it refuses the first.
+//! A remote server: its URL, the headers of every request, and a retry with another token when it
+//! rejects the first.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ pub(crate) struct RemoteServer {
     pub(crate) max_bytes: usize,
 }
 
-/// An error page is shown to a person, who reads no more of it.
+/// An error page is shown to the user, who reads no more of it.
 pub(crate) const MAX_ERROR_BODY: usize = 64 * 1024;
 
 impl RemoteServer {
-    /// Sends a request, unless the server has asked us to wait.
+    /// Sends a request, unless the server has asked to wait.
     pub(crate) async fn send_with_login(&self, request: Request) -> Result<Response, CallError> {
-        if let Some(asked) = self.pause.remaining(Instant::now()) {
+        if let Some(asked) = self.pause.remaining_wait(Instant::now()) {
             return Err(self.retry_later_error(asked, String::new()));
         }
         let response = self.send_authorized(request).await?;
@@ -61,7 +61,7 @@ impl RemoteServer {
         }
     }
 
-    /// Sends a request with our token, if we have one, and again while another token may help.
+    /// Sends a request with the token, if there is one, and again while another token may help.
     async fn send_authorized(&self, request: Request) -> Result<Response, CallError> {
         let Some(credentials) = &self.credentials else {
             return self.send(request, None).await;
@@ -72,7 +72,7 @@ impl RemoteServer {
             .map_err(|none| self.no_token_error(none))?;
         let mut is_last = false;
         loop {
-            let again = request.try_clone().expect("its body is held in memory");
+            let again = request.try_clone().expect("its body is in memory");
             let response = self.send(again, token.as_deref()).await?;
             let Some(away) = to_refused_request(&response) else {
                 return Ok(response);
@@ -86,7 +86,8 @@ impl RemoteServer {
         }
     }
 
-    /// Sends a request whose answer does not matter, such as a goodbye, with the token as it is.
+    /// Sends a request whose answer does not matter, such as the end of a session, with the current
+    /// token.
     pub(crate) async fn send_and_ignore(&self, request: Request) {
         let token = self
             .credentials
@@ -96,7 +97,7 @@ impl RemoteServer {
     }
 
     pub(crate) fn lost_error(&self, reason: impl Into<String>) -> CallError {
-        CallError::lost(&self.server, reason)
+        CallError::for_lost_connection(&self.server, reason)
     }
 
     async fn send(
@@ -117,13 +118,13 @@ impl RemoteServer {
         match none {
             NoToken::Person(needed) => CallError::Login(needed),
             NoToken::Transient { reason } => {
-                self.lost_error(format!("our login could not be renewed: {reason}"))
+                self.lost_error(format!("the login could not be renewed: {reason}"))
             }
         }
     }
 }
 
-/// Returns the message of an error, or the whole text of a body that is none.
+/// Returns the message of an error, or the whole text of another body.
 fn error_message(body: &[u8]) -> String {
     match Message::parse(body) {
         Ok(Message::Response(response)) => {
@@ -134,7 +135,7 @@ fn error_message(body: &[u8]) -> String {
     }
 }
 
-/// Returns the refusal if a token could change the answer. A server that asks for a password, or
+/// Returns the rejection if a token could change the answer. A server that asks for a password, or
 /// forbids something to every caller, is not asked again.
 fn to_refused_request(response: &Response) -> Option<RefusedRequest> {
     let (status, headers) = (response.status(), response.headers());

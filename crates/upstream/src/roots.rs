@@ -1,9 +1,9 @@
 //! The roots of a client, for servers that ask for them between calls.
 //!
-//! Many servers ask right after the greeting, when it is not known yet for whom they will work. As
-//! soon as one client alone uses the connection, its first call waits until the server has its
-//! roots: the server is notified that the roots have changed, asks again, and is given those of the
-//! client that calls. With several clients the server gets the answer that no roots fit all.
+//! Many servers ask right after the handshake, when the client is not known yet. Once a single
+//! client uses the connection, its first call waits until the server has its roots: the server is
+//! notified that the roots have changed, asks again, and gets the calling client's roots. With
+//! several clients, the server gets the answer that there are no common roots.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ const ROOTS_TIMEOUT: Duration = Duration::from_secs(1);
 pub(crate) struct Roots {
     stage: Mutex<RootsStage>,
     settled: Notify,
-    /// True if the server asks for roots between calls; remembered when it is started anew.
+    /// True if the server asks for roots between calls; kept across restarts.
     wanted: Arc<AtomicBool>,
 }
 
@@ -35,7 +35,7 @@ enum RootsStage {
     Settled(Option<Raw>),
 }
 
-/// The way in which a call waits until the server has the roots of its client.
+/// How a call waits until the server has its client's roots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RootsWait {
     /// The server will ask by itself.
@@ -53,12 +53,11 @@ impl Roots {
         }
     }
 
-    /// Returns the answer to a server that asks while no call of the only client runs.
+    /// Returns the answer to a server that asks while no call of the only client is running.
     pub(crate) fn answer_between_calls(&self, users: &ConnectionUsers) -> Result<Raw, ErrorObject> {
         self.wanted.store(true, Ordering::Relaxed);
         if matches!(users, ConnectionUsers::Party(_) | ConnectionUsers::Several) {
-            let why =
-                "several clients share this server, and there are no roots that all of them have";
+            let why = "several clients share this server, and they have no common roots";
             return Err(ErrorObject::new(code::METHOD_NOT_FOUND, why));
         }
         let mut stage = lock(&self.stage);
@@ -66,17 +65,17 @@ impl Roots {
             return Ok(known.clone());
         }
         *stage = RootsStage::Owed;
-        // An empty list lets the server go on until then.
+        // An empty list lets the server continue until then.
         Ok(raw(&RawObject::new().with("roots", &[(); 0])))
     }
 
-    /// Takes the answer of a client in, or that it declined.
+    /// Sets the answer of a client, or that it declined.
     pub(crate) fn set_answer(&self, answer: Option<Raw>) {
         *lock(&self.stage) = RootsStage::Settled(answer);
         self.settled.notify_waiters();
     }
 
-    /// Takes note that the roots of the only client have changed.
+    /// Records that the roots of the only client have changed.
     pub(crate) fn mark_changed(&self) {
         if self.wanted.load(Ordering::Relaxed) {
             *lock(&self.stage) = RootsStage::Owed;
@@ -92,7 +91,8 @@ impl Roots {
     }
 
     /// Returns when the server has the roots, or does not ask for them. While the client is being
-    /// asked, that may take as long as a person takes.
+    /// asked,
+    /// that may take as long as the user takes.
     pub(crate) async fn wait_until_settled(&self, is_asking: impl Fn() -> bool) {
         loop {
             let mut settled = std::pin::pin!(self.settled.notified());

@@ -1,9 +1,9 @@
-//! Sorts the messages of a server: answers go to their requests, questions to the client they concern,
+//! Routes the messages of a server: answers to their requests, questions to their client,
 //! announcements to the gateway.
 //!
-//! On stdio nothing says which request a question or a log line belongs to. As long as one client
-//! alone has used the connection there is no doubt; otherwise the question is declined rather than
-//! shown to the wrong person, and the log line goes to the server's log alone.
+//! On stdio nothing says which request a question or a log line belongs to. As long as only one
+//! client has used the connection there is no doubt; otherwise the question is declined rather than
+//! shown to the wrong user, and the log line goes only to the server's log.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -26,22 +26,22 @@ use crate::log::ServerLog;
 use crate::roots::Roots;
 use kitbag_domain::sync::lock;
 
-/// Something a server announces that concerns no single request.
+/// An announcement of a server that concerns no single request.
 #[derive(Debug, Clone)]
 pub struct Notice {
     pub server: ServerName,
     pub kind: NoticeKind,
 }
 
-/// So many announcements may wait for the gateway; then no more is read from the servers that make
-/// them.
+/// How many announcements may wait for the gateway; beyond that, no more is read from their
+/// servers.
 pub(crate) const NOTICE_BACKLOG: usize = 256;
-/// An update is an address and little else.
+/// An update is a URI and little else.
 const MAX_UPDATE: usize = 64 * 1024;
 
 #[derive(Debug, Clone)]
 pub enum NoticeKind {
-    /// The server was started, and its lists may have changed since they were read last.
+    /// The server was started, and its lists may have changed since they were last read.
     Started,
     ToolsChanged,
     PromptsChanged,
@@ -51,8 +51,7 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    /// Returns the list that the server says has changed, if it is one that is compared with what was
-    /// approved.
+    /// Returns the changed list, if it is one that is under approval.
     pub(crate) fn approved_list(&self) -> Option<Kind> {
         match self {
             Self::ToolsChanged => Some(Kind::Tool),
@@ -68,26 +67,26 @@ pub(crate) struct Router {
     pending: Mutex<HashMap<i64, Pending>>,
     users: Mutex<ConnectionUsers>,
     pub(crate) roots: Roots,
-    /// Questions of the server that wait for an answer, by its own ids.
+    /// Questions of the server that wait for an answer, by the server's ids.
     asked: Mutex<HashMap<RequestId, CancellationToken>>,
     ages: Arc<ListAges>,
     notices: mpsc::Sender<Notice>,
     log: Arc<ServerLog>,
-    /// The answers to clients' calls and the progress on them so far.
+    /// The number of answers to clients' calls and of progress on them so far.
     call_events: AtomicU64,
 }
 
 pub(crate) struct Pending {
     pub(crate) reporter: CallReporter,
     pub(crate) identity: Option<ClientIdentity>,
-    /// The token the client chose; ours is the request id.
+    /// The token the client chose; the gateway's token is the request id.
     pub(crate) progress_token: Option<Raw>,
     /// True for a request that stays open, like a subscription: no call waits for its answer.
     pub(crate) standing: bool,
 }
 
 impl Pending {
-    /// True unless its client has yet to come back with an answer.
+    /// False while the call waits for its client's answer.
     pub(crate) fn is_followed(&self) -> bool {
         !self.reporter.aside.load(Ordering::Relaxed)
     }
@@ -138,7 +137,7 @@ impl Router {
         lock(&self.pending).insert(id, pending);
     }
 
-    /// Forgets a request; a late answer to it is ignored.
+    /// Removes a request; a late answer to it is ignored.
     pub(crate) fn forget(&self, id: i64) {
         lock(&self.pending).remove(&id);
     }
@@ -176,8 +175,9 @@ impl Router {
         }
     }
 
-    /// Returns the request that is answered by a message of which we have only the beginning. The id
-    /// may come after the result; then it must be the only request there is.
+    /// Returns the request that an incomplete message answers. The id may come after the result;
+    /// then
+    /// it must be the only pending request.
     pub(crate) fn find_request(&self, beginning: &[u8]) -> Option<i64> {
         let pending = lock(&self.pending);
         let id = leading_id(beginning).filter(|id| pending.contains_key(id));
@@ -190,8 +190,9 @@ impl Router {
         }
     }
 
-    /// Takes one message in. `related` is the request on whose stream it came, where the
-    /// transport has such streams.
+    /// Handles one message. `related` is the request on whose stream it came, if the transport has
+    /// such
+    /// streams.
     pub(crate) async fn deliver(
         self: &Arc<Self>,
         message: Message,
@@ -245,7 +246,7 @@ impl Router {
     }
 
     async fn announce(&self, kind: NoticeKind) {
-        // At once: a call that is read after this must not pass by the lists of before.
+        // At once: a call that is read after this must not overtake the change.
         if let Some(list) = kind.approved_list() {
             self.ages.mark_doubtful(list);
         }
@@ -266,7 +267,7 @@ impl Router {
         }
     }
 
-    /// Hands a log line, or a notification that we do not know, to the request it came with.
+    /// Forwards a log line, or an unknown notification, to the request it came with.
     fn forward_notification(&self, notification: Notification, related: Option<i64>) {
         let event = match (notification.method.as_str(), notification.params) {
             (method::LOG, Some(params)) => {
@@ -371,13 +372,13 @@ impl Router {
                 outcome,
             })
             .await;
-        // After the answer, because calls that wait for the roots go out right behind it.
+        // After the answer, because calls that wait for the roots follow directly.
         if let Some(roots) = roots {
             self.roots.set_answer(roots);
         }
     }
 
-    /// Puts a question to the client it concerns, if there is no doubt which that is.
+    /// Puts a question to the client it concerns, if that is unambiguous.
     fn put_question(
         &self,
         method: String,
@@ -386,7 +387,7 @@ impl Router {
         withdrawn: &CancellationToken,
     ) -> Option<oneshot::Receiver<Result<Raw, ErrorObject>>> {
         let pending = lock(&self.pending);
-        // A request of our own has no client that could be asked.
+        // A request of the gateway has no client that could be asked.
         let related = related.filter(|id| !pending.get(id).is_some_and(Pending::is_our_own));
         let about = related.or_else(|| self.lock_users().infer_request(&pending));
         let reporter = &pending.get(&about?)?.reporter;
@@ -395,7 +396,8 @@ impl Router {
     }
 }
 
-/// Returns the params of an update without the number of our own subscription, which means nothing
+/// Returns the params of an update without the id of the gateway's subscription, which means
+/// nothing
 /// to a client.
 fn update_params(notification: &Notification) -> Option<Raw> {
     let mut params = notification.open_params().ok()?;
@@ -410,14 +412,14 @@ fn update_params(notification: &Notification) -> Option<Raw> {
     Some(params.to_raw()).filter(|params| params.get().len() <= MAX_UPDATE)
 }
 
-/// Returns the request that a progress notification is about, and its params.
+/// Returns the request that a progress notification concerns, and its params.
 fn parse_progress(notification: &Notification) -> Option<(i64, RawObject)> {
     let params = notification.open_params().ok()?;
     let token = params.read::<RequestId>(meta::PROGRESS_TOKEN)?;
     Some((own_id(&token)?, params))
 }
 
-/// Returns the call that is pending, if there is only one.
+/// Returns the pending call, if there is only one.
 fn only_call(pending: &HashMap<i64, Pending>) -> Option<i64> {
     let mut calls = pending.iter().filter(|(_, request)| !request.standing);
     let (id, _) = calls.next()?;
@@ -429,14 +431,14 @@ fn subscription_id(notification: &Notification) -> Option<i64> {
     own_id(&meta.read(meta::SUBSCRIPTION_ID)?)
 }
 
-/// Returns the reason why a question that names no request is put to no client.
+/// Returns the reason why a question without a request id is put to no client.
 fn no_client_to_ask(users: &ConnectionUsers) -> ErrorObject {
     let why = match users {
         ConnectionUsers::Party(_) | ConnectionUsers::Several => {
-            "several clients share this server, and the question does not say which of them it concerns"
+            "several clients share this server, and the question does not name a client"
         }
         ConnectionUsers::None | ConnectionUsers::Client(_) => {
-            "no client has a call running that the question could belong to"
+            "no client has a running call that the question could belong to"
         }
     };
     ErrorObject::new(code::METHOD_NOT_FOUND, why)
@@ -461,7 +463,7 @@ fn leading_id(beginning: &[u8]) -> Option<i64> {
 fn own_id(id: &RequestId) -> Option<i64> {
     match id {
         RequestId::Number(number) => Some(*number),
-        // Some servers hand numbers back as text.
+        // Some servers return numbers as text.
         RequestId::Text(text) => text.parse().ok(),
     }
 }
@@ -471,7 +473,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_an_answer_is_read_only_where_it_precedes_the_result() {
+    fn the_id_of_an_answer_is_read_only_if_it_precedes_the_result() {
         let read = |beginning: &str| leading_id(beginning.as_bytes());
         assert_eq!(
             read(r#"{"jsonrpc":"2.0","id":17,"result":{"content":[{"te"#),

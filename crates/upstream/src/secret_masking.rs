@@ -1,5 +1,6 @@
-//! Definitions without the secrets that their server was given: some servers write them into a
-//! description or an address, and a caller who may see the definition must not read them there.
+//! Masks a server's secrets in its definitions: some servers write them into a description or a
+//! URL,
+//! and a caller who may see the definition must not read them there.
 
 use kitbag_domain::{Kind, UnmaskedHash};
 use kitbag_fetch::Secrets;
@@ -9,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::listing::{Listing, ListingProblem};
 use crate::listing_limits::ListKind;
 
-/// Returns the hash by which the lock file knows a definition.
+/// Returns the hash by which the lock file identifies a definition.
 pub type HashDefinition = fn(Kind, &Raw) -> Option<String>;
 
 /// Returns the JSON with a mask in place of each secret. Only strings are changed.
@@ -31,7 +32,7 @@ pub fn mask_json(json: &Raw, secrets: &Secrets) -> Option<Raw> {
 }
 
 impl Listing {
-    /// Masks the secrets in everything that the server said.
+    /// Masks the secrets in everything that the server sent.
     pub(crate) fn mask_secrets(&mut self, secrets: &Secrets, hash: HashDefinition) {
         if secrets.is_empty() {
             return;
@@ -69,7 +70,7 @@ impl Listing {
                 None => self.problems.push(ListingProblem {
                     about: list.method.to_owned(),
                     what: format!(
-                        "an entry is left out because its `{}` contains one of the server's secrets",
+                        "an entry was skipped because its `{}` contains one of the server's secrets",
                         list.key
                     ),
                     incomplete: true,
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_secret_in_them_the_lists_stay_to_the_letter() {
+    fn lists_without_a_secret_stay_unchanged() {
         let mut shown = listing();
         shown.mask_secrets(&Secrets::from_values(["another-one"]), |_, _| None);
         let (before, after) = (listing(), shown);

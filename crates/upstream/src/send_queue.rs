@@ -1,10 +1,10 @@
-//! The messages that wait to be sent to one server: never more than fits, however little the server
-//! reads.
+//! The outgoing messages of one server, limited however little the server reads.
 //!
-//! Requests of clients and answers to the server's own requests are counted apart. A server that
-//! has many answers waiting is not read from until it has taken some, because it alone decides how
-//! many there are. For requests that would be wrong: while a server writes a long result it may
-//! not read, and it must be heard to come to an end; so there the next request is refused.
+//! Clients' requests and answers to the server's own requests are counted separately. While many
+//! answers are queued, nothing is read from the server, because the server alone decides how many
+//! there are. For requests that would be wrong: a server that writes a long result may not read,
+//! and
+//! its result must be read to the end; so the next request is rejected instead.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -17,34 +17,34 @@ use tokio_util::sync::CancellationToken;
 
 use kitbag_domain::sync::lock;
 
-/// Answers to pings and questions are short, so that this is room for thousands.
+/// Answers to pings and questions are short, so this is room for thousands.
 const MAX_REPLIES: usize = 1 << 20;
-/// Room for several requests as long as clients may send them.
+/// Room for several requests of the maximum size.
 const MAX_REQUESTS: usize = 64 << 20;
-/// A short message costs this much memory beyond its bytes; it bounds their number as well.
+/// The memory a short message needs beyond its bytes; it bounds their number as well.
 const MESSAGE_OVERHEAD: usize = 256;
 /// A server asks and then waits for the answer, so one that leaves answers unread for this long is
 /// stuck.
 const REPLIES_TIMEOUT: Duration = Duration::from_secs(10);
-/// A server with one thread may be busy with a long call before it reads the next.
+/// A single-threaded server may be busy with a long call before it reads the next.
 const REQUESTS_TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) const STUCK: &str = "it did not read its input, so the connection was closed";
+pub(crate) const STUCK: &str = "closed because it did not read its input";
 
-/// The end that messages are put in at.
+/// The sending end.
 #[derive(Clone)]
 pub(crate) struct SendQueue(Arc<SendQueueState>);
 
-/// The end that the writer takes them out at.
+/// The writer's end.
 pub(crate) struct QueuedMessages(Arc<SendQueueState>);
 
-/// A request was not taken, because this many bytes wait already.
+/// A request was rejected, because this many bytes are already queued.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct QueueFull {
     pub(crate) waiting: usize,
 }
 
-/// The server does not take our answers.
+/// The server does not read the answers.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct StuckServer;
 
@@ -60,7 +60,7 @@ struct SendQueueState {
 struct QueuedLines {
     waiting: VecDeque<QueuedLine>,
     requests: usize,
-    /// The time when the server took a message last, or the queue was empty.
+    /// When the server last took a message, or the queue was empty.
     moved: Option<Instant>,
 }
 
@@ -110,7 +110,7 @@ impl SendQueue {
     }
 
     /// Queues an answer to a request of the server. The task that reads from the server waits for
-    /// [`room`](Self::room) before it takes the next request.
+    /// [`wait_for_room`](Self::wait_for_room) before it reads the next request.
     pub(crate) fn push_reply(&self, message: &Message) {
         let text = message.to_line();
         self.0.replies.add(memory_size(text.len()));
@@ -121,7 +121,7 @@ impl SendQueue {
         self.0.came.notify_one();
     }
 
-    /// Returns when few answers wait for the server, or when it has been given up.
+    /// Returns when few answers are queued, or when the server is considered stuck.
     pub(crate) async fn wait_for_room(&self) -> Result<(), StuckServer> {
         let room = self.0.replies.wait_for_room().await;
         if room.is_err() {
@@ -130,7 +130,7 @@ impl SendQueue {
         room
     }
 
-    /// Returns when the server has been given up.
+    /// Returns when the server is considered stuck.
     pub(crate) async fn wait_until_stuck(&self) {
         self.0.stuck.cancelled().await;
     }
@@ -177,7 +177,7 @@ impl QueuedLines {
     }
 }
 
-/// The bytes of answers that a server has yet to take.
+/// The bytes of answers that a server has not read yet.
 pub(crate) struct ReplyBacklog {
     bytes: Mutex<usize>,
     less: Notify,
@@ -216,7 +216,8 @@ impl ReplyBacklog {
     async fn wait_until_short(&self) {
         loop {
             let mut less = std::pin::pin!(self.less.notified());
-            // Registered before the look at the bytes, so that no notification is missed in between.
+            // Registered before the bytes are checked, so that no notification is missed in
+            // between.
             less.as_mut().enable();
             if *lock(&self.bytes) < MAX_REPLIES {
                 return;

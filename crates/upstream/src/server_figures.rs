@@ -1,4 +1,4 @@
-//! Figures for operators: how busy a server is and how often it was started.
+//! Figures for operators: the load of a server and its number of starts.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 

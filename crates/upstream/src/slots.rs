@@ -1,7 +1,7 @@
-//! The number of calls that a server has at once, and the queue of those that wait for one to end.
+//! The limit on a server's concurrent calls, and the queue of waiting calls.
 //!
-//! The next slot goes to the caller who has the fewest calls running, so that a caller does not wait
-//! for a crowd of another caller's calls.
+//! The next slot goes to the caller with the fewest running calls, so that nobody waits for a crowd
+//! of another caller's calls.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -13,8 +13,8 @@ use tokio::sync::{Notify, oneshot};
 use crate::exchange::ClientIdentity;
 use crate::spec::ServerLimits;
 
-/// One slot in so many is kept free of callers who have one already, so that the next caller who has
-/// none does not wait for a crowd to end.
+/// One slot in this many is closed to callers who already have one, so that the next caller does
+/// not wait for a crowd to finish.
 const SPARE_ONE_IN: usize = 8;
 /// One caller leaves a quarter of the queue to others.
 const QUEUE_LEFT_ONE_IN: usize = 4;
@@ -38,9 +38,9 @@ struct SlotBook {
     callers: HashMap<Arc<str>, CallerCalls>,
     /// The longest waiting first.
     queue: Vec<WaitingCaller>,
-    /// Counts the callers who came and those who were served, to know who was first.
+    /// Numbers arrivals and services, to order them.
     clock: u64,
-    /// True from when no new caller gets a slot.
+    /// True once no new caller gets a slot.
     closing: bool,
 }
 
@@ -59,23 +59,23 @@ struct WaitingCaller {
     slot: oneshot::Sender<CallSlot>,
 }
 
-/// Permits one call to run; it is given back when it is dropped.
+/// Permits one call to run; released on drop.
 pub(crate) struct CallSlot {
     shared: Arc<SlotState>,
-    /// None once it was given to a caller who had stopped waiting.
+    /// `None` once it was given to a caller who had stopped waiting.
     caller: Option<Arc<str>>,
 }
 
 /// The reason why a call cannot have a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NoSlot {
-    /// All slots are taken, and so is the queue, or the part of it that one caller may have.
+    /// All slots are taken, and so is the queue, or the caller's share of it.
     Full {
         running: usize,
         queued: usize,
         own: bool,
     },
-    /// The server gives out no slots any more.
+    /// The server no longer assigns slots.
     Closed,
 }
 
@@ -109,7 +109,8 @@ impl CallSlots {
     }
 
     /// Waits until every call that has a slot or waits for one is done, for as long as `patience`.
-    /// A call that comes meanwhile gets no slot.
+    /// Calls
+    /// that arrive in the meantime get no slot.
     pub(crate) async fn close(&self, patience: Duration) {
         lock(&self.shared.book).closing = true;
         let _ = tokio::time::timeout(patience, self.shared.wait_until_empty()).await;
@@ -118,7 +119,7 @@ impl CallSlots {
 }
 
 impl SlotState {
-    /// Enters a caller into the queue, from which it is called at once if a slot is free.
+    /// Adds a caller to the queue, and serves it at once if a slot is free.
     fn enqueue(
         self: &Arc<Self>,
         caller: &ClientIdentity,
@@ -139,7 +140,7 @@ impl SlotState {
         }
     }
 
-    /// Returns the reason why the call that came last cannot wait, if it has to wait and cannot.
+    /// Returns the reason why the last call has to wait but cannot, if so.
     fn find_refusal(
         &self,
         book: &SlotBook,
@@ -170,7 +171,7 @@ impl SlotState {
         }
     }
 
-    /// Gives free slots to the callers whose turn it is.
+    /// Assigns free slots to the next callers.
     fn assign_slots(self: &Arc<Self>, book: &mut SlotBook) {
         while let Some(at) = self.next_position(book) {
             let WaitingCaller { caller, slot, .. } = book.queue.remove(at);
@@ -179,7 +180,8 @@ impl SlotState {
                 shared: self.clone(),
                 caller: Some(caller),
             });
-            // Its caller stopped waiting. To drop the slot as it is would take the lock that we hold.
+            // Its caller stopped waiting. Dropping the slot as it is would take the lock that is
+            // held here.
             if let Err(mut unwanted) = given
                 && let Some(caller) = unwanted.caller.take()
             {
@@ -188,7 +190,7 @@ impl SlotState {
         }
     }
 
-    /// Returns the position in the queue of the caller who is served next, if one may be.
+    /// Returns the position in the queue of the caller who is served next, if there is one.
     fn next_position(&self, book: &SlotBook) -> Option<usize> {
         let free = self.most.checked_sub(book.running)?;
         if free == 0 {
@@ -221,7 +223,7 @@ impl SlotState {
     async fn wait_until_empty(&self) {
         loop {
             let mut emptied = std::pin::pin!(self.empty.notified());
-            // Registered before the look at the book, so that no notification is missed in between.
+            // Registered before the book is checked, so that no notification is missed in between.
             emptied.as_mut().enable();
             if lock(&self.book).is_empty() {
                 return;
@@ -267,8 +269,9 @@ impl SlotBook {
             .unwrap_or_default()
     }
 
-    /// The caller with the fewest running calls is first, then the one who was served longest ago,
-    /// then the one who came first.
+    /// The caller with the fewest running calls is first, then the one served longest ago, then the
+    /// one
+    /// who came first.
     fn wait_rank(&self, waiting: &WaitingCaller) -> (usize, u64, u64) {
         let calls = self.calls_of(waiting);
         (calls.running, calls.served_last, waiting.number)
@@ -363,7 +366,7 @@ mod tests {
         }
     }
 
-    /// As many slots as this caller gets without waiting.
+    /// Takes as many slots as this caller gets without waiting.
     fn all(slots: &CallSlots, name: &str) -> Vec<CallSlot> {
         std::iter::from_fn(|| slots.acquire(&caller(name)).now_or_never()?.ok()).collect()
     }

@@ -1,4 +1,4 @@
-//! The facts that are needed to connect to a server: how it is reached, and within which limits.
+//! The connection settings and limits of a server.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::oauth;
 pub struct ServerSpec {
     pub name: ServerName,
     pub kind: ServerKind,
-    /// The operator's words for what it is for.
+    /// The operator's description of its purpose.
     pub description: Option<String>,
     /// The settings for logging in at a remote server.
     pub oauth: oauth::Settings,
@@ -26,7 +26,7 @@ pub struct ServerSpec {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerKind {
     External(Reach<Template>),
-    /// A server that runs in this process. The version changes whenever its tools may have changed.
+    /// A server in this process. The version changes whenever its tools may have changed.
     BuiltIn {
         version: String,
     },
@@ -36,14 +36,14 @@ pub enum ServerKind {
 pub struct ServerLimits {
     /// From launch to a usable connection.
     pub start_timeout: Duration,
-    /// Silence after which a call is given up; progress starts the clock again.
+    /// The timeout of a call without progress; progress restarts it.
     pub call_timeout: Duration,
-    /// The most a call may take, progress or not.
+    /// The timeout of a whole call, with or without progress.
     pub call_deadline: Duration,
-    /// Without a call for this long, the connection is closed and the child stopped.
+    /// After this long without a call, the connection is closed and the child stopped.
     pub idle_timeout: Duration,
     pub max_concurrent: usize,
-    /// Calls that may wait for a free slot; the next one is refused at once.
+    /// Calls that may wait for a free slot; further calls are rejected.
     pub max_queued: usize,
     pub max_message_bytes: usize,
 }
@@ -65,7 +65,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerSpec {
-    /// Returns the command of a server that is started by one.
+    /// Returns how the server is launched, if it is.
     pub fn launch(&self) -> Option<&Launch<Template>> {
         match &self.kind {
             ServerKind::External(Reach::Command(launch)) => Some(launch),
@@ -73,7 +73,7 @@ impl ServerSpec {
         }
     }
 
-    /// Returns the address of a remote server.
+    /// Returns the endpoint of a remote server.
     pub fn endpoint(&self) -> Option<&RemoteEndpoint<Template>> {
         match &self.kind {
             ServerKind::External(Reach::Remote(endpoint)) => Some(endpoint),
@@ -85,7 +85,7 @@ impl ServerSpec {
         matches!(self.kind, ServerKind::BuiltIn { .. })
     }
 
-    /// Returns its environment variables or headers, as they stand in the configuration.
+    /// Returns its environment variables or headers, as configured.
     pub fn named_values(&self) -> &[(String, Template)] {
         match &self.kind {
             ServerKind::External(reach) => reach.named_values(),
@@ -93,7 +93,7 @@ impl ServerSpec {
         }
     }
 
-    /// Returns a text that changes whenever something changes that could change the server's tools.
+    /// Returns a text that changes with everything that could change the server's tools.
     pub fn fingerprint(&self) -> String {
         let text = match &self.kind {
             ServerKind::External(Reach::Command(launch)) => launch_fingerprint(launch),
@@ -110,7 +110,7 @@ impl ServerSpec {
         format!("{kind} {} {headers:?}{client}", encode_url(&endpoint.url))
     }
 
-    /// Returns the variables without which it cannot be reached.
+    /// Returns the missing variables without which it cannot be reached.
     pub fn missing_variables(&self, lookup: &Lookup) -> Vec<MissingVariable> {
         let mut missing = Vec::new();
         for template in self.templates() {
@@ -123,7 +123,7 @@ impl ServerSpec {
         missing
     }
 
-    /// Returns every text that has to be filled in before it can be reached.
+    /// Returns every text that has variables to expand before it can be reached.
     pub fn templates(&self) -> impl Iterator<Item = &Template> {
         let (first, args): (_, &[Template]) = match &self.kind {
             ServerKind::External(Reach::Command(launch)) => (Some(&launch.command), &launch.args),
@@ -134,7 +134,7 @@ impl ServerSpec {
         first.into_iter().chain(args).chain(values)
     }
 
-    /// Returns the names of all variables that are filled in for it, `secret:` before those of secrets.
+    /// Returns the names of all its variables, with `secret:` before the names of secrets.
     pub fn variables(&self) -> BTreeSet<String> {
         self.templates_and_login()
             .flat_map(Template::variables)
@@ -142,13 +142,15 @@ impl ServerSpec {
             .collect()
     }
 
-    /// Returns every text in which a variable may stand: also the secret that only a login needs.
+    /// Returns every text that may contain a variable, including the secret that only a login
+    /// needs.
     pub fn templates_and_login(&self) -> impl Iterator<Item = &Template> {
         self.templates().chain(&self.oauth.client_secret)
     }
 
-    /// Returns the package or script that a runner such as `npx` runs. Of all arguments
-    /// this is the one that never is a secret.
+    /// Returns the package or script that a runner such as `npx` runs. It is the only argument that
+    /// is
+    /// never a secret.
     pub fn package(&self) -> Option<&str> {
         self.launch().and_then(find_package)
     }
@@ -180,7 +182,7 @@ fn source_pairs(values: &[(String, Template)]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Returns the address as a URL spells it, with the braces of its variables encoded.
+/// Returns the URL in its encoded form, with the braces of its variables encoded.
 fn encode_url(url: &Template) -> Cow<'_, str> {
     Url::parse(url.source()).map_or(Cow::Borrowed(url.source()), |url| {
         Cow::Owned(url.to_string())

@@ -1,5 +1,5 @@
-//! The HTTP+SSE transport of 2024-11-05: one stream from the server, a POST for each message
-//! to it. Many deployed servers speak nothing else.
+//! The HTTP+SSE transport of 2024-11-05: one stream from the server, and a POST for each message to
+//! it. Many deployed servers support nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,10 +21,10 @@ use crate::remote::RemoteServer;
 use crate::router::Router;
 use crate::send_queue::{QueuedMessages, STUCK};
 
-/// The server names its endpoint in the first event, which it sends at once.
+/// The server sends its endpoint in the first event, at once.
 const ENDPOINT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Opens the stream and waits for the address to post to.
+/// Opens the stream and waits for the URL to post to.
 pub(crate) async fn connect(
     remote: RemoteServer,
     router: &Arc<Router>,
@@ -86,7 +86,7 @@ struct EventReader<S> {
 }
 
 impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
-    /// Reads until the stream ends, the server is given up, or we close the pipe.
+    /// Reads until the stream ends, the server is stuck, or the gateway closes the pipe.
     async fn run_until_closed(mut self, writer: JoinHandle<()>) {
         let PipeLink { queue, closed } = self.pipe.clone();
         tokio::select! {
@@ -95,7 +95,7 @@ impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
             () = closed.wait() => {}
         }
         writer.abort();
-        let error = CallError::lost(self.router.server(), closed.reason());
+        let error = CallError::for_lost_connection(self.router.server(), closed.reason());
         self.router.fail_all(&error);
     }
 
@@ -113,8 +113,8 @@ impl<S: Stream<Item = Result<Sse, sse_stream::Error>> + Unpin> EventReader<S> {
     }
 }
 
-/// Returns the address that the first event names. It must be on the configured server, or the
-/// server could have our headers sent anywhere.
+/// Returns the URL in the first event. It must be on the configured server, or the server could
+/// redirect the configured headers anywhere.
 async fn read_endpoint(
     base: &Url,
     events: &mut (impl Stream<Item = Result<Sse, sse_stream::Error>> + Unpin),

@@ -1,4 +1,4 @@
-//! A server as a child process: one JSON-RPC message per line, and whatever else it prints.
+//! A server as a child process: one JSON-RPC message per line, plus whatever else it prints.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use crate::spec::ServerSpec;
 
 /// Larger than most messages, so that one read gets a whole one.
 const READ_BUFFER: usize = 64 * 1024;
-/// A longer line of stderr is cut; it is for a person to read.
+/// A longer line of stderr is truncated; it is for people to read.
 const MAX_STDERR_LINE: usize = 64 * 1024;
-/// A process that has ended has written its last words already, so they arrive at once.
+/// A process that has ended has already written its last output, so it arrives at once.
 const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// The handle that ends the process.
+/// The handle that stops the process.
 pub(crate) struct ProcessHandle {
     stop: Option<oneshot::Sender<()>>,
     ended: CloseSignal,
 }
 
-/// The messages of a server that come over a pipe, on their way to the router.
+/// Reads the messages of a server from a pipe, for the router.
 #[derive(Clone)]
 pub(crate) struct PipeReader {
     pub(crate) pipe: PipeLink,
@@ -41,7 +41,7 @@ pub(crate) struct PipeReader {
     pub(crate) max_line: usize,
 }
 
-/// Begins to read from and write to a server that was just launched.
+/// Starts reading from and writing to a server that was just launched.
 pub(crate) fn connect(
     spec: &Arc<ServerSpec>,
     launched: LaunchedChild,
@@ -76,7 +76,7 @@ pub(crate) fn connect(
 }
 
 impl ProcessHandle {
-    /// Ends the process and waits until it, and all processes that it started, are gone.
+    /// Stops the process and waits until it, and all processes that it started, are gone.
     pub(crate) async fn stop(mut self) {
         drop(self.stop.take());
         self.ended.wait().await;
@@ -94,20 +94,20 @@ struct ProcessSupervisor {
 }
 
 impl ProcessSupervisor {
-    /// Waits for the end, by us or by the server itself, and leaves nothing behind.
+    /// Waits for the end, by the gateway or by the server itself, and leaves nothing behind.
     async fn supervise(mut self, running: RunningChild, output: impl Future<Output = ()>) {
         let mut output = std::pin::pin!(output);
         let by_us = tokio::select! {
             () = &mut output => false,
             _ = &mut self.stopped => true,
         };
-        // Dropping the writer closes the server's stdin, which asks it to leave.
+        // Dropping the writer closes the server's stdin, which asks it to exit.
         self.input.abort();
         let _ = (&mut self.input).await;
         let mut ending = std::pin::pin!(running.terminate());
         let status = if by_us {
-            // A server that was about to write something would meet a closed pipe, and its log would
-            // look like a crash.
+            // A server about to write would find a closed pipe, and its log would look like a
+            // crash.
             tokio::select! {
                 status = &mut ending => status,
                 () = &mut output => ending.await,
@@ -115,7 +115,7 @@ impl ProcessSupervisor {
         } else {
             ending.await
         };
-        // The last words explain the end, so they are read before any caller gets the error.
+        // The last output explains the end, so it is read before any caller gets the error.
         let _ = tokio::time::timeout(LAST_WORDS_TIMEOUT, &mut self.errors).await;
         self.report_end(by_us, status);
     }
@@ -143,7 +143,7 @@ impl ProcessSupervisor {
     }
 }
 
-/// Returns the reason why a server went away that was not asked to.
+/// Returns the reason why a server ended that was not asked to.
 fn exit_reason(pipe: &PipeLink, status: String) -> String {
     if pipe.queue.is_stuck() {
         STUCK.to_owned()
@@ -167,7 +167,7 @@ pub(crate) async fn write_lines(stdin: impl AsyncWrite + Unpin, mut queue: Queue
 }
 
 impl PipeReader {
-    /// Reads until the server closes its stdout, or has to be given up.
+    /// Reads until the server closes its stdout, or is stuck.
     pub(crate) async fn read_stdout(&self, stdout: impl AsyncRead + Unpin) {
         let mut stdout = BufReader::with_capacity(READ_BUFFER, stdout);
         let outlet = ReplySender::Pipe(self.pipe.queue.clone());

@@ -1,12 +1,13 @@
-//! Durations as people write them.
+//! Formats durations for people.
 
 use std::time::Duration;
 
-/// Returns a duration, rounded up since it mostly says how long to wait: `1 s`, `90 s`, `3 min`, `2 h`.
+/// Formats a duration, rounded up since it usually says how long to wait: `1 s`, `90 s`, `3 min`,
+/// `2 h`.
 pub fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_millis().div_ceil(1000).max(1);
     match seconds {
-        // Up to two minutes seconds are easier to compare with a setting.
+        // Up to two minutes, seconds are easier to compare with a setting.
         ..=120 => format!("{seconds} s"),
         121..=7200 => format!("{} min", seconds.div_ceil(60)),
         _ => format!("{} h", seconds.div_ceil(3600)),

@@ -21,24 +21,24 @@ use crate::secret_masking::HashDefinition;
 use crate::server::{FindSecrets, Server, ServerParts};
 use crate::spec::ServerSpec;
 
-/// Idle servers are stopped within a second of their time, which is precise enough for minutes.
+/// Idle servers are stopped within a second of their timeout, which is precise enough for minutes.
 const IDLE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Each look at the tree of processes reads every process of the machine, so it is taken less often.
+/// Each update of the process tree reads every process of the machine, so it is less frequent.
 const TREE_UPDATE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// The services of the gateway that servers need.
+/// The gateway services that servers need.
 #[derive(Clone)]
 pub struct UpstreamContext {
-    /// Asked for variables at each start.
+    /// Looks up variables at each start.
     pub lookup: Lookup,
-    /// Without it no person can log in at a server.
+    /// Without it no user can log in at a server.
     pub logins: Option<Logins>,
-    /// Opens the servers that run in this process; without it there are none.
+    /// Opens the built-in servers; without it there are none.
     pub built_in: Option<BuiltInOpener>,
-    /// Finds the secrets among the values that a server is given.
+    /// Finds the secrets among a server's values.
     pub find_secrets: FindSecrets,
     pub hash_definition: HashDefinition,
-    /// The place of the key to the secrets. A server that was opened under another key is opened anew.
+    /// Where the key for secrets is stored. A server opened under another key is opened again.
     pub secrets_key: &'static str,
 }
 
@@ -67,8 +67,8 @@ impl UpstreamContext {
 }
 
 impl Upstreams {
-    /// Takes the servers in without starting any. Each may come with its lists of an earlier run.
-    /// The receiver yields the announcements of servers.
+    /// Adds the servers without starting any. Each may come with its lists of an earlier run. The
+    /// receiver yields the announcements of servers.
     pub fn new(
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
         log_dir: Option<&Path>,
@@ -84,8 +84,9 @@ impl Upstreams {
         (empty.with_servers(servers, context), announced)
     }
 
-    /// Returns another set of servers, in which one whose specification has not changed goes on as
-    /// it is. A server that is left out goes on, too, until it is [retired](Server::retire).
+    /// Returns another set of servers, in which a server with an unchanged specification continues
+    /// as it
+    /// is. A removed server continues, too, until it is [retired](Server::retire).
     pub fn with_servers(
         &self,
         servers: impl IntoIterator<Item = (ServerSpec, Option<Listing>)>,
@@ -105,7 +106,7 @@ impl Upstreams {
         upstreams
     }
 
-    /// Returns the server of that name if it can go on, or else one that replaces it.
+    /// Returns the server of that name if it can continue, or else its replacement.
     fn reuse_or_create(
         &self,
         spec: ServerSpec,
@@ -141,28 +142,29 @@ impl Upstreams {
         self.servers.values()
     }
 
-    /// Takes note that the roots of a client have changed. Servers that work for it alone hear of it
-    /// with its next call.
+    /// Records that the roots of a client have changed. Servers that work only for this client are
+    /// notified with its next call.
     pub fn roots_changed(&self, client: &ClientIdentity) {
         for server in self.iter() {
             server.roots_changed(client);
         }
     }
 
-    /// Stops all servers and waits until their processes are gone, also those that other servers of
-    /// this process have left behind.
+    /// Stops all servers and waits until their processes are gone, including processes left behind
+    /// by
+    /// other servers of this gateway.
     pub async fn shutdown(&self) {
         self.stop_all().await;
         sweep_own().await;
     }
 
-    /// Stops all servers of this set, and leaves those of other sets in this process alone.
+    /// Stops all servers of this set, but not of other sets in this process.
     pub async fn stop_all(&self) {
         futures::future::join_all(self.servers.values().map(|server| server.stop_for_good())).await;
     }
 }
 
-/// Stops idle servers for as long as the set of servers is used.
+/// Stops idle servers as long as the set of servers exists.
 async fn stop_idle_servers(upstreams: Weak<Upstreams>) {
     let mut looked = Instant::now();
     loop {

@@ -1,8 +1,9 @@
-//! Keeps announcements of a server coming: list changes, and updates of watched resources.
+//! Receives a server's announcements: list changes, and updates of watched resources.
 //!
-//! Modern servers send them only on a `subscriptions/listen` stream, which is opened anew
-//! with another filter when the watched resources change. Legacy servers send list changes
-//! unasked, and take a `resources/subscribe` for each resource.
+//! Modern servers send them only on a `subscriptions/listen` stream, which is reopened with another
+//! filter when the watched resources change. Legacy servers send list changes by default, and need
+//! a
+//! `resources/subscribe` for each resource.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,11 +19,11 @@ use crate::connection::Connection;
 use crate::error::CallError;
 use crate::exchange::{CallEvent, CallTimeouts, InFlightCall};
 
-/// A server that acknowledges nothing for this long may still send updates, so we go on.
+/// A server that acknowledges nothing for this long may still send updates, so calls go on.
 const ACKNOWLEDGE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A start takes about as long, so a server that acknowledges nothing is not slowed down much.
 const FIRST_TIMEOUT: Duration = Duration::from_millis(500);
-/// Updates that were sent on the former stream arrive within this time.
+/// Updates sent on the previous stream arrive within this time.
 const STREAM_OVERLAP: Duration = Duration::from_secs(1);
 /// A server that ends its stream at once must not be asked without a pause.
 const RETRY_DELAY: Duration = Duration::from_secs(2);
@@ -30,7 +31,7 @@ const RETRY_DELAY: Duration = Duration::from_secs(2);
 pub(crate) struct ResourceWatch {
     connection: Arc<Connection>,
     wanted: watch::Sender<BTreeSet<String>>,
-    /// The resources that the server has acknowledged last.
+    /// The resources that the server last acknowledged.
     heard: watch::Receiver<Option<BTreeSet<String>>>,
     task: AbortHandle,
 }
@@ -41,7 +42,7 @@ impl ResourceWatch {
         let (hears, heard) = watch::channel(None);
         let task = match connection.hello.era {
             Era::Modern => {
-                // Before any call goes out, or the changes that the first call makes would be missed.
+                // Before any call goes out, or the changes made by the first call would be missed.
                 let uris = changes.borrow().clone();
                 let first = subscription_filter(&connection, &uris)
                     .map(|params| (uris, open_stream(&connection, params)));
@@ -63,8 +64,9 @@ impl ResourceWatch {
         }
     }
 
-    /// Returns when a modern server has acknowledged the subscription, or after a while: changes that
-    /// an earlier call makes would be missed.
+    /// Returns when a modern server has acknowledged the subscription, or after a timeout: changes
+    /// made
+    /// by an earlier call would be missed.
     pub(crate) async fn wait_until_acknowledged(&self) {
         if self.connection.hello.era == Era::Modern {
             let mut heard = self.heard.clone();
@@ -144,13 +146,14 @@ fn open_stream(connection: &Connection, params: RawObject) -> InFlightCall {
     connection.send_request(method::LISTEN, params, CallTimeouts::ENDLESS)
 }
 
-/// Keeps a subscription to a modern server open, with the resources that are wanted.
+/// Keeps a subscription to a modern server open for the watched resources.
 struct ChangeListener {
     connection: Arc<Connection>,
     wanted: watch::Receiver<BTreeSet<String>>,
     heard: watch::Sender<Option<BTreeSet<String>>>,
-    /// The last stream that the server has acknowledged. It goes on until the server acknowledges the
-    /// next, so that nothing is missed in between.
+    /// The last stream that the server has acknowledged. It stays open until the server
+    /// acknowledges
+    /// the next, so that nothing is missed in between.
     former: Option<InFlightCall>,
 }
 
@@ -180,8 +183,8 @@ impl ChangeListener {
         self.wanted.changed().await.is_ok()
     }
 
-    /// Reads a stream until it ends or other resources are wanted. Returns false if none will be wanted
-    /// any more.
+    /// Reads a stream until it ends or the watched resources change. Returns false if none will be
+    /// watched any more.
     async fn follow_stream(&mut self, mut stream: InFlightCall, uris: &BTreeSet<String>) -> bool {
         let mut is_acknowledged = false;
         loop {
@@ -214,8 +217,8 @@ impl ChangeListener {
 }
 
 /// Ends a stream that another one replaces. On a pipe, all its updates have arrived before the next
-/// stream was acknowledged. Over HTTP each stream has a connection of its own, and the last updates
-/// may still be on their way; it does no harm if some then come twice.
+/// stream was acknowledged. Over HTTP each stream has its own connection, and the last updates may
+/// still be in flight; duplicates are harmless.
 fn end_stream(connection: &Connection, former: InFlightCall) {
     if connection.is_pipe() {
         return drop(former);
@@ -226,14 +229,14 @@ fn end_stream(connection: &Connection, former: InFlightCall) {
     });
 }
 
-/// True if the server says that it announces changes of this list.
+/// True if the server announces changes of this list.
 fn announces_changes(connection: &Connection, list: &str) -> bool {
     let capability = connection.hello.capabilities.get_object(list);
     let announced = capability.and_then(|capability| capability.read::<bool>("listChanged"));
     announced.unwrap_or(false)
 }
 
-/// Returns the filter of a subscription: the changes that the server announces, and the watched
+/// Returns the filter of a subscription: list changes that the server announces, and the watched
 /// resources.
 fn subscription_filter(connection: &Connection, uris: &BTreeSet<String>) -> Option<RawObject> {
     let mut filter = serde_json::Map::new();

@@ -20,7 +20,7 @@ path { fill: none; stroke-width: 2.2; stroke-linejoin: round }
 </style>
 ";
 
-/// The whole picture; `label` says in words what it shows.
+/// The whole picture; `label` describes it in words.
 pub(crate) fn picture(label: &str, count: usize, panels: &str) -> String {
     let width = count as f64 * PANEL_WIDTH;
     format!(
@@ -30,7 +30,7 @@ pub(crate) fn picture(label: &str, count: usize, panels: &str) -> String {
 }
 
 /// Begins the panel at this position; `</g>` ends it.
-pub(crate) fn opening(at: usize, title: &str) -> String {
+pub(crate) fn begin_panel(at: usize, title: &str) -> String {
     let left = at as f64 * PANEL_WIDTH;
     format!(
         "<g transform=\"translate({left} 0)\">\n<text class=\"title\" x=\"{LEFT}\" y=\"18\">{title}</text>\n"
@@ -46,13 +46,13 @@ pub(crate) fn grid_line(y: f64, label: &str) -> String {
     )
 }
 
-/// A label of the axis at the bottom.
+/// A label of the horizontal axis.
 pub(crate) fn below(x: f64, label: &str) -> String {
     let y = HEIGHT - BOTTOM + 18.0;
     format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\">{label}</text>\n")
 }
 
-/// A line through these places, each written `x y`.
+/// A line through these points, each written `x y`.
 pub(crate) fn path(class: &str, places: &[String]) -> String {
     format!("<path class=\"{class}\" d=\"M{}\"/>\n", places.join("L"))
 }

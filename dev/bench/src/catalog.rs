@@ -1,4 +1,4 @@
-//! The tools of a set, served as the servers they came from; one testbed plays them all.
+//! The tools of a set, served as their original servers; one testbed plays them all.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -10,20 +10,20 @@ use serde_json::{Value, json};
 use xtask::processes::Server;
 use xtask::repository::{Profile, Repository};
 
-/// A tool of a set, and the server it is going to be found on.
+/// A tool of a set, and its server.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Tool {
     pub(crate) id: String,
     pub(crate) server: String,
     pub(crate) name: String,
     definition: Value,
-    /// The value that every call is answered with; without one, a call is repeated.
+    /// The answer of every call; without it, a call is repeated.
     answer: Option<Value>,
-    /// The milliseconds that every call takes.
+    /// The duration of every call in milliseconds.
     takes_ms: u64,
 }
 
-/// The tools of these folders, each once.
+/// The tools of these directories, without duplicates.
 pub(crate) fn read(folders: &[PathBuf]) -> anyhow::Result<Vec<Tool>> {
     let (mut tools, mut seen) = (Vec::new(), HashSet::new());
     for folder in folders {
@@ -51,7 +51,7 @@ impl Tool {
         &self.definition
     }
 
-    /// A line of a set.
+    /// Parses a line of a set.
     pub(crate) fn of(line: &Value) -> Self {
         let text = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
         let schema = Some(&line["schema"]).filter(|it| it["type"] == "object");
@@ -75,8 +75,8 @@ impl Tool {
         }
     }
 
-    /// A line of the file that the testbed reads.
-    pub(crate) fn served(&self) -> String {
+    /// Formats a line of the testbed's catalog file.
+    pub(crate) fn to_testbed_line(&self) -> String {
         let line = json!({
             "server": self.server,
             "tool": self.definition,
@@ -86,7 +86,7 @@ impl Tool {
         format!("{line}\n")
     }
 
-    /// `name | description`, whatever the description looks like.
+    /// Formats `name | description` on one line.
     pub(crate) fn in_a_line(&self) -> String {
         let description = self.definition["description"].as_str().unwrap_or_default();
         let words: Vec<&str> = description.split_whitespace().collect();
@@ -94,10 +94,10 @@ impl Tool {
     }
 }
 
-/// The servers of a catalog, running.
+/// The running servers of a catalog.
 #[derive(Debug)]
 pub(crate) struct Upstreams {
-    /// The address of each server.
+    /// The URL of each server.
     pub(crate) urls: BTreeMap<String, String>,
     _process: Server,
 }
@@ -109,9 +109,12 @@ impl Upstreams {
         tools: &[Tool],
     ) -> anyhow::Result<Self> {
         let file = folder.join("catalog.jsonl");
-        fs::write(&file, tools.iter().map(Tool::served).collect::<String>())
-            .with_context(|| format!("writing {}", file.display()))?;
-        let mut command = Command::new(repository.built(Profile::Release, "kitbag-testbed"));
+        fs::write(
+            &file,
+            tools.iter().map(Tool::to_testbed_line).collect::<String>(),
+        )
+        .with_context(|| format!("writing {}", file.display()))?;
+        let mut command = Command::new(repository.program_path(Profile::Release, "kitbag-testbed"));
         command
             .args(["--era", "legacy", "--catalog"])
             .arg(&file)
@@ -125,7 +128,7 @@ impl Upstreams {
         })
     }
 
-    /// The servers as `kitbag.toml` has them.
+    /// The servers in the form of `kitbag.toml`.
     pub(crate) fn sections(&self) -> String {
         self.urls
             .iter()
@@ -134,7 +137,7 @@ impl Upstreams {
     }
 }
 
-/// A name that every gateway in the comparison accepts.
+/// A name that every compared gateway accepts.
 fn server_name(name: &str) -> String {
     const LONGEST: usize = 32;
     let allowed = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };

@@ -1,4 +1,4 @@
-//! Runs a command of `kitbag` in the folder of a scene.
+//! Runs a `kitbag` command in the directory of a scene.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,13 +7,14 @@ use anyhow::{Context, bail};
 use xtask::processes;
 use xtask::repository::{Profile, Repository};
 
-/// What the command prints, with the configuration and the data of the gateway in this folder.
+/// Returns the output of the command, with the configuration and data of the gateway in this
+/// directory.
 pub(crate) fn kitbag(
     repository: &Repository,
     folder: &Path,
     words: &[&str],
 ) -> anyhow::Result<String> {
-    let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
+    let mut command = Command::new(repository.program_path(Profile::Release, "kitbag"));
     command
         .arg("--config")
         .arg(folder.join("kitbag.toml"))
@@ -22,12 +23,12 @@ pub(crate) fn kitbag(
         .args(words);
     let output = command
         .output()
-        .with_context(|| format!("starting `{}`", processes::written(&command)))?;
+        .with_context(|| format!("starting `{}`", processes::command_line(&command)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!(
             "`{}` ended with {}: {said}",
-            processes::written(&command),
+            processes::command_line(&command),
             output.status
         );
     }

@@ -1,4 +1,4 @@
-//! Many clients at once on the default surface: each searches, calls what it found, and begins anew.
+//! Many clients at once on the default surface: each searches, calls a result, and starts over.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-/// A gateway for each era, so that its memory is that of these clients.
+/// Uses a gateway per era, so that its memory is caused by these clients.
 fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Result<Vec<Row>> {
     let folder = repository.scratch(&format!("bench-clients-{era}"))?;
     let tools = catalog::read(&sets::tool_folders(repository, data)?)?;
@@ -98,7 +98,7 @@ fn measure(repository: &Repository, data: Option<&Path>, era: Era) -> anyhow::Re
     rows
 }
 
-/// The requests of the sets, one a line.
+/// Writes the queries of the sets, one per line.
 pub(crate) fn queries(
     repository: &Repository,
     data: Option<&Path>,

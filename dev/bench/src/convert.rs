@@ -1,4 +1,4 @@
-//! Sets that other gateways publish, written down the way `kitbag eval retrieval` reads them.
+//! Converts sets published by other gateways to the format of `kitbag eval retrieval`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// Converts the sets found in `peers` and returns their new folders, below `scratch`.
+/// Converts the sets found in `peers` and returns their new directories, below `scratch`.
 pub(crate) fn peers_sets(peers: &Path, scratch: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let mut folders = Vec::new();
     for (name, tools, queries, convert) in SETS {
@@ -75,7 +75,7 @@ fn read(path: &Path) -> anyhow::Result<Value> {
     serde_json::from_slice(&text).with_context(|| format!("{} is not JSON", path.display()))
 }
 
-/// mcpproxy-go's golden set. Its labels have grades; whatever has one counts as right.
+/// mcpproxy-go's golden set. Its labels have grades; every graded tool counts as right.
 fn golden(corpus: &Value, golden: &Value) -> Set {
     let tools = items(&corpus["tools"]).map(|tool| {
         json!({
@@ -97,8 +97,8 @@ fn golden(corpus: &Value, golden: &Value) -> Set {
     }
 }
 
-/// Bifrost's tasks. They write some servers in other letters than the list does, and name some
-/// tools that are not in it: such a name is left out, and with it a task that names nothing else.
+/// Bifrost's tasks. They spell some servers differently than the list, and name some missing tools:
+/// such a name is skipped, and so is a task without other names.
 fn bifrost(round: &Value, tasks: &Value) -> Set {
     let id = |tool: &Value| format!("{}/{}", text(&tool["server"]), text(&tool["tool_name"]));
     let tools: Vec<Value> = items(round)

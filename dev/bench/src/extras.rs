@@ -1,5 +1,4 @@
-//! The programs and weights that the benchmarks compare with. They are pinned, and installed only with
-//! `--install`.
+//! Pinned programs and weights for comparison. They are installed only with `--install`.
 
 use std::fmt;
 use std::fs;
@@ -15,7 +14,7 @@ use crate::ways::installed_mcp_proxy;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extra {
-    /// The weights most embedding search starts from, as published.
+    /// The published weights that most embedding search is based on.
     MiniLm,
     FastMcp,
     McpProxy,
@@ -32,27 +31,28 @@ impl fmt::Display for Extra {
 }
 
 impl Extra {
-    /// Its path, after installing it with `--install`. A missing one is reported, and is no error.
+    /// Returns its path, after installing it with `--install`. A missing one is reported, but is no
+    /// error.
     pub(crate) fn find(
         self,
         repository: &Repository,
         install: bool,
     ) -> anyhow::Result<Option<PathBuf>> {
-        if let Some(found) = self.installed(repository) {
+        if let Some(found) = self.installed_path(repository) {
             return Ok(Some(found));
         }
         if !install {
-            eprintln!("without {self}, which is not installed: add --install to get it");
+            eprintln!("skipping {self}, which is not installed: add --install to install it");
             return Ok(None);
         }
         self.install(repository)?;
-        match self.installed(repository) {
+        match self.installed_path(repository) {
             Some(found) => Ok(Some(found)),
-            None => bail!("{self} was installed but is not where it belongs"),
+            None => bail!("{self} was installed but cannot be found"),
         }
     }
 
-    fn installed(self, repository: &Repository) -> Option<PathBuf> {
+    fn installed_path(self, repository: &Repository) -> Option<PathBuf> {
         let tools = repository.tools();
         let path = match self {
             Self::MiniLm => {
@@ -103,7 +103,7 @@ impl Extra {
     }
 }
 
-/// `lib/python3.N/site-packages`, whichever Python made the environment.
+/// Finds `lib/python3.N/site-packages` of any Python version.
 fn site_packages(environment: &Path) -> Option<PathBuf> {
     let versions = fs::read_dir(environment.join("lib")).ok()?;
     versions

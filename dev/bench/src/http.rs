@@ -1,4 +1,6 @@
-//! Just enough HTTP for a client that measures: one kept connection, JSON out, JSON or events in.
+//! Just enough HTTP for a client that measures: one persistent connection, JSON requests, JSON or
+//! event
+//! answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -14,7 +16,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// To an origin such as `http://127.0.0.1:7420`.
+    /// Connects to an origin such as `http://127.0.0.1:7420`.
     pub(crate) fn open(origin: &str) -> anyhow::Result<Self> {
         let address = origin
             .trim_start_matches("http://")
@@ -35,7 +37,7 @@ impl Connection {
         self.post_text(path, headers, &body.to_string())
     }
 
-    /// Posts a body that is JSON already.
+    /// Posts a serialized JSON body.
     pub(crate) fn post_text(
         &mut self,
         path: &str,
@@ -86,7 +88,7 @@ impl Answer {
     fn read(stream: &mut impl BufRead) -> anyhow::Result<Self> {
         let first = line(stream)?;
         let status = first.split(' ').nth(1).and_then(|it| it.parse().ok());
-        let status = status.with_context(|| format!("`{first}` is no answer"))?;
+        let status = status.with_context(|| format!("`{first}` is not a status line"))?;
         let mut headers = Vec::new();
         loop {
             let header = line(stream)?;
@@ -167,7 +169,7 @@ fn line(stream: &mut impl BufRead) -> anyhow::Result<String> {
     Ok(line.trim_end().to_owned())
 }
 
-/// A session of the legacy era, which every gateway in the comparison speaks.
+/// A legacy session, which every compared gateway supports.
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: Connection,
@@ -178,19 +180,19 @@ pub(crate) struct Session {
 
 impl Session {
     pub(crate) fn open(origin: &str, path: &'static str) -> anyhow::Result<Self> {
-        Self::greeted(origin, path, None)
+        Self::open_session(origin, path, None)
     }
 
-    /// As the caller that an API key stands for.
+    /// Opens a session with an API key.
     pub(crate) fn open_with_key(
         origin: &str,
         path: &'static str,
         key: &str,
     ) -> anyhow::Result<Self> {
-        Self::greeted(origin, path, Some(format!("Bearer {key}")))
+        Self::open_session(origin, path, Some(format!("Bearer {key}")))
     }
 
-    fn greeted(origin: &str, path: &'static str, key: Option<String>) -> anyhow::Result<Self> {
+    fn open_session(origin: &str, path: &'static str, key: Option<String>) -> anyhow::Result<Self> {
         let mut session = Self {
             connection: Connection::open(origin)?,
             path,

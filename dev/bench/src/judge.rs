@@ -1,4 +1,4 @@
-//! Marks for a ranking whose right answers are known.
+//! Scores a ranking with known right answers.
 
 use std::collections::HashSet;
 
@@ -43,7 +43,7 @@ fn recall(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     found as f64 / relevant.len().max(1) as f64
 }
 
-/// The gain of the right tools by their places, as a share of the best possible order's.
+/// The discounted gain of the right tools, as a share of the ideal order's.
 fn ndcg(ranked: &[&str], relevant: &HashSet<&str>, k: usize) -> f64 {
     let gain = |place: usize| 1.0 / (place as f64 + 2.0).log2();
     let places = ranked

@@ -1,6 +1,6 @@
 //! The learning curve: how much better tools are found after a few uses of each.
 //!
-//! Measured through `kitbag eval learning`; this runs it over the sets and draws the picture.
+//! Measured with `kitbag eval learning`; this runs it over the sets and draws the picture.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use xtask::cargo;
 use xtask::repository::{Profile, Repository};
 
 use crate::canvas::{
-    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, below, grid_line, legend, opening, path, picture,
+    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, begin_panel, below, grid_line, legend, path,
+    picture,
 };
 use crate::options::Options;
 use crate::sets::{self, Group};
@@ -25,21 +26,21 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let folders: Vec<PathBuf> = alone.map(|case| case.dataset).collect();
     // The figures are the same in every profile, and the encoder is optimised in all of them.
     cargo::run(repository, &["build", "-p", "kitbag"])?;
-    let report = measured(repository, &scratch, &folders)?;
+    let report = run_eval(repository, &scratch, &folders)?;
     let drawn = repository.root().join("docs/learning.svg");
     fs::write(&drawn, svg(&report)).with_context(|| format!("writing {}", drawn.display()))?;
     println!("{}", serde_json::to_string_pretty(&report)?);
     Ok(())
 }
 
-fn measured(repository: &Repository, scratch: &Path, folders: &[PathBuf]) -> anyhow::Result<Value> {
+fn run_eval(repository: &Repository, scratch: &Path, folders: &[PathBuf]) -> anyhow::Result<Value> {
     let config = scratch.join("kitbag.toml");
     fs::write(&config, "").with_context(|| format!("writing {}", config.display()))?;
-    let mut command = Command::new(repository.built(Profile::Debug, "kitbag"));
+    let mut command = Command::new(repository.program_path(Profile::Debug, "kitbag"));
     command.arg("--config").arg(config);
     command
         .arg("--data-dir")
-        .arg(repository.kept("bench-vectors")?);
+        .arg(repository.persistent_folder("bench-vectors")?);
     command.args(["--json", "eval", "learning"]);
     for folder in folders {
         command.arg("--dataset").arg(folder);
@@ -55,7 +56,7 @@ fn measured(repository: &Repository, scratch: &Path, folders: &[PathBuf]) -> any
     serde_json::from_slice(&output.stdout).context("reading the report of kitbag eval learning")
 }
 
-/// A panel of the picture: the title, the figure by its path in a point, and its bounds.
+/// A panel of the picture: the title, the path of its figure in a point, and its bounds.
 struct LearningPanel {
     title: &'static str,
     figure: &'static str,
@@ -63,7 +64,7 @@ struct LearningPanel {
     high: f64,
 }
 
-/// Recall lies in the upper part, where differences would be too small to see on a whole axis.
+/// Recall is in the upper part, where differences would be too small to see on a full axis.
 const PANELS: [LearningPanel; 3] = [
     LearningPanel {
         title: "Recall@1, mean of the sets",
@@ -85,7 +86,7 @@ const PANELS: [LearningPanel; 3] = [
     },
 ];
 
-/// The picture as SVG, of the means in a report.
+/// Draws the means of a report as SVG.
 fn svg(report: &Value) -> String {
     let panels = PANELS.iter().enumerate();
     let drawn: String = panels.map(|(at, panel)| panel.draw(report, at)).collect();
@@ -96,7 +97,7 @@ fn svg(report: &Value) -> String {
 impl LearningPanel {
     fn draw(&self, report: &Value, at: usize) -> String {
         let (right, wrong) = (points(report, "right"), points(report, "wrong"));
-        let mut text = opening(at, self.title);
+        let mut text = begin_panel(at, self.title);
         for step in 0..=STEPS {
             let value = self.low + (self.high - self.low) * f64::from(step) / f64::from(STEPS);
             text += &grid_line(self.y(value), &format!("{value:.2}"));
@@ -133,7 +134,7 @@ fn points<'a>(report: &'a Value, curve: &str) -> &'a [Value] {
     report["mean"][curve].as_array().map_or(&[], Vec::as_slice)
 }
 
-/// Numbers of uses stand side by side, whatever lies between them.
+/// Numbers of uses are evenly spaced, whatever their distance.
 fn x(at: usize, count: usize) -> f64 {
     let share = at as f64 / (count.max(2) - 1) as f64;
     LEFT + share * (PANEL_WIDTH - RIGHT - LEFT)

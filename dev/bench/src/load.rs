@@ -11,7 +11,7 @@ use xtask::scene::Era;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) url: String,
-    /// A tool that repeats its argument `message`; without one, clients only search.
+    /// A tool that repeats its argument `message`; without it, clients only search.
     pub(crate) tool: Option<String>,
     pub(crate) era: Era,
 }
@@ -45,7 +45,7 @@ pub(crate) fn measure(
     Sample::read(&report)
 }
 
-/// Searches by the lines of a file, and calls nothing.
+/// Searches with the lines of a file, and calls nothing.
 pub(crate) fn searches(
     repository: &Repository,
     url: String,
@@ -65,7 +65,7 @@ pub(crate) fn searches(
     Sample::read(&report["searches"])
 }
 
-/// Searches by the lines of a file, and calls through the tool that runs all others.
+/// Searches with the lines of a file, and calls through the tool that calls all others.
 pub(crate) fn crowd(
     repository: &Repository,
     endpoint: &Endpoint,
@@ -91,7 +91,7 @@ fn drive(
     seconds: f64,
     queries: Option<&Path>,
 ) -> anyhow::Result<Value> {
-    let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-load"));
+    let mut command = Command::new(repository.program_path(Profile::Release, "kitbag-bench-load"));
     command.args(["--url", &endpoint.url, "--era", &endpoint.era.to_string()]);
     command.args([
         "--clients",
@@ -131,7 +131,7 @@ impl Sample {
     }
 }
 
-/// The middle of several samples, taken number by number.
+/// The median of several samples, figure by figure.
 pub(crate) fn median(samples: &[Sample]) -> Sample {
     let middle = |number: fn(&Sample) -> f64| {
         let mut numbers: Vec<f64> = samples.iter().map(number).collect();

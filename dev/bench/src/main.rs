@@ -1,5 +1,6 @@
-//! The benchmarks, started by `cargo xtask bench`: what the gateway costs, how well and how fast it
-//! finds tools, also beside other gateways, what a model pays, and how programs run.
+//! The benchmarks, started by `cargo xtask bench`: the cost of the gateway, the quality and speed
+//! of
+//! search, also compared with other gateways, the tokens for a model, and code execution.
 
 #![expect(
     clippy::print_stdout,

@@ -1,5 +1,6 @@
-//! The time that the model proxy adds to the first event of an answer: the same requests to a vendor
-//! directly and through the gateway, in turns, in one run.
+//! The latency that the model proxy adds to the first event of an answer: the same requests to a
+//! vendor
+//! directly and through the gateway, alternating in one run.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -34,7 +35,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     let case = sets::most_real(repository, data);
     let queries = catalog::lines(&case.dataset.join("queries.jsonl"))?;
     let bodies = RequestBodies {
-        tools: tools.iter().map(offered).collect(),
+        tools: tools.iter().map(to_tool_definition).collect(),
         queries: queries
             .iter()
             .filter_map(|line| line["query"].as_str().map(str::to_owned))
@@ -53,7 +54,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-fn offered(tool: &Tool) -> Value {
+fn to_tool_definition(tool: &Tool) -> Value {
     let definition = tool.definition();
     json!({
         "name": format!("mcp__kitbag__{}__{}", tool.server, tool.name),
@@ -62,7 +63,7 @@ fn offered(tool: &Tool) -> Value {
     })
 }
 
-/// The parts that requests are made of.
+/// The parts of requests.
 struct RequestBodies {
     tools: Vec<Value>,
     queries: Vec<String>,
@@ -103,7 +104,7 @@ const CASES: [RequestCase; 4] = [
     },
 ];
 
-/// Each request begins a conversation, so that its tools are searched for.
+/// Each request begins a conversation, so that its tools are searched.
 fn new_words(bodies: &RequestBodies, number: usize) -> Value {
     let query = &bodies.queries[number % bodies.queries.len()];
     json!({
@@ -232,7 +233,7 @@ fn print(rows: &[Row], as_json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Answers every request with one event as soon as the request is there. Returns its address.
+/// Answers every request with one event as soon as it arrives. Returns the address.
 fn start_vendor() -> anyhow::Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").context("listening as the vendor")?;
     let address = listener.local_addr()?;

@@ -1,4 +1,4 @@
-//! The flags that the benches about finding tools share.
+//! The flags common to the benchmarks of search.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,11 +8,12 @@ use anyhow::{Context, bail};
 #[derive(Debug, Default)]
 pub(crate) struct Options {
     pub(crate) json: bool,
-    /// A folder with larger sets than the repository may carry; its shape is in docs/retrieval.md.
+    /// A directory with sets that are too large for the repository; its layout is in
+    /// docs/retrieval.md.
     pub(crate) data: Option<PathBuf>,
-    /// Fetch what the bench compares with, if it is not there yet.
+    /// Install missing programs for comparison.
     pub(crate) install: bool,
-    /// The most tools a speed curve goes up to.
+    /// The largest number of tools of a speed curve.
     pub(crate) up_to: Option<usize>,
 }
 

@@ -1,5 +1,5 @@
 //! A gateway in the comparison: how it is started in front of the same servers, and how it is
-//! asked for tools.
+//! searched.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl Peer {
         }
     }
 
-    /// Comes back when every one of `tools` tools can be found.
+    /// Returns when every one of `tools` tools can be found.
     pub(crate) fn start(
         &self,
         repository: &Repository,
@@ -55,19 +55,19 @@ impl Peer {
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) process: Server,
-    /// From the start until all tools can be found by their words.
+    /// From the start until all tools can be found by words.
     pub(crate) searchable: Duration,
-    /// Until they can be found by their meaning, for those who look at it.
+    /// Until they can be found by meaning, for gateways with vectors.
     pub(crate) embedded: Option<Duration>,
     asked: Asked,
 }
 
-/// A tool by its server and the name it has there.
+/// A tool by its server and its name there.
 pub(crate) type Found = (String, String);
 
 #[derive(Debug)]
 enum Asked {
-    /// `POST /v1/retrieve`; what names there mean has been read from `kitbag tools`.
+    /// `POST /v1/retrieve`; its names are resolved with `kitbag tools`.
     Retrieve(Connection, HashMap<String, Found>),
     SearchTool(Session, SearchTool),
 }
@@ -104,7 +104,7 @@ impl SearchTool {
         if result["isError"] == true {
             bail!("{tool} failed: {result}");
         }
-        // FastMCP says nothing at all where it finds nothing.
+        // FastMCP returns nothing at all if it finds nothing.
         let text = result["content"][0]["text"].as_str().unwrap_or("[]");
         let found: Value =
             serde_json::from_str(text).with_context(|| format!("{tool} answered {text}"))?;
@@ -124,7 +124,7 @@ impl SearchTool {
 const TOP: usize = 20;
 const PATIENCE: Duration = Duration::from_secs(600);
 const PAUSE: Duration = Duration::from_millis(50);
-/// Any request will do to find out whether there are answers.
+/// Any query will do to find out whether there are answers.
 const PROBE: &str = "create a file or search for an issue";
 
 fn start_kitbag(
@@ -149,7 +149,6 @@ fn start_kitbag(
     })
 }
 
-/// Waits until the index counts at least this many tools as `indexed` or `embedded`.
 /// Waits until a gateway at this address has the vectors of all tools.
 pub(crate) fn until_embedded(origin: &str, tools: usize) -> anyhow::Result<Duration> {
     let mut connection = Connection::open(origin)?;
@@ -190,7 +189,7 @@ fn retrieve(connection: &mut Connection, intent: &str) -> anyhow::Result<Value> 
         .json()
 }
 
-/// The tool that each name at the endpoint stands for. Shortened names cannot be taken apart again.
+/// The tool of each name at the endpoint. Truncated names cannot be split again.
 fn names(repository: &Repository, folder: &Path) -> anyhow::Result<HashMap<String, Found>> {
     let printed = kitbag(repository, folder, &["tools", "--json"])?;
     let rows: Vec<Value> = serde_json::from_str(&printed).context("reading `kitbag tools`")?;
@@ -220,7 +219,7 @@ fn start_fastmcp(
         .arg(&servers)
         .arg(port.to_string());
     let log = folder.join("fastmcp.log");
-    started(&mut command, &log, port, "/mcp", SearchTool::FastMcp)
+    start_and_wait(&mut command, &log, port, "/mcp", SearchTool::FastMcp)
 }
 
 fn start_mcp_proxy(
@@ -242,7 +241,7 @@ fn start_mcp_proxy(
     fs::write(&config, text).with_context(|| format!("writing {}", config.display()))?;
     let mut command = Command::new(program);
     command.arg("--config").arg(&config);
-    started(
+    start_and_wait(
         &mut command,
         &folder.join("mcp-proxy.log"),
         port,
@@ -251,8 +250,8 @@ fn start_mcp_proxy(
     )
 }
 
-/// Neither opens its door before it has listed every server, so that one answer shows all is there.
-fn started(
+/// Neither listens before it has listed every server, so one answer shows that all are there.
+fn start_and_wait(
     command: &mut Command,
     log: &Path,
     port: u16,

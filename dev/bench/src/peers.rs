@@ -1,5 +1,6 @@
-//! Kitbag beside other gateways that search: the same servers behind them, the same requests to
-//! them, one after the other in one run.
+//! Kitbag compared with other gateways that search: the same servers behind them and the same
+//! requests,
+//! one after the other in one run.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

@@ -1,14 +1,14 @@
-//! Draws how search grows with the number of tools: three small panels, both axes logarithmic.
+//! Draws how search scales with the number of tools: three small panels, both axes logarithmic.
 //!
-//! The picture is text that anybody can read and compare, and its colours follow the page it is
-//! shown on, light or dark.
+//! The picture is diffable text, and its colours follow the page's theme, light or dark.
 
 use super::canvas::{
-    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, below, grid_line, legend, opening, path, picture,
+    BOTTOM, HEIGHT, LEFT, PANEL_WIDTH, RIGHT, TOP, begin_panel, below, grid_line, legend, path,
+    picture,
 };
 use super::speed::Point;
 
-/// The picture as SVG; the points in the order of their sizes.
+/// Draws the points, in the order of their sizes, as SVG.
 pub(crate) fn svg(points: &[Point]) -> String {
     let panels: String = PANELS
         .iter()
@@ -21,7 +21,7 @@ pub(crate) fn svg(points: &[Point]) -> String {
 
 struct Panel {
     title: &'static str,
-    /// The names of the axis's units, from small to large: each is a thousand of the one before.
+    /// The units of the axis, from small to large: each is a thousand times the previous one.
     units: [&'static str; 4],
     lines: &'static [Line],
 }
@@ -91,7 +91,7 @@ impl Panel {
             .iter()
             .flat_map(|point| self.lines.iter().map(|line| (line.value)(point)));
         let values = Scale::over(values, HEIGHT - BOTTOM, TOP);
-        let mut text = opening(at, self.title);
+        let mut text = begin_panel(at, self.title);
         for (value, y) in values.ticks() {
             text += &grid_line(y, &self.amount(value));
         }
@@ -126,7 +126,7 @@ impl Line {
     }
 }
 
-/// From powers of ten to places on the picture.
+/// Maps powers of ten to positions in the picture.
 struct Scale {
     low: f64,
     high: f64,
@@ -141,7 +141,7 @@ impl Scale {
             .fold((f64::MAX, f64::MIN), |(low, high), it| {
                 (low.min(it), high.max(it))
             });
-        // The logarithm of a power of ten may lie a hair beside a whole number.
+        // The logarithm of a power of ten may deviate slightly from a whole number.
         let (low, high) = ((low + HAIR).floor(), (high - HAIR).ceil());
         Self {
             low,
@@ -156,7 +156,7 @@ impl Scale {
         self.from + share * (self.to - self.from)
     }
 
-    /// Every power of ten, and where it is.
+    /// Every power of ten, and its position.
     fn ticks(&self) -> impl Iterator<Item = (f64, f64)> {
         let powers = self.low as i32..=self.high as i32;
         powers
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_times_as_much_is_always_as_far() {
+    fn a_factor_of_ten_is_always_the_same_distance() {
         let scale = Scale::over([1_000.0, 1e6].into_iter(), 0.0, 300.0);
         let places: Vec<i64> = scale
             .ticks()

@@ -1,7 +1,8 @@
 //! The cost of the gateway: the same calls to the same upstream, directly and through it.
 //!
-//! The ways take turns within one run, round by round, so that a machine that is busy for
-//! a moment is busy for all of them; the median of the rounds is reported.
+//! The ways alternate within one run, round by round, so that a temporarily busy machine affects
+//! all of
+//! them; the median of the rounds is reported.
 
 use std::fs;
 use std::path::PathBuf;
@@ -91,11 +92,11 @@ impl Plan {
                     rest
                 }
                 ["--with-mcp-proxy", path, rest @ ..] => {
-                    plan.beside.mcp_proxy = Some(found(path)?);
+                    plan.beside.mcp_proxy = Some(canonical_path(path)?);
                     rest
                 }
                 ["--with-kitbag", path, rest @ ..] => {
-                    plan.beside.kitbag = Some(found(path)?);
+                    plan.beside.kitbag = Some(canonical_path(path)?);
                     rest
                 }
                 [unknown, ..] => bail!("`cargo xtask bench proxy` does not take {unknown}"),
@@ -104,7 +105,7 @@ impl Plan {
     }
 }
 
-fn found(path: &str) -> anyhow::Result<PathBuf> {
+fn canonical_path(path: &str) -> anyhow::Result<PathBuf> {
     fs::canonicalize(path).with_context(|| format!("finding {path}"))
 }
 
@@ -170,7 +171,7 @@ impl Row {
     }
 }
 
-/// The memory in the row of the direct way is that of the upstream itself.
+/// The memory in the row of the direct way is the upstream's own.
 fn table(rows: &[Row]) {
     println!(
         "{:<10} {:<7} {:>7} {:<10} {:>9} {:>9} {:>9} {:>10} {:>10} {:>7} {:>8}",

@@ -1,7 +1,8 @@
-//! The quality of search: the same requests over the same tools, by one ranker after another.
+//! The quality of search: the same queries over the same tools, by one ranker after another.
 //!
-//! Everything is measured through `kitbag eval retrieval`, the published weights too: they go
-//! in as a model directory, so that only the ranking differs and nothing around it.
+//! Everything is measured with `kitbag eval retrieval`, including the published weights: they are
+//! passed
+//! as a model directory, so that only the ranking differs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -43,7 +44,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-/// One way to rank, and the configuration it needs.
+/// One way to rank, and its configuration.
 #[derive(Debug)]
 struct Arm {
     name: &'static str,
@@ -80,12 +81,12 @@ impl Arm {
     }
 
     fn measure(&self, repository: &Repository, case: &Case) -> anyhow::Result<Figures> {
-        let mut command = Command::new(repository.built(Profile::Release, "kitbag"));
+        let mut command = Command::new(repository.program_path(Profile::Release, "kitbag"));
         command.arg("--config").arg(&self.config);
-        // Kept from run to run: vectors are told apart by text and model, so that old ones do no harm.
+        // Kept across runs: vectors are stored by text and model, so old ones do no harm.
         command
             .arg("--data-dir")
-            .arg(repository.kept("bench-vectors")?);
+            .arg(repository.persistent_folder("bench-vectors")?);
         command.args([
             "--json",
             "eval",
@@ -147,7 +148,7 @@ impl Figures {
         })
     }
 
-    /// Of several sets, each counting the same however many requests it has.
+    /// The mean of several sets, each with the same weight however many queries it has.
     fn mean(all: &[Self]) -> Self {
         let mean =
             |number: fn(&Self) -> f64| all.iter().map(number).sum::<f64>() / all.len() as f64;
@@ -163,7 +164,7 @@ impl Figures {
     }
 }
 
-/// A set, or the mean of several, with the figures of every arm.
+/// A set, or the mean of several, with the figures of every ranker.
 #[derive(Debug)]
 struct Row<'a> {
     label: String,
@@ -235,7 +236,7 @@ fn print(arms: &[Arm], rows: &[Row<'_>]) {
     table::print(&lines);
 }
 
-/// One product with hundreds of look-alike tools, asked for among the tools of all other products.
+/// One product with hundreds of similar tools, searched among the tools of all other products.
 const LARGE_PRODUCTS: [&str; 2] = ["azure_mcp", "pagerduty_mcp"];
 
 fn mean(label: &str, rows: &[&Row<'_>]) -> Option<Vec<String>> {

@@ -1,7 +1,8 @@
-//! The sets that are measured: requests with known answers, and the tools they choose from.
+//! The measured sets: queries with known answers, and the tools they choose from.
 //!
-//! A set is a folder with `tools.jsonl` and `queries.jsonl`, as `kitbag eval retrieval` reads
-//! it. Larger sets than the repository may carry come from a folder outside it.
+//! A set is a directory with `tools.jsonl` and `queries.jsonl`, in the format of `kitbag eval
+//! retrieval`.
+//! Sets that are too large for the repository come from a directory outside it.
 
 use std::fmt;
 use std::fs;
@@ -17,7 +18,7 @@ pub(crate) struct Case {
     pub(crate) group: Group,
     pub(crate) name: String,
     pub(crate) dataset: PathBuf,
-    /// Folders whose tools stand among those of the set.
+    /// Directories whose tools are added to the set's.
     pub(crate) catalogs: Vec<PathBuf>,
 }
 
@@ -40,7 +41,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// Everything there is to measure; sets in other people's formats are written anew to `scratch`.
+/// Everything to measure; sets in other formats are converted into `scratch`.
 pub(crate) fn all(
     repository: &Repository,
     data: Option<&Path>,
@@ -56,7 +57,7 @@ pub(crate) fn all(
     Ok(cases)
 }
 
-/// The set that is nearest to how a gateway is used: many real servers, everyday requests.
+/// The most realistic set: many real servers, everyday queries.
 pub(crate) fn most_real(repository: &Repository, data: Option<&Path>) -> Case {
     let real = data.map(|data| Case {
         group: Group::AmongRealTools,
@@ -67,7 +68,7 @@ pub(crate) fn most_real(repository: &Repository, data: Option<&Path>) -> Case {
     real.unwrap_or_else(|| in_the_repository(repository).swap_remove(0))
 }
 
-/// Folders with tools, the real ones first.
+/// Directories with tools, the real ones first.
 pub(crate) fn tool_folders(
     repository: &Repository,
     data: Option<&Path>,
@@ -142,7 +143,7 @@ fn outside(data: &Path, scratch: &Path) -> anyhow::Result<Vec<Case>> {
     Ok(cases)
 }
 
-/// In the order of their names; none where there is no such folder.
+/// The subdirectories by name; none if the directory does not exist.
 fn folders_in(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !folder.is_dir() {
         return Ok(Vec::new());

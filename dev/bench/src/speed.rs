@@ -1,5 +1,6 @@
-//! The speed and the memory of search, from a thousand tools to a million, and through the
-//! real binary at the sizes people have.
+//! The speed and memory of search, from a thousand tools to a million, and of the real binary at
+//! usual
+//! sizes.
 
 use std::fs;
 use std::process::Stdio;
@@ -52,7 +53,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-/// The time and memory of search at one size. Times are of one core.
+/// The time and memory of search at one size. Times are for one core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Point {
     pub(crate) tools: u64,
@@ -114,7 +115,7 @@ impl Point {
 
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 
-/// Each size in a process of its own, so that its memory is its own too.
+/// Measures each size in its own process, so that its memory is separate.
 fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Result<Vec<Point>> {
     let texts = repository.scratch("bench-curve")?.join("tools.txt");
     fs::write(
@@ -152,7 +153,7 @@ fn curve(repository: &Repository, tools: &[Tool], up_to: usize) -> anyhow::Resul
         if !output.status.success() {
             bail!(
                 "`{}` ended with {}",
-                processes::written(&command),
+                processes::command_line(&command),
                 output.status
             );
         }

@@ -1,8 +1,10 @@
-//! The cost of what the gateway keeps: audit rows and key look-ups, on either engine.
+//! The cost of storage: audit rows and key look-ups, on either engine.
 //!
-//! The engines take turns, round by round, so that a machine that is busy for a moment is busy for
-//! both; the median of the rounds is reported. PostgreSQL is a server of its own on this machine,
-//! reached over its socket, with the settings that Debian gives it.
+//! The engines alternate, round by round, so that a temporarily busy machine affects both; the
+//! median of
+//! the rounds is reported. PostgreSQL is a local server, reached over its socket, with Debian's
+//! default
+//! settings.
 
 use std::time::{Duration, Instant};
 
@@ -18,9 +20,9 @@ use xtask::repository::Repository;
 
 const ROUNDS: usize = 5;
 const ROWS: usize = 20_000;
-/// The rows that wait at once, as they do under a heavy load.
+/// The rows that are queued at once, as under heavy load.
 const ROWS_AT_ONCE: usize = 1_000;
-/// The calls that wait for their rows at the same time, where the audit is required.
+/// The calls that wait for their rows at the same time, if the audit is required.
 const CALLERS: usize = 8;
 const CALLS_EACH: usize = 50;
 const KEYS: usize = 300;
@@ -110,7 +112,7 @@ async fn rows_per_second(store: &Store) -> f64 {
     ROWS as f64 / took
 }
 
-/// Calls that wait until their row is on the disk, several at the same time.
+/// Calls that wait until their row is on disk, several at the same time.
 async fn recorded_calls(store: &Store) -> anyhow::Result<(f64, Duration)> {
     let (sink, mut callers) = (store.start_audit_sink(), JoinSet::new());
     let begin = Instant::now();

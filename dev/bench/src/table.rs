@@ -1,6 +1,6 @@
-//! Rows of text as columns on a terminal.
+//! Prints rows of text as aligned columns.
 
-/// The first column is read from the left, the others are numbers.
+/// The first column is left-aligned, the others are numbers.
 pub(crate) fn print(rows: &[Vec<String>]) {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |at: usize| {
@@ -23,7 +23,7 @@ pub(crate) fn print(rows: &[Vec<String>]) {
     }
 }
 
-/// A share between 0 and 1 as the literature writes it: `.873`.
+/// Formats a share between 0 and 1 as in the literature: `.873`.
 pub(crate) fn share(value: f64) -> String {
     let text = format!("{value:.3}");
     text.strip_prefix('0').map_or(text.clone(), str::to_owned)

@@ -1,4 +1,4 @@
-//! One upstream for a measurement, and every way that leads to it.
+//! One upstream for a measurement, and every way to reach it.
 
 use std::fmt;
 use std::fs;
@@ -15,20 +15,24 @@ use xtask::scene::{self, Era, Gateway};
 
 use crate::load::Endpoint;
 
-/// The server that is called. All of them have a tool `echo` that repeats its `message`.
+/// The called server. All of them have a tool `echo` that repeats its `message`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Upstream {
-    /// Ours, which takes so little time that what the gateway takes shows best.
+    /// The testbed, which is so fast that the gateway's own time is most visible.
     Testbed(Era),
-    /// One as people install it, from npm.
+    /// A typical server from npm.
     Everything,
 }
 
 impl Upstream {
-    /// Those that can be measured here; the last one needs `cargo xtask setup`.
+    /// The upstreams available here; the last one needs `cargo xtask setup`.
     pub(crate) fn available(repository: &Repository) -> Vec<Self> {
         let mut all = vec![Self::Testbed(Era::Legacy), Self::Testbed(Era::Modern)];
-        all.extend(everything(repository).is_file().then_some(Self::Everything));
+        all.extend(
+            everything_script(repository)
+                .is_file()
+                .then_some(Self::Everything),
+        );
         all
     }
 
@@ -39,8 +43,9 @@ impl Upstream {
         }
     }
 
-    /// The numbers of clients that call at once. A server on Node closes connections that wait for more
-    /// than five seconds, as the first of 256 would until the last has its session.
+    /// The numbers of concurrent clients. A server on Node closes connections that wait for more
+    /// than five
+    /// seconds, as the first of 256 would until the last has its session.
     pub(crate) fn clients(self) -> &'static [usize] {
         match self {
             Self::Testbed(_) => &[1, 32, 256],
@@ -65,7 +70,7 @@ impl fmt::Display for Upstream {
     }
 }
 
-/// Programs that are measured beside this build of Kitbag.
+/// Programs to compare with this build of Kitbag.
 #[derive(Debug, Default)]
 pub(crate) struct Beside {
     /// Another build of Kitbag.
@@ -104,7 +109,11 @@ impl Ways {
             Way::new("direct", era, url.clone(), TOOL.to_owned(), process),
             Way::new("bare", era, bare_url, TOOL.to_owned(), bare),
             Way::through("kitbag", era, gateway),
-            Way::through("unlearning", era, unlearning(repository, upstream, &url)?),
+            Way::through(
+                "unlearning",
+                era,
+                start_without_learning(repository, upstream, &url)?,
+            ),
         ];
         if let Some(program) = &beside.kitbag {
             let folder = repository.scratch(&format!("bench-beside-{upstream}-{era}"))?;
@@ -141,19 +150,23 @@ impl Way {
     }
 }
 
-/// The same gateway where it learns nothing, which shows what learning costs.
-fn unlearning(repository: &Repository, upstream: Upstream, url: &str) -> anyhow::Result<Gateway> {
+/// Starts the same gateway with learning disabled, which shows the cost of learning.
+fn start_without_learning(
+    repository: &Repository,
+    upstream: Upstream,
+    url: &str,
+) -> anyhow::Result<Gateway> {
     let folder = repository.scratch(&format!("bench-unlearning-{upstream}-{}", upstream.era()))?;
     let section = scene::http_section(url);
     let sections = format!(
         "[servers.{}]\n{section}\n[learning]\nenabled = false\n",
         scene::NAME
     );
-    let program = repository.built(Profile::Release, "kitbag");
+    let program = repository.program_path(Profile::Release, "kitbag");
     Gateway::of_program(&program, &folder, &sections)
 }
 
-/// A proxy that passes requests on unread. It shows the part of the cost that cannot be avoided.
+/// Starts a proxy that forwards requests unread. It shows the unavoidable part of the cost.
 fn start_bare(
     repository: &Repository,
     folder: &Path,
@@ -162,13 +175,13 @@ fn start_bare(
     let address = upstream
         .trim_start_matches("http://")
         .trim_end_matches("/mcp");
-    let mut command = Command::new(repository.built(Profile::Release, "kitbag-bench-bare"));
+    let mut command = Command::new(repository.program_path(Profile::Release, "kitbag-bench-bare"));
     let server = Server::start(command.arg(address), &folder.join("bare.log"))?;
     let url = format!("{}/mcp", server.origin()?);
     Ok((server, url))
 }
 
-/// The path that `cargo install mcp-proxy` gives it; another program of that name would be something else.
+/// The path of `cargo install mcp-proxy`; another program of that name would be something else.
 pub(crate) fn installed_mcp_proxy() -> Option<PathBuf> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let cargo = home.or_else(|| std::env::home_dir().map(|home| home.join(".cargo")))?;
@@ -199,7 +212,7 @@ fn start_everything(repository: &Repository, folder: &Path) -> anyhow::Result<(S
     let port = free_port()?;
     let mut command = Command::new(repository.node());
     command
-        .arg(everything(repository))
+        .arg(everything_script(repository))
         .arg("streamableHttp")
         .env("PORT", port.to_string());
     let server = Server::start(&mut command, &folder.join("everything.log"))?;
@@ -207,13 +220,13 @@ fn start_everything(repository: &Repository, folder: &Path) -> anyhow::Result<(S
     Ok((server, format!("http://127.0.0.1:{port}/mcp")))
 }
 
-fn everything(repository: &Repository) -> PathBuf {
+fn everything_script(repository: &Repository) -> PathBuf {
     repository
         .tools()
         .join("node_modules/@modelcontextprotocol/server-everything/dist/index.js")
 }
 
-/// For programs that cannot let the system choose a port.
+/// Returns a free port, for programs that cannot let the system choose one.
 pub(super) fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }

@@ -1,5 +1,5 @@
-//! The real binary in front of real tools: how long it takes to index them, how many searches it
-//! answers, and how much memory it needs.
+//! The real binary in front of real tools: its indexing time, its searches per second, and its
+//! memory.
 
 use std::fs;
 use std::path::Path;
@@ -136,7 +136,7 @@ fn searches_text(sample: &Sample) -> String {
     )
 }
 
-/// The clients that search at the same time.
+/// The concurrent clients.
 const CLIENTS: usize = 1_000;
 const SECONDS: f64 = 10.0;
 
@@ -154,7 +154,7 @@ impl Config<'_> {
     }
 
     fn build_index(&self) -> anyhow::Result<Duration> {
-        let mut command = Command::new(self.repository.built(Profile::Release, "kitbag"));
+        let mut command = Command::new(self.repository.program_path(Profile::Release, "kitbag"));
         command.arg("--config").arg(self.folder.join("kitbag.toml"));
         command
             .arg("--data-dir")
@@ -165,7 +165,7 @@ impl Config<'_> {
         Ok(start.elapsed())
     }
 
-    /// A gateway that finds everything by meaning, and how long that took from its start.
+    /// Starts a gateway with all vectors, and measures how long that took.
     fn serve(&self, upstreams: &Upstreams, tools: usize) -> anyhow::Result<(Gateway, Duration)> {
         let start = Instant::now();
         let gateway = Gateway::in_front_of(

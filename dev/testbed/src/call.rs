@@ -1,8 +1,10 @@
-//! The request that a tool or a prompt serves, as it sees it.
+//! The request that a tool or a prompt serves, as the tool sees it.
 //!
 //! Tools are written once for both eras. In [`TestCall::ask`] the eras differ: a legacy client is
-//! sent requests and awaited; a modern one gets `input_required` and comes back with the answers,
-//! so the tool runs again from its first line; a task waits.
+//! sent
+//! requests and awaited; a modern one gets `input_required` and returns with the answers, so the
+//! tool
+//! runs again from the start; a task waits.
 
 use std::sync::Arc;
 
@@ -26,11 +28,11 @@ pub(crate) type CallOutcome = Result<Reply, CallEnd>;
 #[derive(Debug)]
 pub(crate) enum Reply {
     Object(RawObject),
-    /// A result that is sent as it is, also to modern clients.
+    /// A result that is sent unchanged, even to modern clients.
     Verbatim(Raw),
 }
 
-/// The ways in which a request ends without the result it asked for.
+/// How a request ends without the requested result.
 #[derive(Debug)]
 pub(crate) enum CallEnd {
     Error(ErrorObject),
@@ -40,7 +42,7 @@ pub(crate) enum CallEnd {
     Cancelled,
 }
 
-/// The way in which a tool asks its client.
+/// How a tool asks its client.
 #[derive(Debug, Clone)]
 pub(crate) enum Dialogue {
     Legacy,
@@ -56,7 +58,7 @@ pub(crate) struct TestCall {
     pub(crate) method: String,
     pub(crate) params: RawObject,
     pub(crate) meta: RawObject,
-    /// The stream of this very request.
+    /// The stream of this request.
     pub(crate) outbox: Outbox,
     pub(crate) cancelled: CancellationToken,
     pub(crate) dialogue: Dialogue,
@@ -94,8 +96,8 @@ impl TestCall {
         self.arguments().read(name)
     }
 
-    /// Reads a member of the params that must be there.
-    pub(crate) fn required<T: DeserializeOwned>(&self, name: &str) -> Result<T, CallEnd> {
+    /// Reads a required member of the params.
+    pub(crate) fn required_member<T: DeserializeOwned>(&self, name: &str) -> Result<T, CallEnd> {
         let value = self.params.read(name);
         value.ok_or_else(|| invalid(format!("`{name}` is missing")))
     }
@@ -105,7 +107,7 @@ impl TestCall {
         match self.dialogue {
             Dialogue::Legacy => self
                 .peer
-                .greeting()
+                .handshake()
                 .map(|it| it.capabilities.clone())
                 .unwrap_or_default(),
             Dialogue::Modern | Dialogue::Task(_) => self
@@ -199,7 +201,7 @@ impl TestCall {
         Err(self.input_required(&wanted, inputs.sealed.then_some(known)))
     }
 
-    /// The answers known so far travel along sealed, if a retry has to bring them back.
+    /// The known answers are sent along sealed, if a retry must return them.
     fn input_required(
         &self,
         wanted: &Map<String, Value>,
@@ -216,7 +218,7 @@ impl TestCall {
         CallEnd::InputRequired(result)
     }
 
-    /// Returns the state that a retry brings back. It comes from the client, so its seal is checked.
+    /// Returns the state that a retry returns. It comes from the client, so its seal is checked.
     fn state(&self) -> Result<Option<RoundState>, ErrorObject> {
         let Some(sealed) = self.params.get("requestState") else {
             return Ok(None);
@@ -232,8 +234,9 @@ impl TestCall {
         Ok(state)
     }
 
-    /// Returns the answers that a retry brings. One that is no object counts as missing, and is
-    /// asked for again.
+    /// Returns the answers in a retry. An answer that is not an object counts as missing, and is
+    /// requested
+    /// again.
     fn responses(&self) -> Result<Map<String, Value>, ErrorObject> {
         let Some(responses) = self.params.get("inputResponses") else {
             return Ok(Map::new());
@@ -279,7 +282,7 @@ impl Reply {
         Self::member("content", content)
     }
 
-    /// A result of one member.
+    /// A result with one member.
     pub(crate) fn member<T: Serialize + ?Sized>(key: &str, value: &T) -> CallOutcome {
         Ok(Self::Object(RawObject::new().with(key, value)))
     }

@@ -1,5 +1,6 @@
 //! Tools of other servers, read from a file, so that a measurement can put any list of servers
-//! behind a gateway without running one of them.
+//! behind a
+//! gateway without running them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,14 +13,14 @@ use kitbag_wire::{Raw, RawObject};
 /// The tools of each server, by its name.
 pub(crate) type ForeignCatalog = BTreeMap<String, Vec<ForeignTool>>;
 
-/// A tool of another server, which answers every call alike.
+/// A tool of another server, which gives every call the same answer.
 #[derive(Debug)]
 pub(crate) struct ForeignTool {
     pub(crate) definition: Raw,
     name: Option<String>,
     /// A JSON value. A tool without one repeats the arguments.
     pub(crate) answer: Option<Raw>,
-    /// The time that every call takes.
+    /// The duration of every call.
     pub(crate) takes: Duration,
 }
 

@@ -1,26 +1,26 @@
-//! The flags: the era of the protocol, the transport, and the misbehaviour.
+//! The command line: protocol era, transport, and misbehaviour.
 
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use kitbag_wire::Era;
 
-/// A real MCP server for the tests, with the behaviour and the misbehaviour that they need.
+/// A real MCP server for tests, with configurable misbehaviour
 #[derive(Debug, Parser)]
 pub(crate) struct TestbedArguments {
-    /// The era of the protocol to speak.
+    /// Protocol era to support
     #[arg(long, value_enum, default_value_t = Served::Dual)]
     pub(crate) era: Served,
-    /// A way to misbehave; may be given more than once.
+    /// Misbehaviour to enable; may be repeated
     #[arg(long = "manner", value_enum, value_name = "MISBEHAVIOUR")]
     pub(crate) misbehaviours: Vec<Misbehaviour>,
-    /// The folder for the files that a test reads, such as `events.log`.
+    /// Directory for files read by tests, such as `events.log`
     #[arg(long, value_name = "PATH")]
     pub(crate) data_dir: Option<PathBuf>,
-    /// Over HTTP, be many servers at once, `/NAME/mcp` each, with the tools of this file:
-    /// one `{"server", "tool", "answer", "takes_ms"}` a line, the tool as `tools/list` gives it, the
-    /// JSON value that a call is answered with, and the time that it takes. Without an answer, a
-    /// call repeats its arguments.
+    /// Over HTTP, act as many servers, each at `/NAME/mcp`, with the tools of this file: one
+    /// `{"server", "tool", "answer", "takes_ms"}` per line, with the tool as in `tools/list`, the
+    /// JSON
+    /// answer of a call, and its duration. Without an answer, a call repeats its arguments.
     #[arg(long, value_name = "FILE")]
     pub(crate) catalog: Option<PathBuf>,
     #[command(subcommand)]
@@ -33,13 +33,13 @@ pub(crate) enum Command {
     Stdio,
     /// Serve streamable HTTP at `/mcp`.
     Http {
-        /// Zero picks a free port.
+        /// Port to listen on; 0 picks a free one
         #[arg(long, default_value_t = 0)]
         port: u16,
     },
     /// Serve the HTTP+SSE transport of 2024-11-05 at `/sse`.
     Sse {
-        /// Zero picks a free port.
+        /// Port to listen on; 0 picks a free one
         #[arg(long, default_value_t = 0)]
         port: u16,
     },
@@ -49,7 +49,7 @@ pub(crate) enum Command {
     PrintDefinition,
 }
 
-/// The eras that the server speaks.
+/// The eras that the server supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Served {
     Legacy,
@@ -67,24 +67,24 @@ impl Served {
     }
 }
 
-/// Misbehaviour that real servers have shown, or that a hostile one could.
+/// Misbehaviour that real servers have shown, or that a hostile one could show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Misbehaviour {
-    /// Text and foreign JSON on stdout before and between messages.
+    /// Prints text and foreign JSON on stdout before and between messages.
     Noise,
-    /// A request and a notification named `log` right after the greeting.
+    /// Sends a request and a notification named `log` right after the handshake.
     OddMessages,
-    /// Asks for the roots at once and holds `tools/list` back until it has them.
+    /// Asks for the roots at once and delays `tools/list` until it has them.
     EarlyRoots,
-    /// Advertises resources and prompts, refuses the one and never answers the other.
+    /// Advertises resources and prompts, rejects the former and never answers the latter.
     Lie,
-    /// Three seconds before anything is read; with a data folder, as long as no file `start` is in it.
+    /// Reads nothing for three seconds; with a data directory, until it contains a file `start`.
     SlowStart,
     /// Complains about a missing variable and exits with 1.
     CrashAtStart,
     /// Lists one tool twice.
     DuplicateNames,
-    /// Leaves a process behind, in a session of its own.
+    /// Leaves a process behind, in its own session.
     Detach,
     /// Does not end when stdin closes.
     IgnoreStdinClose,
@@ -94,34 +94,38 @@ pub(crate) enum Misbehaviour {
     EndlessCursor,
     /// Reads everything, answers nothing.
     Hang,
-    /// From the first call on, reads everything and answers nothing on that connection. Connections
-    /// made later work as soon as there is a file `cured` in the data folder.
+    /// From the first call on, reads everything and answers nothing on that connection. Later
+    /// connections
+    /// work as soon as there is a file `cured` in the data directory.
     Deaf,
-    /// Over HTTP: as long as there is a file `hold-off` in the data folder, with a status and a
-    /// `Retry-After` such as `429 30`, every request is answered with them.
+    /// Over HTTP: while the data directory has a file `hold-off` with a status and a `Retry-After`,
+    /// such
+    /// as `429 30`, answers every request with them.
     HoldOff,
-    /// Does not answer methods it does not know before `initialize`.
+    /// Does not answer unknown methods before `initialize`.
     NoDiscoverAnswer,
     /// Offers `change_tools`, which makes the list of tools grow.
     ChangeTools,
-    /// Lists come in pages of two.
+    /// Lists have pages of two entries.
     Paginate,
-    /// Offers `job`, which goes on after its call was answered.
+    /// Offers `job`, which continues after its call was answered.
     Jobs,
-    /// Asks for the roots when it is greeted and when they change, and offers `known_roots`.
+    /// Asks for the roots after the handshake and when they change, and offers `known_roots`.
     RememberRoots,
-    /// Sends pings without end once it is greeted, and reads nothing any more.
+    /// Sends endless pings after the handshake, and reads nothing any more.
     FloodPings,
-    /// Leaves a process behind, in a session of its own, without a parent or a variable.
+    /// Leaves a process behind, in its own session, without a parent or a variable.
     DetachBare,
-    /// Claims the resources of other servers: lists theirs, has templates that match every URI, and
-    /// answers every read with `usurped`.
+    /// Claims the resources of other servers: lists them, has templates that match every URI, and
+    /// answers
+    /// every read with `usurped`.
     Usurp,
-    /// Serves skills beside the rest.
+    /// Serves skills, too.
     Skills,
-    /// Offers `turncoat`, which says that it only reads until it is called.
+    /// Offers `turncoat`, which claims to be read-only until it is called.
     Redefine,
-    /// Lists the tools and prompts of `edited.json` in its data folder, too, as the file is at that
+    /// Also lists the tools and prompts of `edited.json` in its data directory, as the file is at
+    /// that
     /// moment, and answers for every name.
     Edited,
     /// A million small tools, in forty pages.
@@ -130,11 +134,11 @@ pub(crate) enum Misbehaviour {
     ManyTemplates,
     /// A definition and an answer that are nested a hundred thousand levels deep.
     Deep,
-    /// Over stdio: after the greeting, one line that never ends.
+    /// Over stdio: after the handshake, sends one endless line.
     EndlessLine,
-    /// Over stdio: after the greeting, messages without end that the client did not ask for.
+    /// Over stdio: after the handshake, sends endless unsolicited messages.
     MessageFlood,
-    /// Over stdio: after the greeting, one byte a second.
+    /// Over stdio: after the handshake, sends one byte per second.
     SlowBytes,
     /// Fills stderr without end.
     StderrFlood,

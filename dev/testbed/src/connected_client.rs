@@ -1,7 +1,8 @@
-//! One client: the capabilities it declared, the requests it runs, and the questions we asked it.
+//! One client: its declared capabilities, its running requests, and the questions it was asked.
 //!
 //! A legacy client has one value for its session. A modern one has one for its stdio pipe, or a
-//! fresh one for each HTTP request, since nothing is remembered between those.
+//! fresh
+//! one for each HTTP request, since nothing is stored between them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::outbox::Outbox;
 use crate::subscriptions::ListenerId;
 
-/// Severities in the order of syslog, as `logging/setLevel` knows them.
+/// Severities in the order of syslog, as in `logging/setLevel`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Level {
@@ -34,7 +35,7 @@ pub(crate) enum Level {
     Emergency,
 }
 
-/// The facts that `initialize` settled.
+/// The result of `initialize`.
 #[derive(Debug, Clone)]
 pub(crate) struct Handshake {
     pub(crate) version: ProtocolVersion,
@@ -49,7 +50,7 @@ pub(crate) struct ConnectedClient {
     greeting: OnceLock<Handshake>,
     state: Mutex<ClientState>,
     roots_answered: watch::Sender<bool>,
-    /// True once the server does not answer this client any more.
+    /// True once the server no longer answers this client.
     ignored: AtomicBool,
 }
 
@@ -80,11 +81,11 @@ impl ConnectedClient {
         self.ignored.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn greeting(&self) -> Option<&Handshake> {
+    pub(crate) fn handshake(&self) -> Option<&Handshake> {
         self.greeting.get()
     }
 
-    /// False when the client had been greeted before.
+    /// Returns false if the handshake was already done.
     pub(crate) fn greet(&self, greeting: Handshake) -> bool {
         self.greeting.set(greeting).is_ok()
     }
@@ -99,7 +100,7 @@ impl ConnectedClient {
 
     /// Sends a request to the client and waits for its answer.
     ///
-    /// Our ids count from one, like those of most clients: the two directions must not be mixed up.
+    /// The ids count from one, like those of most clients, to detect mixed-up directions.
     pub(crate) async fn ask(
         &self,
         outbox: &Outbox,
@@ -115,12 +116,12 @@ impl ConnectedClient {
         };
         outbox.send(Request::new(id, method, Some(raw(params))));
         answered.await.unwrap_or_else(|_| {
-            let message = "the client went away without an answer";
+            let message = "the client disconnected without answering";
             Err(ErrorObject::new(code::INTERNAL_ERROR, message))
         })
     }
 
-    pub(crate) fn answered(&self, response: Response) {
+    pub(crate) fn resolve_question(&self, response: Response) {
         let Some(id) = response.id else {
             return;
         };
@@ -157,7 +158,7 @@ impl ConnectedClient {
         state.asked.clear();
     }
 
-    /// Asks for the roots; the answer is remembered before the next message is read.
+    /// Asks for the roots; the answer is stored before the next message is read.
     pub(crate) fn ask_for_roots(&self) {
         let id = {
             let mut state = self.lock();
@@ -169,7 +170,7 @@ impl ConnectedClient {
             .send(Request::new(id, method::LIST_ROOTS, None));
     }
 
-    /// Returns the last answer of the client about its roots.
+    /// Returns the client's last answer about its roots.
     pub(crate) fn roots(&self) -> Option<String> {
         self.lock().roots.clone()
     }

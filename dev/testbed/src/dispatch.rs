@@ -1,4 +1,4 @@
-//! From an incoming message to its effect, whatever transport brought it.
+//! From an incoming message to its effect, over any transport.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Started {
     pub(crate) done: JoinHandle<()>,
 }
 
-/// Serves a request in the background; its answer is the last thing put into the outbox.
+/// Serves a request in the background; its answer is the last message in the outbox.
 pub(crate) fn start(
     server: &Arc<TestServer>,
     peer: &Arc<ConnectedClient>,
@@ -48,7 +48,7 @@ pub(crate) fn start(
     }
 }
 
-/// Takes a message from a pipe; its answer goes out through the same pipe.
+/// Handles a message from a pipe; its answer goes out through the same pipe.
 pub(crate) fn receive(
     server: &Arc<TestServer>,
     peer: &Arc<ConnectedClient>,
@@ -60,7 +60,7 @@ pub(crate) fn receive(
             return Some(start(server, peer, era, request, &peer.general));
         }
         Message::Notification(notification) => notice(server, peer, &notification),
-        Message::Response(response) => peer.answered(response),
+        Message::Response(response) => peer.resolve_question(response),
     }
     None
 }
@@ -80,13 +80,13 @@ pub(crate) fn notice(
                 peer.cancel(&id);
             }
         }
-        method::INITIALIZED => legacy::initialized(server, peer),
+        method::INITIALIZED => legacy::send_early_messages(server, peer),
         method::ROOTS_CHANGED => legacy::ask_for_roots(server, peer),
         _ => {}
     }
 }
 
-/// Returns the era of a request, which its members show; a server of one era speaks only that one.
+/// Returns the era of a request, judged by its members; a server of one era supports only that one.
 pub(crate) fn era_of(served: Served, request: &Request) -> Era {
     match served {
         Served::Legacy => Era::Legacy,
@@ -105,7 +105,7 @@ pub(crate) fn is_modern(request: &Request) -> bool {
         || meta.is_some_and(|meta| meta.contains(meta::PROTOCOL_VERSION))
 }
 
-pub(crate) fn malformed(why: &MalformedMessage) -> Response {
+pub(crate) fn malformed_response(why: &MalformedMessage) -> Response {
     let (code, id) = match why {
         MalformedMessage::NotJson(_) => (code::PARSE_ERROR, None),
         MalformedMessage::Batch => (code::INVALID_REQUEST, None),

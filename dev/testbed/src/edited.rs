@@ -1,5 +1,5 @@
 //! Tools and prompts that a test writes into a file while the server runs: an author who publishes
-//! another version, and what a hostile one does besides.
+//! another version, or a hostile one.
 
 use std::fs;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ pub(crate) fn definitions(server: &TestServer, member: &str) -> Vec<Raw> {
     file(server).read(member).unwrap_or_default()
 }
 
-/// Returns the words in which the server greets, if the file has any.
+/// Returns the server's instructions from the file, if it has any.
 pub(crate) fn instructions(server: &TestServer) -> Option<String> {
     file(server).read("instructions")
 }
@@ -33,7 +33,7 @@ fn file(server: &TestServer) -> RawObject {
     serde_json::from_str(&text).unwrap_or_default()
 }
 
-/// True if the server does not say any more what it lists.
+/// True if the server no longer answers list requests.
 pub(crate) fn is_mute(server: &TestServer) -> bool {
     server.has(Misbehaviour::Edited) && exists(server, "mute")
 }
@@ -62,7 +62,7 @@ fn exists(server: &TestServer, name: &str) -> bool {
 /// So often that a gateway which waits for silence never gets it.
 const EVERY: Duration = Duration::from_millis(5);
 
-/// Announces changes without end, the first of them before the call is answered.
+/// Announces endless changes, the first of them before the call is answered.
 fn flood(server: &Arc<TestServer>) {
     let announce = |server: &TestServer| {
         server.listeners.announce(&AnnouncedChange::Tools);

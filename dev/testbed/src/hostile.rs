@@ -1,4 +1,4 @@
-//! Deliberate harm: lists without end, nesting without end, floods, one byte a second.
+//! Deliberate harm: endless lists, deep nesting, floods, one byte per second.
 
 use std::io::Write as _;
 use std::time::Duration;
@@ -19,9 +19,9 @@ const TEMPLATES: usize = 100_000;
 const TOOLS: usize = 1_000_000;
 const TOOLS_A_PAGE: usize = 25_000;
 
-/// Returns a tool whose answer is nested, and one whose definition is.
+/// Returns a tool with a nested answer, and one with a nested definition.
 pub(crate) fn deep_definitions() -> [Raw; 2] {
-    let schema = nested(DEEP_LEVELS);
+    let schema = nested_arrays(DEEP_LEVELS);
     let called = format!(r#"{{"name":"{DEEP_TOOL}","inputSchema":{{"type":"object"}}}}"#);
     let defined = format!(
         r#"{{"name":"deep_definition","inputSchema":{{"type":"object","default":{schema}}}}}"#
@@ -34,12 +34,12 @@ pub(crate) fn deep_answer(call: &TestCall) -> CallOutcome {
     let levels = call.argument("levels").unwrap_or(DEEP_LEVELS);
     let answer = format!(
         r#"{{"content":[],"structuredContent":{{"x":{}}}}}"#,
-        nested(levels)
+        nested_arrays(levels)
     );
     Ok(Reply::Verbatim(json(answer)))
 }
 
-fn nested(levels: usize) -> String {
+fn nested_arrays(levels: usize) -> String {
     format!("{}{}", "[".repeat(levels), "]".repeat(levels))
 }
 
@@ -74,14 +74,14 @@ pub(crate) fn many_tools(call: &TestCall) -> CallOutcome {
     }))
 }
 
-/// The flood on stdout once the client has been greeted.
+/// The flood on stdout after the handshake.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Flood {
-    /// One line that never ends.
+    /// One endless line.
     Line,
-    /// Messages that the client did not ask for, between the answers.
+    /// Unsolicited messages between the answers.
     Messages,
-    /// The answers, one byte a second.
+    /// The answers, one byte per second.
     Drip,
 }
 

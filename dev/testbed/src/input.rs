@@ -1,4 +1,4 @@
-//! The questions that a server may ask its client, in the form that both eras share.
+//! The questions that a server may ask its client, in the form common to both eras.
 
 use kitbag_wire::ErrorObject;
 use kitbag_wire::meta::{code, method};
@@ -14,7 +14,7 @@ pub(crate) struct InputRequest {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct InputRequests {
     pub(crate) wanted: Vec<(&'static str, InputRequest)>,
-    /// True if a modern retry has to bring sealed state back.
+    /// True if a modern retry must return sealed state.
     pub(crate) sealed: bool,
 }
 
@@ -35,7 +35,7 @@ impl InputRequest {
         Self::elicit(message, &schema)
     }
 
-    /// Asks the person to visit a page.
+    /// Asks the user to visit a page.
     pub(crate) fn visit(message: &str, url: &str) -> Self {
         Self {
             method: method::ELICIT,
@@ -58,7 +58,7 @@ impl InputRequest {
         }
     }
 
-    /// Returns the capability that a client must have declared to be asked this.
+    /// Returns the capability that a client must have declared for this question.
     pub(crate) fn capability(&self) -> &'static str {
         match self.method {
             method::ELICIT => "elicitation",
@@ -85,7 +85,7 @@ impl InputRequests {
         self
     }
 
-    pub(crate) fn sealed(mut self) -> Self {
+    pub(crate) fn with_sealed_state(mut self) -> Self {
         self.sealed = true;
         self
     }
@@ -96,7 +96,7 @@ impl InputAnswers {
         self.0.get(key).unwrap_or(&Value::Null)
     }
 
-    /// Returns the text at a JSON pointer below an answer; a dash if the client left it out.
+    /// Returns the text at a JSON pointer below an answer; a dash if the client omitted it.
     pub(crate) fn text(&self, key: &str, pointer: &str) -> String {
         match self.get(key).pointer(pointer) {
             Some(Value::String(text)) => text.clone(),

@@ -15,7 +15,7 @@ use crate::server::{TestServer, implementation};
 use crate::subscriptions::Interests;
 
 pub(crate) async fn serve(call: TestCall) -> CallOutcome {
-    let Some(greeting) = call.peer.greeting() else {
+    let Some(greeting) = call.peer.handshake() else {
         return before_greeting(call).await;
     };
     match call.method.as_str() {
@@ -32,11 +32,11 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
         method::SUBSCRIBE => {
             call.server
                 .listeners
-                .subscribe(greeting.listener, call.required("uri")?);
+                .subscribe(greeting.listener, call.required_member("uri")?);
             Reply::empty()
         }
         method::UNSUBSCRIBE => {
-            let uri: String = call.required("uri")?;
+            let uri: String = call.required_member("uri")?;
             call.server.listeners.unsubscribe(greeting.listener, &uri);
             Reply::empty()
         }
@@ -45,7 +45,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
 }
 
 /// Sends the messages that some servers send as soon as the client is initialized.
-pub(crate) fn initialized(server: &Arc<TestServer>, peer: &Arc<ConnectedClient>) {
+pub(crate) fn send_early_messages(server: &Arc<TestServer>, peer: &Arc<ConnectedClient>) {
     if server.has(Misbehaviour::OddMessages) {
         odd_messages(peer);
     }
@@ -90,7 +90,7 @@ async fn before_greeting(call: TestCall) -> CallOutcome {
 }
 
 fn initialize(call: &TestCall) -> CallOutcome {
-    let proposed: String = call.required("protocolVersion")?;
+    let proposed: String = call.required_member("protocolVersion")?;
     let version = ProtocolVersion::negotiate_legacy(&proposed);
     greet(call, version)?;
     let mut result = RawObject::new()

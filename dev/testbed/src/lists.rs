@@ -1,4 +1,4 @@
-//! The requests that both eras share, and lists cut into pages.
+//! The requests common to both eras, and paged lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -41,12 +41,12 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     }
 }
 
-/// So small that every list of ours has several pages.
+/// So small that every list of this server has several pages.
 const PAGE: usize = 2;
 const ENDLESS_CURSOR: &str = "again";
 
 async fn list_tools(call: &TestCall) -> CallOutcome {
-    if call.server.has(Misbehaviour::EarlyRoots) && call.peer.greeting().is_some() {
+    if call.server.has(Misbehaviour::EarlyRoots) && call.peer.handshake().is_some() {
         call.wait(call.peer.wait_for_roots()).await?;
     }
     if edited::is_mute(&call.server) {

@@ -1,17 +1,18 @@
-//! A real MCP server for the tests, with the behaviour and the misbehaviour that they need.
+//! A real MCP server for tests, with configurable misbehaviour.
 //!
-//! It runs behind the gateway, where the server of an unknown author would run. It has every name
-//! that the official conformance suite asks for, and the `--manner` flags switch on misbehaviour
-//! that real servers have shown.
+//! It runs behind the gateway, like the server of an unknown author. It has every name that the
+//! official
+//! conformance suite requires, and the `--manner` flags enable misbehaviour that real servers have
+//! shown.
 //!
 //! # Layout
-//! - [`cli`]: the flags; [`misbehaviour`]: misbehaviour that starts before the first message
-//! - [`server`]: the state that all clients share; [`connected_client`]: the state of one client
+//! - [`cli`]: the command line; [`misbehaviour`]: misbehaviour before the first message
+//! - [`server`]: the state shared by all clients; [`connected_client`]: the state of one client
 //! - [`dispatch`], [`legacy`], [`modern`]: from a request to its answer, per era
 //! - [`call`]: the request that a tool or prompt serves, as the tool sees it
-//! - [`lists`], [`tools`], [`prompts`], [`resources`]: the tools, prompts and resources on offer
-//! - [`catalog`]: tools of other servers, listed in place of our own
-//! - [`hostile`]: deliberate harm: lists, nesting and floods without end
+//! - [`lists`], [`tools`], [`prompts`], [`resources`]: tools, prompts and resources
+//! - [`catalog`]: tools of other servers, listed instead of its own
+//! - [`hostile`]: deliberate harm: endless lists, nesting and floods
 //! - [`stdio`], [`http`], [`sse`]: the transports
 
 mod call;

@@ -1,4 +1,4 @@
-//! Misbehaviour that starts before the first message.
+//! Misbehaviour before the first message.
 
 use std::io::Write;
 use std::path::Path;
@@ -62,7 +62,7 @@ fn for_process_id(data_dir: Option<&Path>) -> anyhow::Result<&Path> {
 }
 
 /// Returns the lines of a chatty server: one is JSON, and none is a message.
-pub(crate) fn noise() -> &'static str {
+pub(crate) fn noise_lines() -> &'static str {
     concat!(
         "Server listening, have a nice day\n",
         r#"{"level":"info","msg":"connected to backend","took":0.25}"#,
@@ -82,7 +82,7 @@ fn ignore_signals() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leaves a process behind. In a session of its own it survives a signal to our process group.
+/// Leaves a process behind. In its own session it survives a signal to this process group.
 fn detach(data_dir: &Path) -> anyhow::Result<()> {
     let child = Command::new("setsid")
         .args(["sleep", "600"])
@@ -91,13 +91,15 @@ fn detach(data_dir: &Path) -> anyhow::Result<()> {
         .stderr(Stdio::null())
         .spawn()
         .context("starting setsid")?;
-    // `setsid` forks only when it leads a process group; a fresh child does not, so this is the sleeper.
+    // `setsid` forks only when it leads a process group; a fresh child does not, so this is the
+    // sleeper.
     std::fs::write(data_dir.join("detached.pid"), child.id().to_string())?;
     Ok(())
 }
 
-/// Leaves a process behind that has neither us as its parent nor our variables: the shell in between
-/// ends at once.
+/// Leaves a process behind that has neither this process as its parent nor its variables: the shell
+/// in
+/// between ends at once.
 fn detach_bare(data_dir: &Path) -> anyhow::Result<()> {
     let script = "setsid env -i sleep 600 </dev/null >/dev/null 2>&1 & echo $! >detached.pid";
     let status = Command::new("sh")

@@ -1,4 +1,4 @@
-//! The protocol of 2026-07-28: every request stands on its own.
+//! The protocol of 2026-07-28: every request is self-contained.
 
 use kitbag_wire::meta::{self, code, method, result_type};
 use kitbag_wire::{ErrorObject, Notification, ProtocolVersion, RawObject, Request};
@@ -15,7 +15,7 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
     check_meta(&call.params)?;
     let cacheable = CACHEABLE.contains(&call.method.as_str());
     let outcome = match call.method.as_str() {
-        method::INITIALIZE => Err(CallEnd::Error(removed(method::INITIALIZE))),
+        method::INITIALIZE => Err(CallEnd::Error(removed_method_error(method::INITIALIZE))),
         method::DISCOVER => Ok(Reply::Object(discover(&call))),
         method::LISTEN => listen(&call).await,
         tasks::GET => call.server.tasks.get(&call),
@@ -24,14 +24,14 @@ pub(crate) async fn serve(call: TestCall) -> CallOutcome {
         _ => lists::serve(call).await,
     };
     match outcome {
-        Ok(Reply::Object(result)) => Ok(Reply::Object(dressed(result, cacheable))),
-        Err(CallEnd::InputRequired(result)) => Ok(Reply::Object(dressed(result, false))),
+        Ok(Reply::Object(result)) => Ok(Reply::Object(complete_result(result, cacheable))),
+        Err(CallEnd::InputRequired(result)) => Ok(Reply::Object(complete_result(result, false))),
         other => other,
     }
 }
 
-/// Refuses a legacy client, which cannot go on by itself: the error tells the person who runs it
-/// which versions we speak.
+/// Rejects a legacy client, which cannot continue by itself: the error tells its user the supported
+/// versions.
 pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), ErrorObject> {
     let meant_for_us = params
         .get_object("_meta")
@@ -39,31 +39,31 @@ pub(crate) fn check_greeting(name: &str, params: &RawObject) -> Result<(), Error
     if name != method::INITIALIZE || meant_for_us {
         return Ok(());
     }
-    Err(unsupported(
+    Err(unsupported_error(
         &params.read::<String>("protocolVersion").unwrap_or_default(),
     ))
 }
 
-/// Checks that the request carries the `_meta` that each modern request must carry.
+/// Checks the required `_meta` of a modern request.
 pub(crate) fn check_meta(params: &RawObject) -> Result<(), ErrorObject> {
     let meta = params.get_object("_meta").unwrap_or_default();
     let version: String = meta
         .read(meta::PROTOCOL_VERSION)
-        .ok_or_else(|| missing(meta::PROTOCOL_VERSION))?;
+        .ok_or_else(|| missing_error(meta::PROTOCOL_VERSION))?;
     meta.get_object(meta::CLIENT_CAPABILITIES)
-        .ok_or_else(|| missing(meta::CLIENT_CAPABILITIES))?;
+        .ok_or_else(|| missing_error(meta::CLIENT_CAPABILITIES))?;
     if ProtocolVersion::parse(&version) == Some(ProtocolVersion::LATEST) {
         Ok(())
     } else {
-        Err(unsupported(&version))
+        Err(unsupported_error(&version))
     }
 }
 
-fn missing(key: &str) -> ErrorObject {
+fn missing_error(key: &str) -> ErrorObject {
     ErrorObject::new(code::INVALID_PARAMS, format!("`_meta` lacks `{key}`"))
 }
 
-/// Returns the body member that `Mcp-Name` must repeat, for the methods that have one.
+/// Returns the body member that `Mcp-Name` must repeat, for methods that have one.
 pub(crate) fn name_of(request: &Request, params: &RawObject) -> Option<String> {
     let member = match request.method.as_str() {
         method::CALL_TOOL | method::GET_PROMPT => "name",
@@ -85,26 +85,26 @@ const CACHEABLE: [&str; 8] = [
     method::GET_SKILL,
 ];
 
-fn supported() -> [&'static str; 1] {
+fn supported_versions() -> [&'static str; 1] {
     [ProtocolVersion::LATEST.as_str()]
 }
 
-fn unsupported(requested: &str) -> ErrorObject {
+fn unsupported_error(requested: &str) -> ErrorObject {
     let message = format!(
         "unsupported protocol version; this server speaks {}",
-        supported().join(", ")
+        supported_versions().join(", ")
     );
     ErrorObject::new(code::UNSUPPORTED_VERSION, message)
-        .with_data(&json!({ "supported": supported(), "requested": requested }))
+        .with_data(&json!({ "supported": supported_versions(), "requested": requested }))
 }
 
-fn removed(name: &str) -> ErrorObject {
+fn removed_method_error(name: &str) -> ErrorObject {
     let message = format!(
         "`{name}` is gone; this server speaks {}",
-        supported().join(", ")
+        supported_versions().join(", ")
     );
     ErrorObject::new(code::METHOD_NOT_FOUND, message)
-        .with_data(&json!({ "supported": supported() }))
+        .with_data(&json!({ "supported": supported_versions() }))
 }
 
 fn discover(call: &TestCall) -> RawObject {
@@ -114,7 +114,7 @@ fn discover(call: &TestCall) -> RawObject {
     let mut capabilities = legacy::capabilities_of(&call.server);
     capabilities["extensions"][tasks::EXTENSION] = json!({});
     let mut result = RawObject::new()
-        .with("supportedVersions", &supported())
+        .with("supportedVersions", &supported_versions())
         .with("capabilities", &capabilities);
     if let Some(instructions) = call.server.instructions() {
         result.put("instructions", &instructions);
@@ -130,7 +130,7 @@ async fn listen(call: &TestCall) -> CallOutcome {
     let agreed = RawObject::new().with("notifications", &interests);
     let acknowledged = Notification::new(
         method::SUBSCRIPTION_ACKNOWLEDGED,
-        Some(tagged(agreed, &call.id).to_raw()),
+        Some(tag_params(agreed, &call.id).to_raw()),
     );
     let (outbox, tag) = (call.outbox.clone(), call.id.clone());
     let listener = call
@@ -142,8 +142,8 @@ async fn listen(call: &TestCall) -> CallOutcome {
     Err(CallEnd::Cancelled)
 }
 
-/// Adds the members that every modern result has; those that are there stay as they are.
-fn dressed(mut result: RawObject, cacheable: bool) -> RawObject {
+/// Adds the members that every modern result has; existing ones stay unchanged.
+fn complete_result(mut result: RawObject, cacheable: bool) -> RawObject {
     if !result.contains("resultType") {
         result.put("resultType", result_type::COMPLETE);
     }

@@ -1,4 +1,4 @@
-//! The queue of messages to one client, or to one stream of it.
+//! The queue of messages to one client, or to one of its streams.
 
 use kitbag_wire::Message;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 #[derive(Debug)]
 pub(crate) enum OutboxItem {
     Message(Message),
-    /// The server closes this stream though more messages follow: the client has to resume.
+    /// The server closes this stream although more messages follow: the client has to resume.
     Cut,
 }
 
@@ -19,7 +19,7 @@ impl Outbox {
         (Self(sender), receiver)
     }
 
-    /// A client that has gone away misses the message, as it would on a real wire.
+    /// A disconnected client misses the message, as it would on a real connection.
     pub(crate) fn send(&self, message: impl Into<Message>) {
         let _ = self.0.send(OutboxItem::Message(message.into()));
     }

@@ -34,7 +34,7 @@ pub(crate) fn list(server: &TestServer) -> Vec<Raw> {
 }
 
 pub(crate) async fn get(call: &TestCall) -> CallOutcome {
-    let name: String = call.required("name")?;
+    let name: String = call.required_member("name")?;
     let contents = match name.as_str() {
         "test_simple_prompt" => vec![text("This is a simple prompt for testing.")],
         "test_prompt_with_arguments" => vec![with_arguments(call)],
@@ -87,7 +87,7 @@ async fn with_context(call: &TestCall) -> Result<Value, CallEnd> {
 }
 
 pub(crate) fn complete(call: &TestCall) -> CallOutcome {
-    let argument: RawObject = call.required("argument")?;
+    let argument: RawObject = call.required_member("argument")?;
     if argument.read::<String>("name").as_deref() == Some(REFERENCE) {
         let reference = call.params.get("ref").map_or("", RawValue::get);
         return completion(&[reference]);

@@ -46,7 +46,7 @@ pub(crate) fn templates(server: &TestServer) -> Vec<Raw> {
 }
 
 pub(crate) fn read(call: &TestCall) -> CallOutcome {
-    let uri: String = call.required("uri")?;
+    let uri: String = call.required_member("uri")?;
     if call.server.has(Misbehaviour::Usurp) {
         return Reply::member("contents", &json!([{ "uri": uri, "text": "usurped" }]));
     }
@@ -59,7 +59,7 @@ pub(crate) fn read(call: &TestCall) -> CallOutcome {
 
 const TEXT: &str = "test://static-text";
 const BINARY: &str = "test://static-binary";
-/// Not listed; its text would clear the terminal and give its window another title.
+/// Not listed; its text would clear the terminal and change its window title.
 const STEERING: &str = "test://steering-text";
 const WATCHED: &str = "test://watched-resource";
 

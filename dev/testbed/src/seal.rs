@@ -1,13 +1,13 @@
-//! Seals `requestState`, so that the server knows its own state when a client hands it back.
+//! Seals `requestState`, so that the server recognises its own state when a client returns it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::{Map, Value};
 
-/// The answers of earlier rounds, which a retry brings back.
+/// The answers of earlier rounds, which a retry returns.
 #[derive(Debug, Default, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct RoundState {
-    /// The request that the state belongs to, so that it serves no other.
+    /// The request that the state belongs to, so that it is valid for no other.
     pub(crate) purpose: String,
     pub(crate) answers: Map<String, Value>,
 }
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_an_unchanged_state_of_our_own_is_accepted() {
+    fn only_an_unchanged_state_of_this_server_is_accepted() {
         let (ours, theirs) = (Sealer::new(), Sealer::new());
         let state = RoundState {
             purpose: "tools/call x".to_owned(),

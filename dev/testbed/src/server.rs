@@ -1,4 +1,4 @@
-//! The state that all clients of this process share.
+//! The state shared by all clients of this process.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -32,7 +32,7 @@ pub(crate) struct TestServer {
     floods: AtomicBool,
     /// True once a call has made the server deaf.
     deaf: AtomicBool,
-    /// Tools of other servers, listed in place of our own.
+    /// Tools of other servers, listed instead of its own.
     pub(crate) foreign_tools: Option<Vec<ForeignTool>>,
 }
 
@@ -45,7 +45,7 @@ impl TestServer {
         Arc::new(Self::with(era, misbehaviours, data_dir, None))
     }
 
-    /// Returns a server that lists these tools and no others.
+    /// Returns a server that lists only these tools.
     pub(crate) fn listing(era: Served, tools: Vec<ForeignTool>) -> Arc<Self> {
         Arc::new(Self::with(era, Vec::new(), None, Some(tools)))
     }
@@ -72,7 +72,7 @@ impl TestServer {
         }
     }
 
-    /// Returns the words in which it greets; none of its own in place of another server.
+    /// Returns its instructions; none of its own when it acts as another server.
     pub(crate) fn instructions(&self) -> Option<String> {
         edited::instructions(self).or_else(|| {
             self.foreign_tools
@@ -90,7 +90,7 @@ impl TestServer {
         self.misbehaviours.contains(&misbehaviour)
     }
 
-    /// Writes a line for the test that started us.
+    /// Writes a line for the test that started this server.
     pub(crate) fn note(&self, event: &str) {
         let Some(dir) = &self.data_dir else { return };
         let written = OpenOptions::new()
@@ -107,7 +107,7 @@ impl TestServer {
         self.data_dir.as_ref().map(|dir| dir.join(file))
     }
 
-    /// Waits until a test has created a file of this name.
+    /// Waits until a test has created a file with this name.
     pub(crate) async fn file(&self, name: &str) {
         let Some(dir) = &self.data_dir else {
             return std::future::pending().await;

@@ -1,4 +1,4 @@
-//! Skills: one with a further file, and one that is made when it is read.
+//! Skills: one with a second file, and one that is generated when it is read.
 
 use kitbag_wire::{Raw, raw};
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ fn daily() -> Value {
 }
 
 pub(crate) fn get(call: &TestCall) -> CallOutcome {
-    let uri: String = call.required("uri")?;
+    let uri: String = call.required_member("uri")?;
     match uri.as_str() {
         REFUNDS => Reply::member("skill", &refunds()),
         DAILY => Reply::member("skill", &daily()),
@@ -50,7 +50,7 @@ pub(crate) fn get(call: &TestCall) -> CallOutcome {
 }
 
 pub(crate) fn directory(call: &TestCall) -> CallOutcome {
-    let uri: String = call.required("uri")?;
+    let uri: String = call.required_member("uri")?;
     match uri.as_str() {
         "skill://refunds/references" => Reply::member(
             "resources",

@@ -103,7 +103,7 @@ impl Drop for OpenSseStream {
             return;
         };
         peer.cancel_all();
-        if let Some(greeting) = peer.greeting() {
+        if let Some(greeting) = peer.handshake() {
             self.house.server.listeners.remove(greeting.listener);
         }
     }

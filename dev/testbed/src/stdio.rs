@@ -13,7 +13,7 @@ use crate::cli::Misbehaviour;
 use crate::connected_client::ConnectedClient;
 use crate::dispatch::{self, Started};
 use crate::hostile::Flood;
-use crate::misbehaviour::noise;
+use crate::misbehaviour::noise_lines;
 use crate::outbox::{Outbox, OutboxItem};
 use crate::server::TestServer;
 
@@ -27,7 +27,7 @@ pub(crate) async fn serve(server: Arc<TestServer>) -> std::io::Result<()> {
     let peer = Arc::new(ConnectedClient::new(outbox));
     let running = read(&server, &peer).await?;
     peer.cancel_all();
-    if let Some(greeting) = peer.greeting() {
+    if let Some(greeting) = peer.handshake() {
         server.listeners.remove(greeting.listener);
     }
     if server.has(Misbehaviour::IgnoreStdinClose) {
@@ -37,7 +37,7 @@ pub(crate) async fn serve(server: Arc<TestServer>) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The time that unfinished answers get once stdin has closed.
+/// How long unfinished answers may take once stdin has closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 async fn read(
@@ -53,7 +53,7 @@ async fn read(
         running.retain(|task: &JoinHandle<()>| !task.is_finished());
         match Message::parse(&line) {
             Ok(message) => running.extend(receive(server, peer, message).await),
-            Err(why) => peer.general.send(dispatch::malformed(&why)),
+            Err(why) => peer.general.send(dispatch::malformed_response(&why)),
         }
     }
     Ok(running)
@@ -70,7 +70,7 @@ async fn receive(
     }
     let greets = greets(&message);
     let Started { done, .. } = dispatch::receive(server, peer, message)?;
-    // A hasty client may send requests right behind `initialize`; they need an open session.
+    // A hasty client may send requests right after `initialize`; they need an open session.
     if greets && !server.has(Misbehaviour::Hang) {
         let _ = done.await;
         return None;
@@ -86,7 +86,7 @@ fn is_greeted(message: &Message) -> bool {
     matches!(message, Message::Notification(it) if it.method == method::INITIALIZED)
 }
 
-/// Sends pings without end. Their ids are long, so that every answer is long as well.
+/// Sends endless pings. Their ids are long, so that every answer is long as well.
 async fn flood_pings() {
     let mut out = stdout();
     for number in 0_u64.. {
@@ -101,7 +101,7 @@ async fn flood_pings() {
 
 async fn write(mut outgoing: UnboundedReceiver<OutboxItem>, noisy: bool, flood: Option<Flood>) {
     let mut out = stdout();
-    if noisy && out.write_all(noise().as_bytes()).await.is_err() {
+    if noisy && out.write_all(noise_lines().as_bytes()).await.is_err() {
         return;
     }
     while let Some(next) = outgoing.recv().await {
@@ -111,13 +111,13 @@ async fn write(mut outgoing: UnboundedReceiver<OutboxItem>, noisy: bool, flood: 
         let mut bytes = message.to_line();
         bytes.push(b'\n');
         if noisy {
-            bytes.extend_from_slice(noise().as_bytes());
+            bytes.extend_from_slice(noise_lines().as_bytes());
         }
         if out.write_all(&bytes).await.is_err() || out.flush().await.is_err() {
             return;
         }
         if let Some(flood) = flood {
-            // It ends when the client has closed our stdout.
+            // It ends when the client has closed stdout.
             let _ = flood.run(&mut out, &mut outgoing).await;
             return;
         }

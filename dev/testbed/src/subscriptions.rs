@@ -1,4 +1,4 @@
-//! The clients that listen for changes, in either era, and the notifications to them.
+//! The clients that listen for changes, in either era, and their notifications.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Mutex, MutexGuard};
@@ -18,8 +18,9 @@ pub(crate) enum AnnouncedChange {
     Resource(String),
 }
 
-/// The filter of `subscriptions/listen`. A legacy session has one too: every list, and
-/// the resources it subscribed to one by one.
+/// The filter of `subscriptions/listen`. A legacy session has one too: every list, and the
+/// resources it
+/// subscribed to one by one.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Interests {
@@ -42,7 +43,7 @@ pub(crate) struct Listeners {
 }
 
 impl Listeners {
-    /// `tag` is the id of the listen request that every message on its stream must carry.
+    /// `tag` is the id of the listen request that every message on its stream must contain.
     pub(crate) fn add(
         &self,
         interests: Interests,
@@ -124,8 +125,8 @@ impl Interests {
     }
 }
 
-/// Adds the `_meta` that every message on a listen stream carries.
-pub(crate) fn tagged(mut params: RawObject, subscription: &RequestId) -> RawObject {
+/// Adds the `_meta` of every message on a listen stream.
+pub(crate) fn tag_params(mut params: RawObject, subscription: &RequestId) -> RawObject {
     params.put("_meta", &json!({ meta::SUBSCRIPTION_ID: subscription }));
     params
 }
@@ -160,7 +161,7 @@ impl AnnouncedChange {
             Self::Resource(uri) => (method::RESOURCE_UPDATED, RawObject::new().with("uri", uri)),
         };
         let params = match tag {
-            Some(tag) => tagged(params, tag),
+            Some(tag) => tag_params(params, tag),
             None => params,
         };
         Notification::new(name, (!params.is_empty()).then(|| raw(&params)))

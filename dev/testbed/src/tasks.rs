@@ -1,4 +1,4 @@
-//! The tasks extension: a call whose work goes on after its answer.
+//! The tasks extension: a call whose work continues after its answer.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -25,7 +25,7 @@ pub(crate) enum Need {
     Required,
 }
 
-/// Runs the rest of a tool as a task for clients that know tasks.
+/// Runs the rest of a tool as a task for clients that support tasks.
 pub(crate) async fn run_as_task<F>(
     call: TestCall,
     need: Need,
@@ -55,7 +55,7 @@ where
     Ok(Reply::Object(created))
 }
 
-/// Refuses a client that could not get the result of a task, before the work begins.
+/// Rejects a client that could not get the result of a task, before the work begins.
 pub(crate) fn require(call: &TestCall) -> Result<(), ErrorObject> {
     if matches!(call.dialogue, Dialogue::Legacy) || knows_tasks(call) {
         Ok(())
@@ -105,7 +105,7 @@ impl TaskTable {
 
     fn find(&self, call: &TestCall) -> Result<Arc<Task>, CallEnd> {
         require(call)?;
-        let id: String = call.required("taskId")?;
+        let id: String = call.required_member("taskId")?;
         let by_id = lock(&self.by_id);
         by_id
             .get(&id)

@@ -1,4 +1,4 @@
-//! The README and the pages of the guide, as they lie in the repository.
+//! The README and the documentation pages of the repository.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! The real binary in a home of its own.
+//! The real binary in its own home directory.
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
@@ -8,14 +8,14 @@ use tempfile::TempDir;
 
 use crate::programs::{kitbag, testbed};
 
-/// The person's own configuration.
+/// The user's own configuration.
 pub const CONFIG: &str = ".config/kitbag/kitbag.toml";
 
-/// A person's home of its own, with nothing in it.
+/// An empty home directory.
 #[derive(Debug)]
 pub struct Home(TempDir);
 
-/// The exit code of a command, and the texts that it wrote.
+/// The exit code and the output of a command.
 #[derive(Debug)]
 pub struct CommandOutcome {
     pub code: Option<i32>,
@@ -25,7 +25,7 @@ pub struct CommandOutcome {
 
 impl CommandOutcome {
     #[must_use]
-    pub fn of(output: &Output) -> Self {
+    pub fn from_output(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -62,7 +62,7 @@ impl Home {
     }
 
     pub fn run(&self, words: &[&str]) -> CommandOutcome {
-        CommandOutcome::of(&self.command(words).output().expect("the binary runs"))
+        CommandOutcome::from_output(&self.command(words).output().expect("the binary runs"))
     }
 
     #[track_caller]
@@ -72,7 +72,7 @@ impl Home {
         told.stdout
     }
 
-    /// Adds the testbed as the server `bed`, and returns what the person is told.
+    /// Adds the testbed as the server `bed`, and returns the output.
     #[track_caller]
     pub fn add_testbed(&self) -> String {
         let bed = testbed();
@@ -96,7 +96,7 @@ impl Home {
         told.stderr
     }
 
-    /// Folders on the way are made.
+    /// Parent directories are created.
     pub fn write(&self, path: &str, text: &str) {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder can be made");

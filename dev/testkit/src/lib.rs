@@ -1,15 +1,15 @@
-//! The homes, programs and documents that the tests of several crates share.
+//! Homes, programs and documents for the tests of several crates.
 //!
 //! # Layout
 //! - [`cases`]: loops that name the case that failed
-//! - [`home`]: a person's home, in which the real binary runs
-//! - [`programs`]: the programs that were built beside the test
-//! - [`processes`]: signals, and which processes run
+//! - [`home`]: a home directory in which the real binary runs
+//! - [`programs`]: programs built next to the test
+//! - [`processes`]: signals, and running processes
 //! - [`postgres`]: a PostgreSQL server that a test may break
-//! - [`guide`]: the documents of the repository; [`transcript`]: the terminals that they show
-//! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a vendor of models
-//! - [`scripted_model`]: scripts in place of a model, good and bad ones
-//! - [`site`]: a site over HTTPS; [`pixels`]: the colours of a picture
+//! - [`guide`]: the documents of the repository; [`transcript`]: their terminal transcripts
+//! - [`shelf`]: a registry of MCP servers; [`vendor`]: the service of a model vendor
+//! - [`scripted_model`]: good and bad scripts in place of a model
+//! - [`site`]: an HTTPS site; [`pixels`]: colours in an image
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -1,4 +1,4 @@
-//! The colours of a picture in PNG.
+//! The colours of a PNG image.
 
 #[derive(Debug)]
 pub struct Pixels {
@@ -12,7 +12,7 @@ pub struct Pixels {
 impl Pixels {
     #[track_caller]
     #[must_use]
-    pub fn of(png: &[u8]) -> Self {
+    pub fn from_png(png: &[u8]) -> Self {
         let mut reader = png::Decoder::new(std::io::Cursor::new(png))
             .read_info()
             .unwrap();

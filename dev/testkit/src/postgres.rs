@@ -17,7 +17,7 @@ pub struct OwnPostgres {
     programs: PathBuf,
     user: Option<(u32, u32)>,
     process: Option<Child>,
-    /// The port that is in the name of the socket. Only a server with settings for that listens on it.
+    /// The port in the name of the socket. The server listens on it only if it is configured to.
     port: u16,
     settings: Vec<String>,
 }
@@ -29,7 +29,7 @@ impl OwnPostgres {
         server
     }
 
-    /// A server that has its files and does not run yet.
+    /// A server with its files that is not running yet.
     #[must_use]
     pub fn prepare() -> Self {
         let programs = std::env::var_os("KITBAG_TEST_POSTGRES_PROGRAMS").expect(
@@ -119,12 +119,12 @@ impl OwnPostgres {
         command
     }
 
-    /// Ends the connections and the server, in good order.
+    /// Ends the connections and the server gracefully.
     pub fn stop(&mut self) {
         self.end("-INT");
     }
 
-    /// Ends the server as a power cut would: nothing is written any more.
+    /// Ends the server like a power failure: nothing more is written.
     pub fn crash(&mut self) {
         self.end("-QUIT");
     }
@@ -136,7 +136,7 @@ impl OwnPostgres {
         }
     }
 
-    /// Stops the processes of the server where they are. Connections stay open and are not answered.
+    /// Freezes the processes of the server. Connections stay open and are not answered.
     pub fn freeze(&self) {
         self.processes()
             .into_iter()
@@ -149,7 +149,7 @@ impl OwnPostgres {
             .for_each(|pid| send("-CONT", pid));
     }
 
-    /// Lets no file of the server grow beyond that many bytes, as if its disk were full.
+    /// Limits the size of the server's files, as if its disk were full.
     pub fn limit_files(&self, bytes: &str) {
         for pid in self.processes() {
             let mut prlimit = self.as_server(Command::new("prlimit"));
@@ -168,7 +168,7 @@ impl OwnPostgres {
         std::iter::once(server).chain(children(server)).collect()
     }
 
-    /// A folder that goes with the server.
+    /// A directory that is removed with the server.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.folder.path()

@@ -1,4 +1,4 @@
-//! Signals to processes, and which processes run.
+//! Signals to processes, and running processes.
 
 use std::fs;
 use std::process::{Child, ExitStatus};
@@ -14,7 +14,7 @@ pub fn kill(pid: u32) {
     send(pid, Signal::KILL);
 }
 
-/// True if the process runs; one that has ended and was not yet fetched does not.
+/// True if the process is running, and not a zombie.
 pub fn alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat"))
         .ok()
@@ -25,7 +25,7 @@ pub fn alive(pid: u32) -> bool {
         .is_some_and(|rest| !rest.starts_with(['Z', 'X']))
 }
 
-/// The processes that this one has launched and that run.
+/// The running children of a process.
 pub fn children(parent: u32) -> Vec<u32> {
     all()
         .filter(|pid| alive(*pid) && parent_of(*pid) == Some(parent))
@@ -61,13 +61,13 @@ fn parent_of(pid: u32) -> Option<u32> {
 }
 
 /// The processes whose command line contains `words`, which a test makes unique by a path.
-pub fn running(words: &str) -> Vec<u32> {
+pub fn find_by_command_line(words: &str) -> Vec<u32> {
     all()
         .filter(|pid| alive(*pid) && command_line(*pid).contains(words))
         .collect()
 }
 
-/// The memory that a process uses, without the memory that it only reserved.
+/// The memory in use by a process, without memory that is only reserved.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
     pub now_mb: usize,
@@ -88,7 +88,7 @@ fn megabytes(status: &str, field: &str) -> usize {
     kilobytes.parse::<usize>().unwrap() / 1024
 }
 
-/// Returns how many files a process may have open, and how many it might allow itself.
+/// Returns a process's limit of open files, and the limit up to which it may raise it.
 pub fn open_files(pid: u32) -> (usize, usize) {
     let limits = fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
     let line = limits

@@ -1,4 +1,4 @@
-//! The programs that were built beside the test, and programs that a test writes.
+//! Programs built next to the test, and programs written by a test.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 /// Returns the path of the program under test.
 #[must_use]
 pub fn kitbag() -> PathBuf {
-    built("kitbag")
+    program_path("kitbag")
 }
 
 /// Returns the path of the server that tests launch.
 #[must_use]
 pub fn testbed() -> String {
-    let path = built("kitbag-testbed");
+    let path = program_path("kitbag-testbed");
     path.to_str().expect("build paths are text").to_owned()
 }
 
-/// Writes a script that can be run; folders on the way are made.
+/// Writes an executable script; parent directories are created.
 pub fn write_program(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
     fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Cargo puts a test into the folder `deps` below the programs of the same profile.
-fn built(name: &str) -> PathBuf {
+/// Cargo puts a test into the directory `deps` below the programs of the same profile.
+fn program_path(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let folder = test.ancestors().nth(2).unwrap();
     let path = folder.join(name);

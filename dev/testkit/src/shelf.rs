@@ -1,4 +1,4 @@
-//! A registry of our own: the format of the real one, and entries of every shape.
+//! A test registry in the real format, with entries of every shape.
 
 use std::sync::{Arc, Mutex};
 
@@ -48,8 +48,8 @@ impl Shelf {
         }
     }
 
-    /// The texts it was searched for, in order.
-    pub fn asked(&self) -> Vec<String> {
+    /// The received search texts, in order.
+    pub fn searches(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -88,7 +88,7 @@ async fn list(State(books): State<Books>, RawQuery(query): RawQuery) -> Response
         .into_response()
 }
 
-/// The latest of each, and whatever is too odd to have a name.
+/// The latest version of each entry, and entries that are too odd to have a name.
 fn fits(entry: &Value, search: &str) -> bool {
     let name = entry["server"]["name"]
         .as_str()

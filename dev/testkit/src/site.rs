@@ -1,7 +1,7 @@
-//! A site over HTTPS on this machine, with certificates of an authority that only the tests know.
+//! An HTTPS site on this machine, with certificates of an authority that only the tests know.
 //!
 //! It listens on 127.0.0.2, which the tests treat as a public address. All other addresses of this
-//! machine are private to them, so that `localhost` is a name that leads to a private address.
+//! machine are private to them, so `localhost` is a name for a private address.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,7 +20,7 @@ use tokio_rustls::server::TlsStream;
 pub const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 pub const PRIVATE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
-/// Returns the certificate of the authority that signs those of all sites of this process, in PEM.
+/// Returns the certificate authority of all sites of this process, in PEM.
 pub fn authority() -> String {
     AUTHORITY.pem()
 }
@@ -40,7 +40,7 @@ pub async fn serve_at(address: Ipv4Addr, router: Router) -> SocketAddr {
     address
 }
 
-/// Serves without TLS, as a service of the operator's own might.
+/// Serves without TLS, like an operator's own service might.
 pub async fn serve_plain(router: Router) -> SocketAddr {
     let listener = TcpListener::bind((PRIVATE, 0)).await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");
@@ -54,7 +54,7 @@ pub async fn closed_port() -> SocketAddr {
     listener.local_addr().expect("it is bound")
 }
 
-/// Counts those who connect to a private port, and answers none of them.
+/// Counts connections to a private port, and answers none of them.
 pub async fn private_port() -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind((PRIVATE, 0)).await.expect("a free port");
     let address = listener.local_addr().expect("it is bound");

@@ -1,9 +1,10 @@
-//! The terminals that a document shows, typed again and compared.
+//! The terminal transcripts of a document, executed and compared.
 //!
-//! In a block marked `console`, a line that begins with `$ ` is typed, and what follows must be the
-//! answer. `…` stands for whatever differs from run to run: within a line for a part of it, alone on
-//! a line for any number of lines. The home is written as `~`. A block marked `file=PATH` is a file
-//! that is there from then on.
+//! In a block marked `console`, a line that begins with `$ ` is executed, and the following lines
+//! must be
+//! its output. `…` matches whatever differs from run to run: a part of a line, or by itself any
+//! number of
+//! lines. The home directory is written as `~`. A block marked `file=PATH` creates a file.
 
 use std::fs;
 use std::path::Path;
@@ -24,16 +25,16 @@ pub struct Step {
     answer: Vec<String>,
 }
 
-/// A terminal in which commands are typed.
+/// A terminal that executes commands.
 #[derive(Debug)]
 pub struct Terminal<'a> {
     pub home: &'a Path,
-    /// The `PATH` on which programs are found.
+    /// The `PATH` for finding programs.
     pub path: String,
 }
 
 impl Transcript {
-    /// Reads all blocks of a document whose mark is exactly this one.
+    /// Parses all blocks of a document with exactly this mark.
     pub fn read(document: &str, mark: &str) -> Self {
         let mut acts = Vec::new();
         for (info, body) in blocks(document) {
@@ -96,7 +97,7 @@ impl Terminal<'_> {
         fs::write(&file, text).expect("the home is ours");
     }
 
-    /// Returns what the command said, on stdout and on stderr.
+    /// Returns the command's stdout and stderr.
     pub fn run(&self, command: &str) -> (String, String) {
         let mut bash = Command::new("bash");
         bash.args(["--norc", "-c", command])
@@ -115,7 +116,7 @@ impl Terminal<'_> {
     }
 }
 
-/// The fenced blocks, each with what stands behind the fence.
+/// The fenced blocks, each with the text after the fence.
 fn blocks(document: &str) -> Vec<(String, Vec<String>)> {
     let mut blocks = Vec::new();
     let mut lines = document.lines();

@@ -1,5 +1,5 @@
-//! The service of a vendor of models: it remembers what it was sent, byte for byte, and answers what
-//! a test wants it to.
+//! The service of a model vendor: it records requests byte for byte, and answers as the test
+//! defines.
 
 use std::sync::{Arc, Mutex};
 
@@ -20,7 +20,7 @@ pub struct ScriptedVendor {
     serving: tokio::task::JoinHandle<()>,
 }
 
-/// A request as the vendor got it.
+/// A request as the vendor received it.
 #[derive(Debug, Clone)]
 pub struct Received {
     pub method: Method,
@@ -56,8 +56,9 @@ impl ScriptedVendor {
         }
     }
 
-    /// The tables that put it behind both paths, with a limit that a test can exceed. The table of
-    /// OpenAI is the last.
+    /// The configuration tables for both vendors, with a limit that a test can exceed. The table of
+    /// OpenAI
+    /// is the last.
     pub fn tables(&self) -> String {
         self.tables_with("")
     }
@@ -122,7 +123,7 @@ pub type AnswerPiece = Result<Bytes, std::io::Error>;
 #[derive(Debug)]
 pub struct AnswerSource {
     pub pieces: mpsc::UnboundedSender<AnswerPiece>,
-    /// Comes when the reader of the answer has gone.
+    /// Notified when the reader of the answer has disconnected.
     pub gone: oneshot::Receiver<()>,
 }
 

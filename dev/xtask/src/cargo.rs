@@ -1,4 +1,4 @@
-//! The same cargo that started this chore.
+//! Runs the same cargo that started this task.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ pub fn command(repository: &Repository, arguments: &[&str]) -> Command {
     cargo
 }
 
-/// Everything that tests and the conformance suite start.
+/// Builds everything that tests and the conformance suite start.
 pub fn build_programs(repository: &Repository) -> anyhow::Result<()> {
     run(
         repository,

@@ -1,4 +1,4 @@
-//! The official suite against the gateway, for each pair of eras, and against our upstream half.
+//! The official suite against the gateway, for each pair of eras, and against the upstream crate.
 
 use std::fmt;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::results::{Failure, Scenario};
 use crate::suite::{self, Side};
 
 pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result<()> {
-    let runs = chosen(arguments)?;
+    let runs = choose_runs(arguments)?;
     setup::run(repository)?;
     cargo::build_programs(repository)?;
     let scratch = repository.scratch("conformance")?;
@@ -59,7 +59,7 @@ fn judge(repository: &Repository, run: Run, scratch: &Path) -> anyhow::Result<Ve
     Ok(Verdict::of(run, &scenarios))
 }
 
-/// One run of the suite: as a client of the gateway, or as a server for our upstream half.
+/// One run of the suite: as a client of the gateway, or as a server for the upstream crate.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     Gateway {
@@ -69,7 +69,7 @@ enum Run {
     UpstreamHalf(Era),
     /// The scenarios with logins, through `kitbag servers login`.
     Login(Era),
-    /// The testbed alone; only on request, to tell whose fault a failure is.
+    /// The testbed by itself; only on request, to find out which side causes a failure.
     Direct(Era),
 }
 
@@ -99,7 +99,7 @@ impl Run {
         Self::Gateway { client, upstream }
     }
 
-    /// Without a wish, a run takes all but those that leave the gateway out.
+    /// Without a selection, a run includes every pair that involves the gateway.
     fn is_chosen(self, wanted: &[&str]) -> bool {
         match wanted {
             [] => !matches!(self, Self::Direct(_)),
@@ -115,7 +115,9 @@ impl Run {
     }
 }
 
-/// `legacy/modern-http`: a legacy client, a modern upstream over HTTP; `upstream/legacy`: our client half.
+/// `legacy/modern-http`: a legacy client, a modern upstream over HTTP; `upstream/legacy`: the
+/// upstream
+/// crate.
 impl fmt::Display for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -127,7 +129,7 @@ impl fmt::Display for Run {
     }
 }
 
-fn chosen(arguments: &[&str]) -> anyhow::Result<Vec<Run>> {
+fn choose_runs(arguments: &[&str]) -> anyhow::Result<Vec<Run>> {
     let mut wanted = Vec::new();
     for words in arguments.chunks(2) {
         let ["--pair", pair] = words else {
@@ -159,18 +161,18 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
             suite::test_server(repository, era, &endpoint, folder)
         }
         Run::UpstreamHalf(era) => {
-            let client = repository.built(Profile::Debug, "examples/conformance_client");
-            let required = suite::required(repository, Side::Client, era)?;
+            let client = repository.program_path(Profile::Debug, "examples/conformance_client");
+            let required = suite::list_required(repository, Side::Client, era)?;
             required
                 .iter()
                 .map(String::as_str)
-                .chain(unscored(era).iter().copied())
+                .chain(unscored_scenarios(era).iter().copied())
                 .map(|name| suite::test_client(repository, era, &client, name, folder))
                 .collect()
         }
         Run::Login(era) => {
-            let client = repository.built(Profile::Debug, "examples/conformance_login");
-            let required = suite::required(repository, Side::Client, era)?;
+            let client = repository.program_path(Profile::Debug, "examples/conformance_login");
+            let required = suite::list_required(repository, Side::Client, era)?;
             let logins = required.iter().filter(|name| name.starts_with("auth/"));
             logins
                 .map(|name| suite::test_client(repository, era, &client, name, folder))
@@ -179,10 +181,11 @@ fn perform(repository: &Repository, run: Run, folder: &Path) -> anyhow::Result<V
     }
 }
 
-/// Scenarios that the suite does not require and that matter to us: a gateway must not alter schemas,
-/// it logs in by itself where no person is present, and servers of the first revision with logins
+/// Scenarios that the suite does not require but that matter to Kitbag: a gateway must not alter
+/// schemas, it logs in by itself if no user is present, and servers of the first revision with
+/// logins
 /// are still in use.
-fn unscored(era: Era) -> &'static [&'static str] {
+fn unscored_scenarios(era: Era) -> &'static [&'static str] {
     match era {
         Era::Legacy => &[
             "json-schema-2020-12-preservation",
@@ -218,7 +221,7 @@ fn through_gateway(
     suite::test_server(repository, client, &gateway.route(), folder)
 }
 
-/// The outcome of one run, as a line of the table and as complaints below it.
+/// The outcome of one run, as a line of the table and complaints below it.
 #[derive(Debug)]
 struct Verdict {
     run: Run,
@@ -261,7 +264,7 @@ impl Verdict {
     }
 }
 
-/// The failures that no difference on purpose explains.
+/// The failures that no intended difference explains.
 fn unexpected_failures<'a>(
     scenario: &'a Scenario,
     differences: &'a [&Difference],
@@ -272,7 +275,7 @@ fn unexpected_failures<'a>(
     })
 }
 
-/// True if the scenario fails, and each of its failures is a difference on purpose.
+/// True if the scenario fails, and each of its failures is an intended difference.
 fn differs_as_expected(scenario: &Scenario, differences: &[&Difference]) -> bool {
     !scenario.failures.is_empty() && unexpected_failures(scenario, differences).next().is_none()
 }

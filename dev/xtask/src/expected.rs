@@ -1,6 +1,6 @@
-//! The places where the suite and the gateway differ on purpose, each with the reason.
+//! The intended differences between suite and gateway, each with its reason.
 //!
-//! A difference that no longer shows is an error, so that this list stays true.
+//! A difference that no longer occurs is an error, so that this list stays true.
 
 use xtask::scene::Era;
 

@@ -1,7 +1,8 @@
-//! Puts anything before what reads the words of strangers, for as long as one likes.
+//! Fuzzes the parsers of untrusted text, for any length of time.
 //!
-//! Each target is a property test. It is run again and again, each time with the next seed, until the time
-//! is over; a failure prints the seed with which it is seen again.
+//! Each target is a property test. It is run repeatedly, each time with the next seed, until the
+//! time is
+//! over; a failure prints the seed that reproduces it.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,8 +13,9 @@ use serde_json::Value;
 use xtask::repository::Repository;
 use xtask::{cargo, processes};
 
-/// A reader of foreign text, with the tests that feed it: the folder of their package, the program
-/// that has them, as cargo knows it, and the beginning of their names.
+/// A parser of foreign text, and its tests: the directory of their package, their program as cargo
+/// knows
+/// it, and the beginning of their names.
 struct Target {
     name: &'static str,
     package: &'static str,
@@ -78,14 +80,14 @@ const TARGETS: [Target; 9] = [
     },
 ];
 
-/// The first seed of every run before a merge, so that two runs look at the same cases.
+/// The first seed of every run before a merge, so that two runs use the same cases.
 const FIXED_SEED: u64 = 20_261_115;
-/// Enough that starting the program does not matter, and little enough that the time is kept.
+/// Enough that starting the program does not matter, and few enough to stay within the time.
 const CASES_AT_ONCE: &str = "500";
-/// The time that each target has before a merge.
+/// The time of each target before a merge.
 const BEFORE_A_MERGE: Duration = Duration::from_secs(30);
 
-/// Every target, all at the same time, from the fixed seed on.
+/// Runs every target, all at the same time, from the fixed seed on.
 pub(crate) fn before_a_merge(repository: &Repository) -> anyhow::Result<()> {
     let all: Vec<&Target> = TARGETS.iter().collect();
     run_all(repository, &all, BEFORE_A_MERGE, FIXED_SEED)
@@ -100,7 +102,7 @@ pub(crate) fn run(repository: &Repository, words: &[&str]) -> anyhow::Result<()>
         match *word {
             "--minutes" => minutes = number(word, words.next())?,
             "--seed" => seed = number(word, words.next())?,
-            name => targets = vec![named(name)?],
+            name => targets = vec![find_target(name)?],
         }
     }
     run_all(
@@ -118,7 +120,7 @@ fn number(flag: &str, given: Option<&&str>) -> anyhow::Result<u64> {
         .with_context(|| format!("`{given}` is not a number"))
 }
 
-fn named(name: &str) -> anyhow::Result<&'static Target> {
+fn find_target(name: &str) -> anyhow::Result<&'static Target> {
     match TARGETS.iter().find(|target| target.name == name) {
         Some(target) => Ok(target),
         None => bail!(
@@ -140,7 +142,7 @@ fn run_all(
     time: Duration,
     seed: u64,
 ) -> anyhow::Result<()> {
-    // Built first, so that the time goes into running.
+    // Built first, so that the time is spent on running.
     let programs = TestPrograms::build(repository)?;
     let failures: Vec<String> = std::thread::scope(|scope| {
         let running: Vec<_> = targets
@@ -159,13 +161,13 @@ fn run_all(
 }
 
 impl Target {
-    /// The part of the output that describes the failure, if there was one.
+    /// Returns the part of the output that describes the failure, if there was one.
     fn run(&self, programs: &TestPrograms, time: Duration, seed: u64) -> Option<String> {
         let (begun, mut round) = (Instant::now(), 0);
         while begun.elapsed() < time {
             let seed = seed + round;
             let Some(mut command) = programs.command(self) else {
-                return Some(format!("{}: there is no program of its tests", self.name));
+                return Some(format!("{}: its test program was not built", self.name));
             };
             command
                 .env("PROPTEST_CASES", CASES_AT_ONCE)
@@ -173,7 +175,7 @@ impl Target {
             command.env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
             match processes::output(command.arg(self.tests)) {
                 Ok((status, _)) if status.success() => {}
-                Ok((_, printed)) => return Some(self.told(seed, &printed)),
+                Ok((_, printed)) => return Some(self.describe_failure(seed, &printed)),
                 Err(error) => return Some(format!("{}: {error:#}", self.name)),
             }
             round += 1;
@@ -191,16 +193,17 @@ impl Target {
             && folder(built).is_some_and(|folder| folder.ends_with(self.package))
     }
 
-    fn told(&self, seed: u64, printed: &str) -> String {
+    fn describe_failure(&self, seed: u64, printed: &str) -> String {
         let name = self.name;
         format!(
-            "{printed}\n{name} fails; see it again: cargo xtask fuzz {name} --minutes 1 --seed {seed}"
+            "{printed}\n{name} failed; reproduce it with: cargo xtask fuzz {name} --minutes 1 --seed {seed}"
         )
     }
 }
 
-/// The programs of all tests. They are built as the step `tests` builds them, or cargo would build
-/// everything again with the features that one package alone asks for.
+/// The programs of all tests. They are built like in the step `tests`, or cargo would rebuild
+/// everything
+/// with the features of a single package.
 struct TestPrograms(Vec<Value>);
 
 impl TestPrograms {
@@ -220,7 +223,7 @@ impl TestPrograms {
         Ok(Self(built.filter(is_test_program).collect()))
     }
 
-    /// Runs a program in the folder of its package, as cargo does.
+    /// Runs a program in the directory of its package, as cargo does.
     fn command(&self, target: &Target) -> Option<Command> {
         let mut programs = self.0.iter();
         let found = programs.find(|built| target.is_of(built))?;
@@ -230,7 +233,7 @@ impl TestPrograms {
     }
 }
 
-/// The folder of the package that a program belongs to.
+/// The directory of a program's package.
 fn folder(built: &Value) -> Option<&Path> {
     Path::new(built["manifest_path"].as_str()?).parent()
 }

@@ -1,4 +1,4 @@
-//! Parts of the development tasks that the benchmarks and the repository tests share.
+//! Parts of the development tasks that benchmarks and repository tests share.
 
 #![expect(clippy::print_stdout, reason = "tasks print to the terminal")]
 

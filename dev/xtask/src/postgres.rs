@@ -1,8 +1,10 @@
-//! A PostgreSQL server for tests, in a temporary folder, for as long as a command runs.
+//! A PostgreSQL server for tests, in a temporary directory, while a command runs.
 //!
-//! The server listens on a socket in its folder and on no port, so that any number of them run
-//! beside each other. PostgreSQL refuses to run as root; started by root, it runs as the user
-//! `postgres`, or as the user with the fewest rights.
+//! The server listens on a socket in its directory and on no port, so that any number of them can
+//! run
+//! concurrently. PostgreSQL refuses to run as root; started by root, it runs as the user
+//! `postgres`, or
+//! as the user with the fewest rights.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, chown};
@@ -18,24 +20,24 @@ use crate::{processes, setup};
 
 /// The address of the server, for tests over PostgreSQL.
 pub const ADDRESS: &str = "KITBAG_TEST_POSTGRES";
-/// The folder of the server's programs, for tests that start a server of their own and stop it.
+/// The directory of the server's programs, for tests that start and stop a server of their own.
 pub const PROGRAMS: &str = "KITBAG_TEST_POSTGRES_PROGRAMS";
-/// `UID:GID` of the user that such a server runs as; not set where that is the user at hand.
+/// `UID:GID` of the user that such a server runs as; not set if it is the current user.
 pub const USER: &str = "KITBAG_TEST_POSTGRES_USER";
 
 const START_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// Runs a command with a server up.
+/// Runs a command with a running server.
 pub fn run(words: &[&str]) -> anyhow::Result<()> {
     let [program, arguments @ ..] = words else {
-        bail!("name the command: cargo xtask postgres -- COMMAND…");
+        bail!("missing command: cargo xtask postgres -- COMMAND…");
     };
     let server = PostgresServer::start()?;
     processes::run(server.announce(Command::new(program).args(arguments)))
 }
 
-/// Says what to install if the machine has no PostgreSQL, and installs it where that is permitted.
+/// Reports which package to install if PostgreSQL is missing, and installs it if that is permitted.
 pub fn install() -> anyhow::Result<()> {
     if programs().is_none() {
         setup::install_system_packages("postgres", &["postgresql"])?;
@@ -43,7 +45,7 @@ pub fn install() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A running server; it ends when this value goes, and its folder with it.
+/// A running server; it stops when this value is dropped, and its directory is removed.
 #[derive(Debug)]
 pub struct PostgresServer {
     folder: PathBuf,
@@ -64,7 +66,7 @@ impl PostgresServer {
         let programs = programs().context(
             "PostgreSQL is not installed, and tests of the store need it: apt-get install postgresql",
         )?;
-        let user = setup::is_root().then(unprivileged);
+        let user = setup::is_root().then(find_unprivileged_user);
         let folder = create_folder(user)?;
         initialise(&programs, &folder, user)?;
         let process = serve(&programs, &folder, user)?;
@@ -84,7 +86,7 @@ impl PostgresServer {
         format!("postgres://kitbag@{socket}/postgres")
     }
 
-    /// Tells a command where the server is.
+    /// Sets the variables that tell a command where the server is.
     pub fn announce<'a>(&self, command: &'a mut Command) -> &'a mut Command {
         command.env(ADDRESS, self.address());
         command.env(PROGRAMS, &self.programs);
@@ -114,7 +116,7 @@ impl PostgresServer {
 
 impl Drop for PostgresServer {
     fn drop(&mut self) {
-        // SIGINT makes the server end at once, also while clients are connected.
+        // SIGINT makes the server stop at once, even while clients are connected.
         let pid = self.process.id().to_string();
         let _ = Command::new("kill").args(["-INT", &pid]).status();
         let deadline = Instant::now() + STOP_LIMIT;
@@ -127,8 +129,8 @@ impl Drop for PostgresServer {
     }
 }
 
-/// The folder with the programs of the newest server that is installed. Debian does not put them
-/// on the path.
+/// The directory with the programs of the newest installed server. Debian does not put them on the
+/// path.
 fn programs() -> Option<PathBuf> {
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
     let mut folders: Vec<_> = debian
@@ -151,13 +153,13 @@ fn on_path() -> Option<PathBuf> {
     std::env::split_paths(&path).find(|folder| folder.join("initdb").is_file())
 }
 
-/// The user that Linux maps unknown users to, and who owns nothing.
+/// The user that Linux maps unknown users to, who owns nothing.
 const FEWEST_RIGHTS: Unprivileged = Unprivileged {
     uid: 65_534,
     gid: 65_534,
 };
 
-fn unprivileged() -> Unprivileged {
+fn find_unprivileged_user() -> Unprivileged {
     let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
     user_in(&users, "postgres").unwrap_or(FEWEST_RIGHTS)
 }
@@ -173,7 +175,7 @@ fn user_in(users: &str, wanted: &str) -> Option<Unprivileged> {
     })
 }
 
-/// In the folder for temporary files, because the path of a socket may have 107 letters at most.
+/// In the directory for temporary files, because the path of a socket may have 107 letters at most.
 fn create_folder(user: Option<Unprivileged>) -> anyhow::Result<PathBuf> {
     let name = format!("kitbag-postgres-{}", std::process::id());
     let folder = std::env::temp_dir().join(name);
@@ -204,14 +206,14 @@ fn serve(programs: &Path, folder: &Path, user: Option<Unprivileged>) -> anyhow::
     let log = fs::File::create(folder.join("log")).context("creating the log of PostgreSQL")?;
     let mut postgres = command(Path::new("setpriv"), folder, user);
     postgres
-        // The server ends with this program, also if that is killed.
+        // The server stops with this program, even if that is killed.
         .args(["--pdeathsig", "INT"])
         .arg(programs.join("postgres"))
         .arg("-D")
         .arg(folder.join("data"))
         .arg("-k")
         .arg(folder)
-        // Tests run beside each other, and each has a pool or two.
+        // Tests run concurrently, and each has a pool or two.
         .args(["-c", "listen_addresses=", "-c", "max_connections=300"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())

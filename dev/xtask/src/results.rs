@@ -1,4 +1,4 @@
-//! Reads what the conformance suite leaves behind: one `checks.json` per scenario.
+//! Reads the results of the conformance suite: one `checks.json` per scenario.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ impl Scenario {
     }
 }
 
-/// The scenario whose results lie in `folder/PREFIX-TIMESTAMP`; none at all is a failure too.
+/// The scenario with results in `folder/PREFIX-TIMESTAMP`; missing results are a failure too.
 pub(crate) fn read(folder: &Path, prefix: &str, name: String) -> anyhow::Result<Scenario> {
     let mut scenario = Scenario {
         name,
@@ -68,7 +68,7 @@ fn judge(scenario: &mut Scenario, checks: &Value) {
         }
     }
     if scenario.passed == 0 && scenario.failures.is_empty() {
-        scenario.fail("no-result", "not one check was made");
+        scenario.fail("no-result", "no check was made");
     }
 }
 
@@ -92,7 +92,8 @@ fn checks_file(folder: &Path, prefix: &str) -> Option<PathBuf> {
         .filter(|path| path.is_file())
 }
 
-/// `-2026-11-15T03-20-28-628Z`: told apart because one scenario's name can begin another's.
+/// Recognises `-2026-11-15T03-20-28-628Z`, because one scenario's name can be a prefix of
+/// another's.
 fn is_timestamp(rest: &str) -> bool {
     rest.len() == "-2026-11-15T03-20-28-628Z".len()
         && rest.starts_with('-')

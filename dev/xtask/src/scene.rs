@@ -1,4 +1,4 @@
-//! A gateway with one upstream behind it, both ours, started for one measurement.
+//! A gateway with one testbed behind it, started for one measurement.
 
 use std::fmt;
 use std::fs;
@@ -64,12 +64,12 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// The route that shows the upstream as it is, names untouched.
+    /// The route that shows the upstream unchanged, with its own names.
     pub fn route(&self) -> String {
         format!("{}/servers/{NAME}/mcp", self.origin)
     }
 
-    /// Starts it in `folder`, in front of the one upstream that `section` configures.
+    /// Starts it in `folder`, in front of the upstream configured by `section`.
     pub fn start(
         repository: &Repository,
         profile: Profile,
@@ -91,7 +91,11 @@ impl Gateway {
         folder: &Path,
         sections: &str,
     ) -> anyhow::Result<Self> {
-        Self::of_program(&repository.built(profile, "kitbag"), folder, sections)
+        Self::of_program(
+            &repository.program_path(profile, "kitbag"),
+            folder,
+            sections,
+        )
     }
 
     /// Starts this program in `folder`, in front of all the servers of these sections.
@@ -113,14 +117,14 @@ impl Gateway {
     }
 }
 
-/// The testbed over HTTP; the address it returns is its endpoint.
+/// Starts the testbed over HTTP and returns its endpoint.
 pub fn start_testbed(
     repository: &Repository,
     profile: Profile,
     folder: &Path,
     era: Era,
 ) -> anyhow::Result<(Server, String)> {
-    let mut command = Command::new(repository.built(profile, TESTBED));
+    let mut command = Command::new(repository.program_path(profile, TESTBED));
     command.args(["--era", &era.to_string(), "http", "--port", "0"]);
     let server = Server::start(&mut command, &folder.join("testbed.log"))?;
     let endpoint = format!("{}/mcp", server.origin()?);
@@ -132,7 +136,7 @@ pub fn http_section(endpoint: &str) -> String {
 }
 
 pub fn stdio_section(repository: &Repository, profile: Profile, era: Era) -> String {
-    let program = repository.built(profile, TESTBED);
+    let program = repository.program_path(profile, TESTBED);
     format!(
         "command = '{}'\nargs = [\"--era\", \"{era}\", \"stdio\"]\n",
         program.display()

@@ -1,7 +1,9 @@
-//! Installs what the end-to-end tests need: real servers, real clients, the official suite.
+//! Installs the requirements of the end-to-end tests: real servers, real clients, the official
+//! suite.
 //!
-//! Every version is pinned under `dev/xtask/tools`. A stamp remembers the pins that were
-//! installed, so that a second run only compares two strings.
+//! Every version is pinned under `dev/xtask/tools`. A stamp records the installed pins, so that a
+//! second
+//! run only compares two strings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +40,7 @@ pub fn run(repository: &Repository) -> anyhow::Result<()> {
     fs::write(&stamp, wanted.stamp()).with_context(|| format!("writing {}", stamp.display()))
 }
 
-/// The tests of pages need Chromium, and `certutil` to tell it of their certificate authority.
+/// The tests of pages need Chromium, and `certutil` to add their certificate authority.
 fn install_browser() -> anyhow::Result<()> {
     match processes::exists("chromium") && processes::exists("certutil") {
         true => Ok(()),
@@ -46,7 +48,7 @@ fn install_browser() -> anyhow::Result<()> {
     }
 }
 
-/// Servers that only a bench needs, beside the others.
+/// Additional servers for one benchmark.
 pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     let folder = repository.tools().join("everyday");
     if !folder.join("node_modules").is_dir() {
@@ -56,11 +58,12 @@ pub fn everyday_servers(repository: &Repository) -> anyhow::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Three for the servers and clients, because they do not agree on one `mcp` library, one for what
-/// people have on their machines, and one for the imitation of Amazon's services.
+/// Three for the servers and clients, because they need different `mcp` libraries, one for programs
+/// that
+/// users have on their machines, and one for the imitation of Amazon's services.
 const ENVIRONMENTS: [&str; 5] = ["client", "servers", "sqlite", "desk", "moto"];
 
-/// The text of every file that names a version.
+/// The text of every file with a version.
 struct Pins(Vec<String>);
 
 impl Pins {
@@ -106,7 +109,7 @@ fn install_node_packages(pins: &Path, tools: &Path) -> anyhow::Result<()> {
     processes::run(&mut npm)
 }
 
-/// Into an environment of its own, with exactly the versions of its pins.
+/// Installs into a separate environment, with exactly its pinned versions.
 pub fn install_python_packages(repository: &Repository, environment: &str) -> anyhow::Result<()> {
     let folder = repository.tools().join("python").join(environment);
     println!("installing Python packages into {}", folder.display());
@@ -130,7 +133,7 @@ pub fn install_python_packages(repository: &Repository, environment: &str) -> an
     processes::run(pip.arg(repository.pins().join(requirements(environment))))
 }
 
-/// Lets `uvx mcp-server-time` work without a network, as it does for a person who has used it before.
+/// Makes `uvx mcp-server-time` work without a network, as it does for a user who has run it before.
 fn install_for_newcomers(repository: &Repository) -> anyhow::Result<()> {
     let folder = repository.tools().join("uv");
     println!("installing with uv into {}", folder.display());

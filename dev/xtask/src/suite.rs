@@ -1,4 +1,4 @@
-//! Drives the official conformance suite, which is a Node program.
+//! Runs the official conformance suite, which is a Node program.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,15 +10,15 @@ use xtask::scene::Era;
 
 use crate::results::{self, Scenario};
 
-/// The two sides the suite can test.
+/// The two sides that the suite can test.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Side {
     Server,
     Client,
 }
 
-/// The scenarios a revision requires of one side, in the suite's order.
-pub(crate) fn required(
+/// Returns the scenarios that a revision requires of one side, in the suite's order.
+pub(crate) fn list_required(
     repository: &Repository,
     side: Side,
     era: Era,
@@ -29,7 +29,7 @@ pub(crate) fn required(
     if !status.success() {
         bail!(
             "`{}` ended with {status}:\n{printed}",
-            processes::written(&list)
+            processes::command_line(&list)
         );
     }
     let heading = match side {
@@ -43,7 +43,7 @@ pub(crate) fn required(
     Ok(scenarios)
 }
 
-/// Runs every server scenario of a revision against `url`; what was printed is kept in `folder`.
+/// Runs every server scenario of a revision against `url`; the output is stored in `folder`.
 pub(crate) fn test_server(
     repository: &Repository,
     era: Era,
@@ -61,7 +61,7 @@ pub(crate) fn test_server(
         "--output-dir",
     ])
     .arg(&results);
-    // The exit status only repeats what the results say, without saying which check it was.
+    // The exit status only repeats the results, without naming the failed check.
     let (_, printed) = processes::output(&mut run)?;
     keep(&folder.join("suite.log"), &printed)?;
     required(repository, Side::Server, era)?
@@ -70,7 +70,7 @@ pub(crate) fn test_server(
         .collect()
 }
 
-/// Runs one client scenario; `client` is started by the suite, with the address of its server.
+/// Runs one client scenario; the suite starts `client` with the address of its server.
 pub(crate) fn test_client(
     repository: &Repository,
     era: Era,
@@ -83,12 +83,12 @@ pub(crate) fn test_client(
         .parent()
         .zip(client.file_name())
         .context("a built program has a folder")?;
-    // The suite cuts its command at every blank, so it is told a name and not a path.
+    // The suite splits its command at every space, so it gets a name and not a path.
     let start = format!("./{}", program.to_string_lossy());
     let mut run = command(repository);
     run.current_dir(place)
         .args(["client", "--command", &start, "--scenario", name]);
-    // Extensions and what a later revision removed run only by force.
+    // Extensions and features removed by a later revision run only by force.
     run.args(["--force", "--spec-version", era.revision(), "--output-dir"])
         .arg(&results);
     let (status, printed) = processes::output(&mut run)?;
@@ -97,11 +97,11 @@ pub(crate) fn test_client(
         &printed,
     )?;
     let mut scenario = results::read(&results, name, name.to_owned())?;
-    // A client that crashes or hangs fails the scenario, even where every check has passed.
+    // A client that crashes or hangs fails the scenario, even if every check has passed.
     if !status.success() && scenario.failures.is_empty() {
         scenario.fail(
             "client-exit",
-            "the client ended with an error, too late, or with a warning",
+            "the client exited with an error, too late, or with a warning",
         );
     }
     Ok(scenario)
@@ -122,7 +122,7 @@ fn keep(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-/// The `  - name` lines below a heading, up to the next blank line.
+/// Returns the `  - name` lines below a heading, up to the next blank line.
 fn section(printed: &str, heading: &str) -> Vec<String> {
     printed
         .lines()

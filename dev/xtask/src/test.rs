@@ -1,4 +1,4 @@
-//! Everything that must hold before a change is merged, cheapest first.
+//! Everything that must pass before a change is merged, cheapest first.
 
 use std::thread::{self, ScopedJoinHandle};
 use std::time::Instant;
@@ -10,15 +10,16 @@ use xtask::{cargo, processes, setup};
 
 use crate::{conformance, fuzz};
 
-/// Setting up waits for the network, and the steps before it need the processor, so it begins with the
-/// first of them.
+/// The setup waits for the network while the first steps need the processor, so it starts together
+/// with
+/// them.
 pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     let begin = Instant::now();
     thread::scope(|scope| {
         let mut setting_up = Some(scope.spawn(|| perform(repository, Step::Setup)));
         for step in Step::ALL {
             match (step, setting_up.take()) {
-                (Step::Setup, Some(setup)) => finished(setup)?,
+                (Step::Setup, Some(setup)) => join_step(setup)?,
                 (_, going_on) => {
                     setting_up = going_on;
                     perform(repository, step)?;
@@ -30,13 +31,13 @@ pub(crate) fn all(repository: &Repository) -> anyhow::Result<()> {
     .inspect(|()| println!("\nall steps passed in {:.0?}", begin.elapsed()))
 }
 
-fn finished(step: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+fn join_step(step: ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
     step.join()
-        .unwrap_or_else(|_| Err(anyhow!("a step came to no end")))
+        .unwrap_or_else(|_| Err(anyhow!("a step panicked")))
 }
 
 pub(crate) fn only(repository: &Repository, name: &str) -> anyhow::Result<()> {
-    let step = Step::named(name).ok_or_else(|| {
+    let step = Step::from_name(name).ok_or_else(|| {
         anyhow!(
             "`{name}` is not a step; the steps are {}",
             Step::ALL.map(Step::name).join(", ")
@@ -76,7 +77,7 @@ impl Step {
         Self::Conformance,
     ];
 
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|step| step.name() == name)
     }
 
@@ -95,7 +96,7 @@ impl Step {
         }
     }
 
-    /// The steps that this one relies on. A whole run has done them already.
+    /// The steps that this one relies on. A whole run has already done them.
     fn needs(self) -> &'static [Self] {
         match self {
             Self::Tests | Self::Postgres => &[Self::Build, Self::Setup],
@@ -108,8 +109,9 @@ fn perform(repository: &Repository, step: Step) -> anyhow::Result<()> {
     let name = step.name();
     println!("\n── {name}");
     let begin = Instant::now();
-    outcome(repository, step)
-        .with_context(|| format!("step `{name}` failed; alone: cargo xtask test --only {name}"))?;
+    outcome(repository, step).with_context(|| {
+        format!("step `{name}` failed; run only this step with: cargo xtask test --only {name}")
+    })?;
     println!("── {name} took {:.1?}", begin.elapsed());
     Ok(())
 }
@@ -139,7 +141,7 @@ fn outcome(repository: &Repository, step: Step) -> anyhow::Result<()> {
     }
 }
 
-/// Nothing here is published, so the documentation is for us and may lead into private rooms.
+/// Nothing here is published, so the documentation may link to private items.
 fn docs(repository: &Repository) -> anyhow::Result<()> {
     let mut doc = cargo::command(
         repository,
@@ -156,7 +158,7 @@ fn docs(repository: &Repository) -> anyhow::Result<()> {
     ))
 }
 
-/// The tests marked as ignored are those that need `.tools`; here it is installed.
+/// The tests marked as ignored need `.tools`, which is installed here.
 fn tests(repository: &Repository) -> anyhow::Result<()> {
     let arguments: &[&str] = if processes::exists("cargo-nextest") {
         // The end-to-end tests mostly wait for processes, so more of them than cores run at once.
@@ -185,7 +187,7 @@ fn tests(repository: &Repository) -> anyhow::Result<()> {
     processes::run(server.announce(&mut tests))
 }
 
-/// The parts of the end-to-end tests that are about something which is kept.
+/// The parts of the end-to-end tests that concern persistent state.
 const ABOUT_STATE: [&str; 10] = [
     "audit::",
     "callers::",
@@ -199,11 +201,11 @@ const ABOUT_STATE: [&str; 10] = [
     "reload::",
 ];
 
-/// The end-to-end tests that touch state, once more, with every store on PostgreSQL.
+/// Runs the end-to-end tests about state again, with every store on PostgreSQL.
 fn on_postgres(repository: &Repository) -> anyhow::Result<()> {
     let parts = ABOUT_STATE.map(|part| format!("test({part})"));
     let about_state = format!("binary(e2e) and ({})", parts.join(" or "));
-    // All test programs as before, or everything would be built again with other features.
+    // All test programs as before, or everything would be rebuilt with other features.
     let arguments = if processes::exists("cargo-nextest") {
         let mut run = vec!["nextest", "run", "--workspace", "--test-threads", "6"];
         run.extend(["--no-fail-fast", "-E", &about_state]);

@@ -27,12 +27,12 @@ const TABLE: KeyTable = KeyTable {
             name: "enabled",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(true)),
-            meaning: "`false` leaves the built-in server out.",
+            meaning: "`false` disables the built-in server.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "directory",
-            default: Fallback::Unset("what is in the binary"),
+            default: Fallback::Unset("the data in the binary"),
             meaning: "A directory with data of your own: `agents/<agent>/capabilities/current.json`, and if you like \
                       `framework/data/aliases.json` and `framework/data/agent-aliases.json`. Read when the server \
                       starts.",
@@ -53,18 +53,18 @@ pub(crate) struct RawAgents {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Agents {
-    /// The directory of the data, if the data is not in the binary.
+    /// The directory of the data, unless the data in the binary is used.
     pub directory: Option<PathBuf>,
     pub spec: ServerSpec,
 }
 
-/// Returns `None` if the server is switched off, or if the name is already taken by a configured
-/// server or API. The taken name is an error only if the person also wrote `enabled = true` or
-/// `directory` under `[agents]`.
+/// Returns `None` if the server is disabled, or if a configured server or provider already has its
+/// name. A taken name is an error only if the user also set `enabled = true` or `directory` under
+/// `[agents]`.
 pub(crate) fn build(
     raw: RawAgents,
     taken: impl Fn(&ServerName) -> bool,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<Option<Agents>, Fault> {
     let name: ServerName = NAME.parse().expect("a constant that is a name");
     let enabled = raw.enabled.as_ref().map(|it| *it.get_ref());
@@ -79,13 +79,13 @@ pub(crate) fn build(
     }
     let directory = raw
         .directory
-        .map(|path| ground.resolve_path(path.get_ref()));
+        .map(|path| base_dirs.resolve_path(path.get_ref()));
     let spec = server_spec(name, directory.as_deref());
     Ok(Some(Agents { directory, spec }))
 }
 
 impl RawAgents {
-    /// Returns the place of a key with which the person asks for the server.
+    /// Returns the range of a key that explicitly asks for the server.
     fn requested_at(&self) -> Option<Range<usize>> {
         let enabled = self.enabled.as_ref().map(Spanned::span);
         enabled.or_else(|| self.directory.as_ref().map(Spanned::span))

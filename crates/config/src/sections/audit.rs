@@ -1,4 +1,4 @@
-//! `[audit]`: the record of what happened.
+//! `[audit]`: the audit trail.
 
 use std::time::Duration;
 
@@ -25,14 +25,14 @@ const TABLE: KeyTable = KeyTable {
             name: "keep_days",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(KEEP_DAYS)),
-            meaning: "The number of days for which the record of calls is kept. Older rows are removed in the \
-                      background while the gateway serves.",
+            meaning: "How many days to keep the record of calls. Older rows are removed in the background while the \
+                      gateway serves.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "arguments",
             default: Fallback::Value(|| text_value(ArgumentRecording::None.as_str())),
-            meaning: "What is recorded of the arguments of calls and of the words of searches. `\"none\"`: nothing. \
+            meaning: "How to record call arguments and search queries. `\"none\"`: not at all. \
                       `\"hash\"`: a hash under the key of this store, which tells like arguments from others. \
                       `\"redacted\"`: the beginning of the text, without values that look like secrets; what else is \
                       private in it can be read by every reader of the audit.",
@@ -42,9 +42,9 @@ const TABLE: KeyTable = KeyTable {
             name: "required",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` refuses a call that cannot be recorded. A call then goes out only when its row is on the \
+            meaning: "`true` rejects a call that cannot be recorded. A call then goes out only when its row is on the \
                       disk, so that a gateway that is killed loses no row; calls that wait at the same time share one sync. A row says `unfinished` until the call \
-                      has ended, and for good if the gateway dies meanwhile.",
+                      has ended, and permanently if the gateway dies in between.",
             ..KeyRow::PLAIN
         },
     ],
@@ -60,18 +60,18 @@ pub(crate) struct RawAudit {
     required: bool,
 }
 
-/// The record of what happened.
+/// The audit trail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Audit {
-    /// The time for which a record is kept.
+    /// How long a record is kept.
     pub retention: Duration,
-    /// True if a call that cannot be recorded is refused.
+    /// True if a call that cannot be recorded is rejected.
     pub required: bool,
     pub arguments: ArgumentRecording,
 }
 
-/// The part of the arguments of a call that goes on record. There is no choice to keep them whole:
-/// clients pass passwords and tokens as arguments.
+/// How call arguments are recorded. There is no option to keep them whole, because clients pass
+/// passwords and tokens as arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ArgumentRecording {
     #[default]
@@ -133,7 +133,7 @@ mod tests {
         );
         check(
             "[audit]\narguments = \"full\"",
-            "line 2, in `audit.arguments`: `full` is none of `none`, `hash`, `redacted`",
+            "line 2, in `audit.arguments`: `full` is not one of `none`, `hash`, `redacted`",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `[catalog]` and `[endpoints.ID]`: the tool files that are in force, and where their tools call.
+//! `[catalog]` and `[endpoints.ID]`: the effective tool files, and the endpoints their tools call.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Texts,
             default: Fallback::Unset("`tools` in the data directory"),
             meaning: "The directories of your own [tool files](tool-files.md), `*.toml`. Their tools are always offered. \
-                      Changes are noticed while the gateway runs.",
+                      Changes are picked up while the gateway runs.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -62,8 +62,8 @@ const TABLE: KeyTable = KeyTable {
             name: "tools",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&[])),
-            meaning: "The [built-in tools](tools/README.md) to offer, by id and with `*` for anything. One whose \
-                      credential is set is offered without being named here.",
+            meaning: "The [built-in tools](tools/README.md) to offer, by id; `*` matches anything. A tool whose \
+                      credential is set is offered without being listed here.",
             ..KeyRow::PLAIN
         },
     ],
@@ -76,43 +76,43 @@ const ENDPOINT: KeyTable = KeyTable {
         KeyRow {
             name: "url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("that of the tool file"),
+            default: Fallback::Unset("from the tool file"),
             meaning: "The base address that the tool calls.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "token_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("that of the tool file"),
-            meaning: "The address that gives out its tokens, where it logs in with OAuth 2.0.",
+            default: Fallback::Unset("from the tool file"),
+            meaning: "The OAuth 2.0 token URL, if it uses OAuth 2.0.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "authorize_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("that of the tool file"),
-            meaning: "The address that `kitbag secret login` sends a browser to.",
+            default: Fallback::Unset("from the tool file"),
+            meaning: "The URL that `kitbag secret login` opens in a browser.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "storage_url",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("that of the tool file"),
-            meaning: "The folder that its images are put into, where it stores them.",
+            default: Fallback::Unset("from the tool file"),
+            meaning: "The folder for its images, if it stores them.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            meaning: "`true` allows loopback and private addresses.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&[])),
-            meaning: "Addresses and ranges it may lead to, whatever they are.",
+            meaning: "Addresses and ranges that are always allowed.",
             ..KeyRow::PLAIN
         },
     ],
@@ -137,26 +137,26 @@ pub(crate) struct RawEndpoint {
     allow_addresses: Texts,
 }
 
-/// The tool files in force.
+/// The effective tool files.
 #[derive(Debug, Clone, Default)]
 pub struct CatalogSettings {
     pub directories: Vec<PathBuf>,
     /// The operator's files of dated data.
     pub data: Vec<PathBuf>,
-    /// The built-in tools that are offered whether or not their credential is set.
+    /// Built-in tools that are offered whether or not their credential is set.
     pub tools: Vec<Pattern>,
     pub endpoints: BTreeMap<ToolId, ToolEndpoint>,
-    /// The endpoints of all tools whose id fits a pattern, the longest pattern first.
+    /// The endpoints of all tools whose id matches a pattern, longest pattern first.
     pub endpoint_patterns: Vec<(Pattern, ToolEndpoint)>,
 }
 
 impl CatalogSettings {
-    /// The name that rules have for all tools that come from files: `catalog/aws_ses`. No server can
+    /// The name that rules use for all tools that come from files: `catalog/aws_ses`. No server can
     /// have it.
     pub const SERVER: &str = "catalog";
 
-    /// Returns what the operator says about the place that a tool calls: under its id, or else under
-    /// the longest pattern that fits.
+    /// Returns the operator's endpoint for a tool: under its id, or else under the longest matching
+    /// pattern.
     pub fn endpoint(&self, tool: &ToolId) -> ToolEndpoint {
         let by_pattern = || {
             let mut patterns = self.endpoint_patterns.iter();
@@ -170,7 +170,7 @@ impl CatalogSettings {
     }
 }
 
-/// The place that a tool calls, where the operator chose another one than the tool file.
+/// The operator's changes to the endpoint that a tool calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolEndpoint {
     pub url: Option<Url>,
@@ -183,7 +183,7 @@ pub struct ToolEndpoint {
 pub(crate) fn build(
     raw: RawCatalog,
     endpoints: ByName<RawEndpoint>,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<CatalogSettings, Fault> {
     let section = Section::new("catalog");
     let tools = raw.tools.iter();
@@ -194,11 +194,15 @@ pub(crate) fn build(
         directories: match raw.directories {
             Some(directories) => directories
                 .iter()
-                .map(|it| ground.resolve_path(it))
+                .map(|it| base_dirs.resolve_path(it))
                 .collect(),
-            None => vec![ground.data_dir.join("tools")],
+            None => vec![base_dirs.data_dir.join("tools")],
         },
-        data: raw.data.iter().map(|it| ground.resolve_path(it)).collect(),
+        data: raw
+            .data
+            .iter()
+            .map(|it| base_dirs.resolve_path(it))
+            .collect(),
         tools: tools
             .map(|text| compile_pattern(&section, "tools", text, Pattern::for_any_text))
             .collect::<Result<_, Fault>>()?,
@@ -215,7 +219,7 @@ fn parse_endpoint_patterns(
 ) -> Result<Vec<(Pattern, ToolEndpoint)>, Fault> {
     let mut patterns = Vec::new();
     for (id, raw) in endpoints {
-        // Between the stars stands what could be part of an id.
+        // The parts between the stars must be valid in an id.
         parse_tool_id(&id, &id.get_ref().replace('*', "x"))?;
         let pattern = compile_pattern(&Section::new("endpoints"), "*", &id, Pattern::for_any_text)?;
         patterns.push((pattern, parse_endpoint(&id, raw)?));
@@ -269,7 +273,7 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn directories_tools_and_endpoints_are_taken_over() {
+    fn directories_tools_and_endpoints_are_read() {
         let config = config(
             "[catalog]\ndirectories = ['mine']\ndata = ['icp.toml']\ntools = ['aws-*']\n\
              [endpoints.aws-ses]\nurl = 'http://127.0.0.1:5000'\nallow_private = true",
@@ -284,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn one_endpoint_may_be_that_of_many_tools_and_the_longest_pattern_decides() {
+    fn an_endpoint_pattern_covers_many_tools_and_the_longest_wins() {
         let config = config(
             "[endpoints.'desk-*']\nurl = 'http://127.0.0.1:1'\n[endpoints.'desk-admin-*']\nurl = 'http://127.0.0.1:2'\n\
              [endpoints.desk-admin-users]\nurl = 'http://127.0.0.1:3'\n[endpoints.'*']\nallow_private = true",
@@ -303,10 +307,10 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_taken_or_none_is_refused() {
+    fn a_reserved_or_invalid_name_is_rejected() {
         check(
             "[servers.catalog]\ncommand = 'x'",
-            "line 1, in `servers.catalog`: `catalog` is the name that rules have for the tools of tool files => \
+            "line 1, in `servers.catalog`: `catalog` is reserved for tools from tool files => \
              give it another name",
         );
         check(

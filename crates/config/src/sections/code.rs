@@ -1,4 +1,4 @@
-//! `[code]`: the programs that models write, and the limits in which they run.
+//! `[code]`: programs written by models, and their limits.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -31,14 +31,14 @@ const TABLE: KeyTable = KeyTable {
             name: "surfaces",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&["code".to_owned()])),
-            meaning: "The surfaces that list `run_code` and `run_intent`. The surface `code` lists nothing else.",
+            meaning: "The surfaces that list `run_code` and `run_intent`. The `code` surface lists nothing else.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "execution_mode",
             default: Fallback::Value(|| text_value(ExecutionMode::default().as_str())),
-            meaning: "The way of `run_intent`: programs first and then plain calls (`\"hybrid\"`), plain calls alone \
-                      (`\"mcp_only\"`, which also switches `run_code` off), or programs alone (`\"code_execution\"`).",
+            meaning: "How `run_intent` works: programs first, then plain calls (`\"hybrid\"`); plain calls only \
+                      (`\"mcp_only\"`, which also disables `run_code`); or programs only (`\"code_execution\"`).",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -47,14 +47,14 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| {
                 Value::Boolean(RouteFlags::default().enable_code_generation)
             }),
-            meaning: "`false` runs no templates.",
+            meaning: "`false` disables templates.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "enable_mcp_fallback",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(RouteFlags::default().enable_mcp_fallback)),
-            meaning: "`true` calls the tool that fits a request when its template fails, unless the template may have \
+            meaning: "`true` calls the tool that matches an intent when its template fails, unless the template may have \
                       written something.",
             ..KeyRow::PLAIN
         },
@@ -64,7 +64,7 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| {
                 Value::Boolean(RouteFlags::default().enable_capability_discovery)
             }),
-            meaning: "`true` looks for a tool when no template fits a request.",
+            meaning: "`true` searches for a tool when no template matches an intent.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -73,35 +73,35 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| {
                 Value::Boolean(RouteFlags::default().enable_template_learning)
             }),
-            meaning: "`true` makes templates of programs that worked repeatedly: [intents.md](intents.md).",
+            meaning: "`true` creates templates from programs that succeeded repeatedly: [intents.md](intents.md).",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "templates",
             default: Fallback::Unset("`templates` in the data directory"),
-            meaning: "The directory of your own templates, `*.toml`. Read with the configuration.",
+            meaning: "The directory of your own templates, `*.toml`. They are reloaded with the configuration.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "cache",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(Code::default().cache)),
-            meaning: "The time for which a result that was only read answers the same request of the same tenant \
-                      again; `0` keeps none.",
+            meaning: "How long a read-only result is reused for the same intent of the same tenant; `0` disables \
+                      the cache.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "isolation",
             default: Fallback::Value(|| text_value("required")),
-            meaning: "`\"required\"` runs programs only where the kernel has every layer of the jail; \
-                      `\"best_effort\"` runs them behind the layers that there are. `kitbag doctor` lists the layers.",
+            meaning: "`\"required\"` runs programs only where the kernel has every sandbox layer; \
+                      `\"best_effort\"` uses the layers that are available. `kitbag doctor` lists the layers.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(Code::default().timeout)),
-            meaning: "The longest time that a program may take, calls included. The time in which a person is asked \
+            meaning: "The longest time a program may take, including calls. Time spent waiting for the user's answer \
                       does not count.",
             ..KeyRow::PLAIN
         },
@@ -109,14 +109,14 @@ const TABLE: KeyTable = KeyTable {
             name: "memory_mb",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().memory_mb)),
-            meaning: "The memory that a program may use, at most 512.",
+            meaning: "The memory a program may use, in megabytes; at most 512.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_output_bytes",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().max_output_bytes)),
-            meaning: "The size of the value that a program may return, and of what it prints. A model is shown less: \
+            meaning: "The largest return value of a program, and the largest output it may print. A model is shown less: \
                       `result_tokens` in `[surfaces]`.",
             ..KeyRow::PLAIN
         },
@@ -124,28 +124,28 @@ const TABLE: KeyTable = KeyTable {
             name: "max_calls",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().max_calls)),
-            meaning: "The calls that a program may make.",
+            meaning: "The number of calls a program may make.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_parallel_calls",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().max_parallel_calls)),
-            meaning: "The calls of one program that run at the same time. Further ones wait.",
+            meaning: "The number of concurrent calls of one program. Further calls wait.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "workers",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().workers)),
-            meaning: "The programs that run at the same time, each in a process of its own. Further ones wait.",
+            meaning: "The number of concurrent programs, each in its own process. Further programs wait.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "warm_workers",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Code::default().warm_workers)),
-            meaning: "The processes that wait for the next program, once there was a first.",
+            meaning: "The number of idle processes kept ready once a first program has run.",
             ..KeyRow::PLAIN
         },
     ],
@@ -172,18 +172,18 @@ pub(crate) struct RawCode {
     warm_workers: Option<Spanned<i64>>,
 }
 
-/// The programs that models write, and the limits in which they run.
+/// The settings of programs written by models.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
-    /// The surfaces with the tools that run programs.
+    /// The surfaces that list the tools that run programs.
     pub surfaces: Vec<Surface>,
-    /// The steps that a request in words takes.
+    /// The steps that `run_intent` takes.
     pub route: RouteFlags,
-    /// The directory of the operator's own templates, which need not exist.
+    /// The directory of the operator's templates, which need not exist.
     pub templates: PathBuf,
-    /// The time for which a result is used again.
+    /// How long a result is reused.
     pub cache: Duration,
-    /// True if programs run also where the kernel lacks a layer of the jail.
+    /// True if programs may run where the kernel lacks a sandbox layer.
     pub best_effort: bool,
     pub timeout: Duration,
     pub memory_mb: usize,
@@ -208,15 +208,16 @@ impl Default for Code {
             max_output_bytes: 1_000_000,
             max_calls: 200,
             max_parallel_calls: 16,
-            // A program that waits for a server has its worker meanwhile. With the memory above, all
-            // of them together stay within two gigabytes.
+            // A program that waits for a server keeps its worker busy. With the memory limit above,
+            // all
+            // workers together stay within two gigabytes.
             workers: 16,
             warm_workers: 2,
         }
     }
 }
 
-pub(crate) fn build(raw: RawCode, ground: &BaseDirs) -> Result<Code, Fault> {
+pub(crate) fn build(raw: RawCode, base_dirs: &BaseDirs) -> Result<Code, Fault> {
     let section = Section::new("code");
     let default = Code::default();
     let route = default.route;
@@ -240,8 +241,8 @@ pub(crate) fn build(raw: RawCode, ground: &BaseDirs) -> Result<Code, Fault> {
                 .unwrap_or(route.enable_template_learning),
         },
         templates: raw.templates.map_or_else(
-            || ground.data_dir.join("templates"),
-            |path| ground.resolve_path(&path),
+            || base_dirs.data_dir.join("templates"),
+            |path| base_dirs.resolve_path(&path),
         ),
         cache: section.parse_duration_or_off("cache", raw.cache, default.cache)?,
         best_effort: section
@@ -276,7 +277,8 @@ fn execution_modes() -> [(&'static str, ExecutionMode); 3] {
     ExecutionMode::ALL.map(|mode| (mode.as_str(), mode))
 }
 
-/// An engine takes a few megabytes for itself; no program that joins results needs half a gigabyte.
+/// The engine itself takes a few megabytes, and no program that joins results needs half a
+/// gigabyte.
 fn parse_memory(
     section: &Section,
     value: Option<Spanned<i64>>,
@@ -323,7 +325,7 @@ mod tests {
         }
         check(
             "[code]\nisolation = 'none'",
-            "line 2, in `code.isolation`: `none` is none of `required`, `best_effort`",
+            "line 2, in `code.isolation`: `none` is not one of `required`, `best_effort`",
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `[context]`: the context plane, from which agents take facts.
+//! `[context]`: the context plane, which gives agents facts.
 
 use toml::Value;
 
@@ -17,7 +17,7 @@ const TABLE: KeyTable = KeyTable {
         name: "enabled",
         value: ValueType::Flag,
         default: Fallback::Value(|| Value::Boolean(false)),
-        meaning: "`true` lets agents ask for the facts that `kitbag context import` took in. Otherwise `context_query` and \
+        meaning: "`true` lets agents query the facts that `kitbag context import` imported. Otherwise `context_query` and \
                   `context_explain` answer `CONTEXT_PLANE_UNAVAILABLE`.",
         ..KeyRow::PLAIN
     }],

@@ -1,4 +1,4 @@
-//! `[import]`: the clients whose new servers are taken over while the gateway runs.
+//! `[import]`: clients whose new servers are imported while the gateway runs.
 
 use kitbag_clients::Client;
 

@@ -1,4 +1,4 @@
-//! `[index]` and `[index.embedder]`: the source of the vectors by which tools are found.
+//! `[index]` and `[index.embedder]`: the source of the vectors used for search.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ const TABLE: KeyTable = KeyTable {
         value: ValueType::TextOrTable(&EMBEDDER),
         default: Fallback::Value(|| text_value(BUILT_IN)),
         restart: Some(Restart::unless_same(|a, b| a.embedder == b.embedder)),
-        meaning: "The source of the vectors: the model in the binary, or the one of the table `[index.embedder]`.",
+        meaning: "The embedding model: the one in the binary, or the one in the table `[index.embedder]`.",
         ..KeyRow::PLAIN
     }],
 };
@@ -62,14 +62,14 @@ const EMBEDDER: KeyTable = KeyTable {
             name: "endpoint",
             secrecy: Secrecy::Address,
             only_with: Some("endpoint"),
-            meaning: "A service that speaks OpenAI's embeddings format, up to and without `/embeddings`, such as \
+            meaning: "The base URL of an OpenAI-compatible embeddings service, without `/embeddings`, such as \
                       `\"https://host/v1\"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "model",
             only_with: Some("endpoint"),
-            meaning: "The name that the service has for the model.",
+            meaning: "The service's name for the model.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -84,9 +84,9 @@ const EMBEDDER: KeyTable = KeyTable {
         KeyRow {
             name: "dimensions",
             value: ValueType::WholeNumber,
-            default: Fallback::Unset("what the service gives"),
+            default: Fallback::Unset("the service's default"),
             only_with: Some("endpoint"),
-            meaning: "The length of vectors; asked of the service and checked.",
+            meaning: "The vector length to request; the answer is checked.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -94,19 +94,19 @@ const EMBEDDER: KeyTable = KeyTable {
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(DEFAULT_TIMEOUT)),
             only_with: Some("endpoint"),
-            meaning: "The longest wait for one answer of the service. A search waits at most 5 seconds.",
+            meaning: "The timeout of one request to the service. A search waits at most 5 seconds.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "query_prefix",
-            default: Fallback::Unset("what the model says"),
-            meaning: "Put before the words of a search, such as `\"query: \"`.",
+            default: Fallback::Unset("the model's own"),
+            meaning: "Prepended to a query, such as `\"query: \"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "document_prefix",
-            default: Fallback::Unset("what the model says"),
-            meaning: "Put before the text of a tool, such as `\"passage: \"`.",
+            default: Fallback::Unset("the model's own"),
+            meaning: "Prepended to the text of a tool, such as `\"passage: \"`.",
             ..KeyRow::PLAIN
         },
     ],
@@ -118,7 +118,7 @@ pub(crate) struct RawIndex {
     embedder: Option<Spanned<RawEmbedder>>,
 }
 
-/// `"built-in"`, or a table that names the place of a model.
+/// `"built-in"`, or a table that locates a model.
 #[derive(Debug)]
 enum RawEmbedder {
     Named(String),
@@ -154,10 +154,10 @@ pub struct ModelDirectory {
     pub prefixes: Prefixes,
 }
 
-/// A service that speaks OpenAI's embeddings format.
+/// A service with an OpenAI-compatible embeddings API.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingsEndpoint {
-    /// The address of the service, without the final `/embeddings`.
+    /// The URL of the service, without the final `/embeddings`.
     pub url: Url,
     pub model: String,
     pub api_key: Option<Template>,
@@ -166,8 +166,8 @@ pub struct EmbeddingsEndpoint {
     pub prefixes: Prefixes,
 }
 
-/// The text that some models need before a text, so that they can tell a request from a text that
-/// is searched. If a prefix is not configured, the model directory may name it.
+/// Text that some models expect before a query or a document, to distinguish the two. If a prefix
+/// is not configured, the model directory may define it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Prefixes {
     pub query: Option<String>,
@@ -177,7 +177,7 @@ pub struct Prefixes {
 const BUILT_IN: &str = "built-in";
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-pub(crate) fn build(raw: RawIndex, ground: &BaseDirs) -> Result<Embedder, Fault> {
+pub(crate) fn build(raw: RawIndex, base_dirs: &BaseDirs) -> Result<Embedder, Fault> {
     let Some(raw) = raw.embedder else {
         return Ok(Embedder::BuiltIn);
     };
@@ -195,7 +195,7 @@ pub(crate) fn build(raw: RawIndex, ground: &BaseDirs) -> Result<Embedder, Fault>
                 key: "index.embedder".to_owned(),
                 span,
             },
-            ground,
+            base_dirs,
         ),
     }
 }
@@ -203,7 +203,7 @@ pub(crate) fn build(raw: RawIndex, ground: &BaseDirs) -> Result<Embedder, Fault>
 fn build_external(
     mut raw: RawExternalEmbedder,
     section: &Section,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<Embedder, Fault> {
     let prefixes = Prefixes {
         query: raw.query_prefix.take(),
@@ -213,7 +213,7 @@ fn build_external(
         (Some(_), Some(_)) => Err(section.fault(Problem::DirectoryAndEndpoint)),
         (None, None) => Err(section.fault(Problem::NeitherDirectoryNorEndpoint)),
         (Some(path), None) => Ok(Embedder::Directory(ModelDirectory {
-            path: ground.resolve_path(path.get_ref()),
+            path: base_dirs.resolve_path(path.get_ref()),
             prefixes,
         })),
         (None, Some(url)) => build_endpoint(&url, raw, prefixes, section).map(Embedder::Endpoint),
@@ -250,7 +250,7 @@ fn parse_embedder_url(text: &str) -> Result<Url, Problem> {
     match url.scheme() {
         "http" | "https" => Ok(url),
         other => Err(Problem::EmbedderUrl {
-            reason: format!("`{other}:` is not spoken here"),
+            reason: format!("`{other}:` is not supported"),
         }),
     }
 }
@@ -287,7 +287,7 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn an_embedder_is_built_in_or_elsewhere() {
+    fn an_embedder_is_built_in_or_external() {
         let embedder = |text: &str| config(text).unwrap().embedder;
         assert_eq!(embedder(""), Embedder::BuiltIn);
         assert_eq!(
@@ -319,10 +319,10 @@ mod tests {
     }
 
     #[test]
-    fn an_embedder_that_cannot_work_is_refused_and_its_key_not_quoted() {
+    fn an_invalid_embedder_is_rejected_and_its_key_not_quoted() {
         check(
             "[index]\nembedder = 'builtin'",
-            "line 2, in `index.embedder`: `builtin` is none of `built-in` => did you mean `built-in`?",
+            "line 2, in `index.embedder`: `builtin` is not one of `built-in` => did you mean `built-in`?",
         );
         check(
             "[index]\nembedder = 3",
@@ -330,27 +330,27 @@ mod tests {
         );
         check(
             "[index]\nembedder = { path = 'x' }",
-            "line 2, in `index.embedder`: unknown key `path` => the keys here are `directory`, `endpoint`, \
+            "line 2, in `index.embedder`: unknown key `path` => known keys: `directory`, `endpoint`, \
              `model`, `api_key`, `dimensions`, `timeout`, `query_prefix`, `document_prefix`",
         );
         check(
             "[index.embedder]\nmodel = 'm'",
-            "line 1, in `index.embedder`: it has neither a `directory` nor an `endpoint` => name the `directory` of \
+            "line 1, in `index.embedder`: neither `directory` nor `endpoint` is set => set the `directory` of \
              a model, or the `endpoint` of a service and its `model`",
         );
         check(
             "[index.embedder]\nendpoint = 'https://host/v1'",
-            "line 1, in `index.embedder`: it has an `endpoint` and no `model` => name the model the service should \
+            "line 1, in `index.embedder`: `endpoint` is set but `model` is not => set the model that the service should \
              use, like \"text-embedding-3-small\"",
         );
         check(
             "[index.embedder]\nendpoint = 'host/v1'\nmodel = 'm'",
-            "line 2, in `index.embedder.endpoint`: not the address of an embeddings endpoint: relative URL without \
+            "line 2, in `index.embedder.endpoint`: invalid embeddings URL: relative URL without \
              a base => write the part before `/embeddings`, like \"https://host/v1\"",
         );
         check(
             "[index.embedder]\ndirectory = 'x'\napi_key = 's3cret'",
-            "line 3, in `index.embedder`: `api_key` has no meaning for an embedder in a `directory` => \
+            "line 3, in `index.embedder`: `api_key` does not apply to an embedder in a `directory` => \
              remove `api_key`",
         );
         check(

@@ -1,4 +1,4 @@
-//! `[learning]`: the things that the gateway may learn from the use of tools, and for how long.
+//! `[learning]`: what the gateway may learn from tool use, and for how long.
 
 use std::time::Duration;
 
@@ -22,24 +22,24 @@ const TABLE: KeyTable = KeyTable {
             name: "enabled",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(true)),
-            meaning: "`false` learns nothing, and ranks tools by their descriptions alone. What was learned before \
-                      stays until `kitbag learned forget`.",
+            meaning: "`false` learns nothing and ranks tools by their descriptions only. Earlier lessons are kept \
+                      until `kitbag learned forget`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "keep_words",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` keeps the words of requests beside their vectors, for people who read `kitbag learned` \
-                      and for a later embedder, which computes the vectors anew.",
+            meaning: "`true` stores queries with their vectors, for `kitbag learned` to show and for a later embedder, \
+                      which recomputes the vectors.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "arguments",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(true)),
-            meaning: "`false` learns from the words of requests alone, and not from the arguments of calls. Values \
-                      that look like secrets are left out of arguments either way.",
+            meaning: "`false` learns only from queries and not from call arguments. Argument values that look like \
+                      secrets are always left out.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -53,8 +53,8 @@ const TABLE: KeyTable = KeyTable {
             name: "shared",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` lets the use of all tenants count a little for each of them, until it has lessons of \
-                      its own. No tenant sees a tool that its rules hide, or the words of another.",
+            meaning: "`true` lets the use of all tenants count a little for each tenant, until it has lessons of its \
+                      own. No tenant sees a tool that its rules hide, or the queries of another.",
             ..KeyRow::PLAIN
         },
     ],
@@ -73,13 +73,13 @@ pub(crate) struct RawLearning {
     shared: bool,
 }
 
-/// The things that the gateway may learn from the use of tools, and for how long.
+/// What the gateway may learn from tool use, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LearningSettings {
     pub enabled: bool,
-    /// True if words are kept beside their vectors.
+    /// True if queries are stored with their vectors.
     pub keep_words: bool,
-    /// True if the arguments of calls teach something, too.
+    /// True if call arguments are used for learning, too.
     pub arguments: bool,
     pub retention: Duration,
     /// True if the use of all tenants counts a little for each.

@@ -1,5 +1,4 @@
-//! `[lock]`: what follows when a server changes a definition that was approved, and the lock file that
-//! says what was.
+//! `[lock]`: the reaction to drift from approved definitions, and the lock file that records them.
 
 use std::fs;
 use std::io;
@@ -31,23 +30,23 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "on_drift",
             default: Fallback::Value(|| text_value(HOLD)),
-            meaning: "What follows when a server of the [lock file](lock.md) lists a tool or prompt that is not as it was \
-                  approved. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
-                  the metrics and `kitbag lock status` tell of it.",
+            meaning: "What to do when a server in the [lock file](lock.md) lists a tool or prompt that differs from \
+                      its approved definition. `\"hold\"`: callers get it only after `kitbag lock approve`. `\"report\"`: the log, \
+                      the metrics and `kitbag lock status` report it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "recheck_after",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(RECHECK_AFTER)),
-            meaning: "Before a tool or prompt of a server of the lock file is called, the server is asked again what it \
-                      lists if it was asked longer ago than this: not every server announces what it changes.",
+            meaning: "The longest age of a server's listing when one of its tools or prompts is called. An older \
+                      listing is fetched again first, because not every server announces its changes.",
             ..KeyRow::PLAIN
         },
     ],
 };
 
-/// A server that works is asked twelve times an hour at most.
+/// A healthy server is asked at most twelve times an hour.
 const RECHECK_AFTER: Duration = Duration::from_secs(300);
 
 const HOLD: &str = "hold";
@@ -67,14 +66,14 @@ pub enum OnDrift {
     Report,
 }
 
-/// The definitions that were approved, and what follows when a server lists others.
+/// The approved definitions, and the reaction to drift.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lock {
     pub on_drift: OnDrift,
-    /// Lists that were read longer ago are read again before a call.
+    /// Listings older than this are fetched again before a call.
     pub recheck_after: Duration,
     pub state: LockState,
-    /// The server that comes with Kitbag itself, which needs no approval.
+    /// The server that ships with Kitbag and needs no approval.
     pub built_in: Option<ServerName>,
 }
 
@@ -93,7 +92,7 @@ pub enum ServerLock<'a> {
     /// The server is not locked.
     Unlocked,
     Locked(&'a LockedServer),
-    /// The lock file cannot be read, so it is not known what was approved.
+    /// The lock file cannot be read, so the approved definitions are unknown.
     Unreadable,
 }
 
@@ -109,7 +108,7 @@ impl Default for Lock {
 }
 
 impl Lock {
-    /// Returns what was approved of a server.
+    /// Returns the approved definitions of a server.
     pub fn server_lock(&self, server: &ServerName) -> ServerLock<'_> {
         if self.built_in.as_ref() == Some(server) {
             return ServerLock::Unlocked;
@@ -124,7 +123,7 @@ impl Lock {
         }
     }
 
-    /// True if callers get of this server only what was approved.
+    /// True if callers get only approved definitions of this server.
     pub fn requires_approval(&self, server: &ServerName) -> bool {
         self.on_drift == OnDrift::Hold && !matches!(self.server_lock(server), ServerLock::Unlocked)
     }
@@ -133,7 +132,7 @@ impl Lock {
 impl LockState {
     pub(crate) fn load(path: &Path) -> Self {
         let text = match fs::read_to_string(path) {
-            // A link that leads nowhere is a mistake, and no decision against a lock.
+            // A dangling link is a mistake, not a decision against locking.
             Err(error) if error.kind() == io::ErrorKind::NotFound && !path.is_symlink() => {
                 return Self::Absent;
             }
@@ -153,7 +152,7 @@ impl LockState {
     }
 }
 
-/// The lock file beside a configuration: `kitbag.lock` beside `kitbag.toml`.
+/// The lock file next to a configuration: `kitbag.lock` next to `kitbag.toml`.
 pub(crate) fn lock_file_path(configuration: &Path) -> PathBuf {
     configuration.with_extension("lock")
 }
@@ -174,13 +173,13 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn drift_is_held_back_unless_the_operator_only_wants_to_hear_of_it() {
+    fn drift_is_withheld_unless_the_operator_only_wants_a_report() {
         let chosen = |text: &str| config(text).unwrap().lock.on_drift;
         assert_eq!(chosen(""), OnDrift::Hold);
         assert_eq!(chosen("lock.on_drift = 'report'"), OnDrift::Report);
         check(
             "[lock]\non_drift = \"ignore\"",
-            "line 2, in `lock.on_drift`: `ignore` is none of `hold`, `report`",
+            "line 2, in `lock.on_drift`: `ignore` is not one of `hold`, `report`",
         );
     }
 

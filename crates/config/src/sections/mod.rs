@@ -1,8 +1,8 @@
-//! The sections of `kitbag.toml`, one file for each: the rows of its keys, the fields that serde
-//! reads, and the values that the program runs on.
+//! The sections of `kitbag.toml`, one file each: the rows of its keys, the fields that serde reads,
+//! and the values the program uses.
 //!
-//! A new key is a row, a field, and a line in `build`. The tables of `docs/configuration.md` are
-//! written anew by `KITBAG_WRITE_REFERENCE=1 cargo test -p kitbag-config reference`.
+//! A new key is a row, a field, and a line in `build`. Regenerate the tables of
+//! `docs/configuration.md` with `KITBAG_WRITE_REFERENCE=1 cargo test -p kitbag-config reference`.
 
 pub(crate) mod agents;
 pub(crate) mod audit;
@@ -32,7 +32,7 @@ pub(crate) mod web;
 
 use crate::rows::SectionRow;
 
-/// Every section, in the order in which `kitbag config show` prints them.
+/// Every section, in the order of `kitbag config show`.
 pub(crate) const SECTIONS: &[SectionRow] = &[
     serve::SECTION,
     store::SECTION,

@@ -1,4 +1,4 @@
-//! `[models]`: requests to models that pass through the gateway, with fewer tools in them.
+//! `[models]`: requests to models that are proxied through the gateway, with fewer tools in them.
 
 use kitbag_domain::Template;
 use toml::{Spanned, Value};
@@ -25,7 +25,7 @@ const TABLE: KeyTable = KeyTable {
             name: "enabled",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` passes requests below `/anthropic/` and `/openai/` on to the vendors; see \
+            meaning: "`true` forwards requests under `/anthropic/` and `/openai/` to the vendors; see \
                       [models.md](models.md). It is off unless you say so, because every caller of the gateway can \
                       then reach the vendors through it.",
             ..KeyRow::PLAIN
@@ -34,15 +34,15 @@ const TABLE: KeyTable = KeyTable {
             name: "foreign_tools",
             default: Fallback::Value(|| text_value(ForeignTools::Keep.as_str())),
             meaning: "`\"keep\"` leaves every tool that is not Kitbag's in a request. `\"trim\"` keeps at most 20 of \
-                      them: those that were used, named, or share most words with what the person wrote.",
+                      them: the ones that were used, named, or share most words with the user's messages.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_body_bytes",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(MAX_BODY_BYTES)),
-            meaning: "The largest request that is read for its tools. Other requests and all answers pass without \
-                      being held, so they have no limit here.",
+            meaning: "The largest request that is parsed for its tools. Larger requests and all answers are streamed \
+                      through, so they have no limit here.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -89,7 +89,7 @@ const OPENAI_TABLE: KeyTable = KeyTable {
 const URL_ROW: KeyRow = KeyRow {
     name: "url",
     secrecy: Secrecy::Address,
-    meaning: "The address of the vendor, or of a service that speaks like it, without `/v1`.",
+    meaning: "The base URL of the vendor or of a compatible service, without `/v1`.",
     ..KeyRow::PLAIN
 };
 
@@ -98,14 +98,14 @@ const KEY_ROW: KeyRow = KeyRow {
     default: Fallback::Unset("the client's own key"),
     secrecy: Secrecy::Whole,
     fills_variables: true,
-    meaning: "The vendor's key that is sent in place of the client's, such as `\"${secret:vendor_key}\"`. Every \
+    meaning: "The vendor key to send instead of the client's, such as `\"${secret:vendor_key}\"`. Every \
               caller of the gateway then uses it.",
     ..KeyRow::PLAIN
 };
 
 const ANTHROPIC: &str = "https://api.anthropic.com";
 const OPENAI: &str = "https://api.openai.com";
-/// Twice as much as the larger of the two vendors takes.
+/// Twice the larger limit of the two vendors.
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
 #[derive(Debug, Default, serde::Deserialize)]
@@ -125,26 +125,26 @@ pub(crate) struct RawModelVendor {
     key: Option<String>,
 }
 
-/// The requests to models that pass through the gateway.
+/// The requests to models that are proxied through the gateway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Models {
     pub enabled: bool,
     pub foreign_tools: ForeignTools,
-    /// The largest request that is read for its tools.
+    /// The largest request that is parsed for its tools.
     pub max_body_bytes: usize,
     pub anthropic: ModelVendor,
     pub openai: ModelVendor,
 }
 
-/// The place and the key of a vendor.
+/// The URL and the key of a vendor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelVendor {
     pub url: Url,
-    /// The key that is sent in place of the client's.
+    /// The key that is sent instead of the client's.
     pub key: Option<Template>,
 }
 
-/// The treatment of tools that are not ours.
+/// The treatment of tools that are not Kitbag's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ForeignTools {
     Keep,
@@ -192,7 +192,7 @@ fn build_vendor(raw: RawModelVendor, section: &str, usual: &str) -> Result<Model
     })
 }
 
-/// Clients bring the path from `/v1` on, so an address that has it already has it twice.
+/// Clients append a path that starts with `/v1`, so a `/v1` at the end of the URL is removed.
 fn parse_vendor_url(text: &str) -> Option<Url> {
     let text = text.trim_end_matches('/');
     let url = parse_web_address(text.strip_suffix("/v1").unwrap_or(text))?;
@@ -204,7 +204,7 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn models_are_reached_only_where_the_operator_says_so() {
+    fn models_are_disabled_until_the_operator_enables_them() {
         let models = |text: &str| config(text).unwrap().models;
         assert!(!models("").enabled);
         let set =
@@ -214,12 +214,12 @@ mod tests {
         assert_eq!(set.anthropic.url.as_str(), "https://api.anthropic.com/");
         check(
             "[models.openai]\nurl = 'http://user:s3cret@host'",
-            "line 2, in `models.openai.url`: not the address of a vendor => write the part before `/v1`, like \
+            "line 2, in `models.openai.url`: not a valid vendor URL => write the part before `/v1`, like \
              \"https://api.anthropic.com\"",
         );
         check(
             "[models]\nforeign_tools = 'drop'",
-            "line 2, in `models.foreign_tools`: `drop` is none of `keep`, `trim`",
+            "line 2, in `models.foreign_tools`: `drop` is not one of `keep`, `trim`",
         );
     }
 }

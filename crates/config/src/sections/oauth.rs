@@ -1,4 +1,4 @@
-//! One `[servers.NAME.oauth]` table: the operator's changes to the usual login.
+//! One `[servers.NAME.oauth]` table: changes to the usual login.
 
 use kitbag_domain::Template;
 use kitbag_upstream::oauth::{AuthMethod, Flow, Settings};
@@ -16,7 +16,7 @@ pub(crate) const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "client_id",
             default: Fallback::Unset("none"),
-            meaning: "A client you have registered at the authorization server. It comes before everything else.",
+            meaning: "A client registered at the authorization server. It takes precedence over everything else.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -29,43 +29,43 @@ pub(crate) const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "auth_method",
-            default: Fallback::Unset("what the authorization server offers"),
-            meaning: "How the secret is sent: `\"client_secret_basic\"`, `\"client_secret_post\"`, or `\"none\"`.",
+            default: Fallback::Unset("as the authorization server offers"),
+            meaning: "How to send the secret: `\"client_secret_basic\"`, `\"client_secret_post\"`, or `\"none\"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "client_metadata_url",
             default: Fallback::Unset("none"),
             secrecy: Secrecy::Address,
-            meaning: "The `https` address of a document about your Kitbag, used as the client where the authorization \
-                      server reads such documents. Without it, or elsewhere, Kitbag registers itself.",
+            meaning: "The `https` URL of a client metadata document for your Kitbag, used as the client ID where the \
+                      authorization server supports such documents. Otherwise Kitbag registers itself.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "scopes",
             value: ValueType::Texts,
-            default: Fallback::Unset("what the server asks for"),
-            meaning: "Permissions to ask for instead. What the server asks for later is added.",
+            default: Fallback::Unset("the server's request"),
+            meaning: "The scopes to request instead. Scopes that the server asks for later are added.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "issuer",
-            default: Fallback::Unset("the first the server names"),
+            default: Fallback::Unset("the first that the server lists"),
             secrecy: Secrecy::Address,
-            meaning: "The only authorization server to log in at.",
+            meaning: "The only authorization server to use.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "redirect_port",
             value: ValueType::WholeNumber,
             default: Fallback::Unset("a free one"),
-            meaning: "The port of `http://127.0.0.1:PORT/callback`, for a client registered with that address.",
+            meaning: "The port of `http://127.0.0.1:PORT/callback`, for a client registered with that URL.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "flow",
             default: Fallback::Value(|| text_value(flow_name(Flow::default()))),
-            meaning: "`\"browser\"` asks a person; `\"client_credentials\"` logs in by itself with `client_id` and \
+            meaning: "`\"browser\"` asks the user; `\"client_credentials\"` logs in by itself with `client_id` and \
                       `client_secret`.",
             ..KeyRow::PLAIN
         },
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_reaches_the_login_and_none_is_needed() {
+    fn every_key_is_optional_and_is_applied() {
         assert_eq!(settings(""), Settings::default());
         let expected = Settings {
             flow: Flow::ClientCredentials,
@@ -210,24 +210,24 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictions_are_rejected() {
         check(
             "client_secret = 's3cret'",
-            "`servers.a.oauth.client_secret`: a secret is of no use without its client => set `client_id` as well",
+            "`servers.a.oauth.client_secret`: `client_secret` is set but `client_id` is not => set `client_id` as well",
         );
         check(
             "flow = 'client_credentials'",
-            "`servers.a.oauth.flow`: a login without a person needs a client with a secret => set `client_id` and \
+            "`servers.a.oauth.flow`: `client_credentials` needs a client ID and a client secret => set `client_id` and \
              `client_secret`, like \"${secret:NAME}\"",
         );
         check(
             "client_metadata_url = 'http://a.example/x'",
-            "`servers.a.oauth.client_metadata_url`: not the address of a document about a client => write it like \
+            "`servers.a.oauth.client_metadata_url`: not a valid client metadata URL => write it like \
              \"https://host/client.json\"",
         );
         check(
             "redirect_port = 0",
-            "`servers.a.oauth.redirect_port`: 0 is not a port => ",
+            "`servers.a.oauth.redirect_port`: 0 is not a valid port => ",
         );
         check(
             "cient_id = 'x'",
@@ -235,20 +235,20 @@ mod tests {
         );
         check(
             "flow = 'browsr'",
-            "`servers.a.oauth.flow`: `browsr` is none of `browser`, `client_credentials` => did you mean `browser`?",
+            "`servers.a.oauth.flow`: `browsr` is not one of `browser`, `client_credentials` => did you mean `browser`?",
         );
     }
 
     #[test]
-    fn a_server_is_sent_one_login() {
+    fn a_server_gets_a_header_or_a_login_but_not_both() {
         let text =
             "[servers.a]\nurl = 'https://a.example'\nheaders = { authorization = 'x' }\noauth = {}";
         let found = config(text).unwrap_err();
-        let expected = "line 4, in `servers.a.oauth`: there is a header `Authorization` already";
+        let expected = "line 4, in `servers.a.oauth`: the header `Authorization` is already set";
         assert_eq!(found.to_string(), expected);
         let text = "[servers.a]\ncommand = 'a'\noauth = {}";
         let expected =
-            "line 3, in `servers.a`: `oauth` has no meaning for a server with a `command`";
+            "line 3, in `servers.a`: `oauth` does not apply to a server with a `command`";
         assert_eq!(config(text).unwrap_err().to_string(), expected);
     }
 }

@@ -1,4 +1,4 @@
-//! `[policy]` and `[tenants]`: the rules for every tenant, and those for one.
+//! `[policy]` and `[tenants]`: the rules for every tenant, and for single tenants.
 
 use kitbag_domain::{Tenant, TomlProblem};
 use kitbag_policy::{CodeWrites, Policy, RuleText, Rules, UnknownTenants};
@@ -48,21 +48,21 @@ const RULES: KeyTable = KeyTable {
             name: "allow_tools",
             value: ValueType::Texts,
             default: Fallback::Unset("everything"),
-            meaning: "Patterns for `<server>/<name>`. If present, nothing else may be used.",
+            meaning: "Patterns for `<server>/<name>`. If present, all others are denied.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "deny_tools",
             value: ValueType::Texts,
             default: Fallback::Unset("nothing"),
-            meaning: "Patterns for `<server>/<name>` that may not be used.",
+            meaning: "Patterns for `<server>/<name>` that are denied.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "code_writes",
             default: Fallback::Unset("`\"ask\"`"),
-            meaning: "Programs that `run_code` runs call tools that only read. `\"allow\"` lets them call all others, \
-                      too; `\"ask\"` asks the person before each, if the client can; `\"deny\"` refuses.",
+            meaning: "What a program may do with tools that write. Tools that only read are always allowed. \
+                      `\"allow\"` lets it call them, `\"ask\"` asks the user before each call if the client can, `\"deny\"` denies them.",
             ..KeyRow::PLAIN
         },
     ],
@@ -74,8 +74,8 @@ const TENANTS: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: UNKNOWN,
         default: Fallback::Value(|| text_value("deny")),
-        meaning: "The rights of a key whose tenant has no table here: none (`\"deny\"`), or those that `[policy]` \
-                  leaves to every tenant (`\"allow\"`). The tenant `local` needs no table.",
+        meaning: "The rights of a key whose tenant has no table here: none (`\"deny\"`), or the rights that \
+                  `[policy]` gives every tenant (`\"allow\"`). The tenant `local` needs no table.",
         ..KeyRow::PLAIN
     }],
 };
@@ -100,8 +100,7 @@ pub(crate) struct RawTenants {
 }
 
 impl RawTenants {
-    /// `unknown` under `[tenants]` is a setting, while everything else there is the name of a
-    /// tenant.
+    /// `unknown` under `[tenants]` is a setting; every other key there is the name of a tenant.
     pub(crate) fn take_from(document: &mut DeTable<'_>) -> Result<Self, Fault> {
         let Some(DeValue::Table(tenants)) = document.get_mut("tenants").map(Spanned::get_mut)
         else {
@@ -172,8 +171,8 @@ fn build_rules(raw: RawRules, key: String) -> Result<Rules, Fault> {
             return Err(section.fault_at(key, &patterns, Problem::EmptyAllowList { key }));
         }
         for pattern in patterns.into_inner() {
-            // Each pattern is first compiled alone, so that an error can name the pattern that is
-            // wrong.
+            // Each pattern is first compiled by itself, so that an error can report the invalid
+            // one.
             let mut alone = RuleText::default();
             list(&mut alone).push(pattern.get_ref().clone());
             Rules::compile(&alone).map_err(|error| section.fault_at(key, &pattern, error))?;

@@ -1,4 +1,4 @@
-//! `[priors]`: when the records of tools are computed from the audit.
+//! `[priors]`: the schedule for computing tools' priors from the audit.
 
 use std::fmt;
 
@@ -24,17 +24,17 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "schedule",
             default: Fallback::Value(|| text_value(NIGHTLY)),
-            meaning: "When success, latencies and costs of tools are computed from the audit: minute, hour, day, \
-                      month and weekday as in a crontab, in the time zone of the machine, or of one that follows \
+            meaning: "When to compute success rates, latencies and costs of tools from the audit: minute, hour, day, \
+                      month and weekday as in a crontab, in the machine's time zone, or in one that follows \
                       (`\"0 3 * * * Europe/Berlin\"`). `\"never\"` leaves it to `kitbag learned priors run`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "usd_per_million_tokens",
             value: ValueType::Number,
-            default: Fallback::Unset("tokens cost nothing"),
-            meaning: "The price of the tokens that a model reads, in US dollars for a million. With it the estimated \
-                      cost of a tool without a declared `cost_usd` is that of its results.",
+            default: Fallback::Unset("tokens are free"),
+            meaning: "The price in US dollars of a million tokens read by a model. It is used to estimate the cost of \
+                      a tool without a declared `cost_usd` from the size of its results.",
             ..KeyRow::PLAIN
         },
     ],
@@ -50,15 +50,15 @@ pub(crate) struct RawPriors {
     usd_per_million_tokens: Option<Spanned<f64>>,
 }
 
-/// The computation of the records of tools.
+/// The computation of priors.
 #[derive(Debug, Clone)]
 pub struct PriorsSettings {
-    /// Absent if only a person starts it.
+    /// `None` if it is started only by hand.
     pub schedule: Option<CronSchedule>,
     pub usd_per_million_tokens: Option<f64>,
 }
 
-/// The moments at which something is due, as a crontab names them.
+/// The moments at which something is due, as in a crontab.
 #[derive(Clone)]
 pub struct CronSchedule {
     text: String,
@@ -78,7 +78,7 @@ impl CronSchedule {
         })
     }
 
-    /// Returns the first moment after that one.
+    /// Returns the first moment after `at`.
     pub fn next_after(&self, at: Timestamp) -> Option<Timestamp> {
         let at = jiff::Timestamp::from_millisecond(at.0).ok()?;
         let next = self.crontab.find_next(at).ok()?;
@@ -134,7 +134,7 @@ mod tests {
             check(
                 &format!("[priors]\nschedule = \"{wrong}\""),
                 &format!(
-                    "line 2, in `priors.schedule`: `{wrong}` is not a schedule => write minute, hour, day, \
+                    "line 2, in `priors.schedule`: `{wrong}` is not a valid schedule => write minute, hour, day, \
                      month and weekday, like \"0 3 * * *\", or \"never\""
                 ),
             );

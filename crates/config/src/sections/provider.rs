@@ -30,14 +30,14 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "url",
             secrecy: Secrecy::Address,
-            meaning: "The base address, such as `\"https://api.example/v1\"`. Every call stays below it. Clients may \
-                      see it, so it is no place for a secret.",
+            meaning: "The base URL, such as `\"https://api.example/v1\"`. Every call stays below it. Clients may see \
+                      it, so it must not contain a secret.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "description",
             default: Fallback::Unset("none"),
-            meaning: "The purpose of the API, as a model should read it.",
+            meaning: "The purpose of the API. Models read it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -63,28 +63,28 @@ const TABLE: KeyTable = KeyTable {
             default: Fallback::Value(|| {
                 texts_value(&ProviderSpec::DEFAULT_METHODS.map(|it| it.to_string()))
             }),
-            meaning: "The methods it may be called with.",
+            meaning: "The allowed HTTP methods.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` lets it lead to this machine and the private networks it is in.",
+            meaning: "`true` allows loopback and private addresses.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&[])),
-            meaning: "Addresses and ranges it may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
+            meaning: "Addresses and ranges that are always allowed, such as `\"10.1.0.0/16\"`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ProviderSpec::DEFAULT_TIMEOUT)),
-            meaning: "The most a whole call may take.",
+            meaning: "The timeout of a whole call.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -111,7 +111,7 @@ pub(crate) struct RawProvider {
     max_response_bytes: Option<Spanned<i64>>,
 }
 
-/// An API, and the addresses that calls of it may reach.
+/// An API, and the addresses that its calls may reach.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProviderConfig {
     pub spec: ProviderSpec,
@@ -162,18 +162,20 @@ pub(super) fn parse_networks(texts: &Texts, section: &Section) -> Result<Vec<Net
     networks.collect()
 }
 
-/// The address ends with a path, because the paths of calls are joined to it. It holds no secret,
-/// because a secret in it could not be kept out of messages.
+/// The URL ends with a path, because the paths of calls are appended to it. It must not contain a
+/// secret, because a secret in it could not be kept out of messages.
 pub(super) fn parse_base_url(text: &str) -> Result<Url, String> {
     let url = Url::parse(text).map_err(|error| error.to_string())?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(format!("an API cannot be reached by `{}:`", url.scheme()));
+        return Err(format!("unsupported scheme `{}:`", url.scheme()));
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("it has a user in it; send a login with `headers` or `bearer`".to_owned());
+        return Err(
+            "it contains a user name; send credentials with `headers` or `bearer`".to_owned(),
+        );
     }
     if url.query().is_some() || url.fragment().is_some() {
-        return Err("it must end with the path; a query belongs to a call".to_owned());
+        return Err("it must not have a query or fragment; add the query to each call".to_owned());
     }
     Ok(url)
 }
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn an_api_needs_no_more_than_an_address() {
+    fn an_api_needs_only_a_url() {
         let ProviderConfig { spec, addresses } = provider("");
         let expected = ProviderSpec {
             name: "weather".parse().unwrap(),
@@ -309,10 +311,10 @@ mod tests {
     }
 
     #[test]
-    fn no_two_things_have_one_name() {
+    fn servers_and_providers_share_no_name() {
         let remedy = "give one of the two another name";
         let expected =
-            format!("line 3, in `providers.a`: there is a server called `a` already => {remedy}");
+            format!("line 3, in `providers.a`: a server named `a` already exists => {remedy}");
         check(
             "[servers.a]\ncommand = 'x'\n[providers.a]\nurl = 'https://a.example'",
             &expected,
@@ -322,25 +324,25 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_a_base_is_refused_and_not_quoted() {
+    fn an_invalid_base_url_is_rejected_and_not_quoted() {
         let refused = |url: &str, reason: &str| {
             check(
                 &format!("[providers.a]\nurl = '{url}'"),
                 &format!(
-                    "line 2, in `providers.a.url`: not the address of an API: {reason} => write it like \
+                    "line 2, in `providers.a.url`: invalid API URL: {reason} => write it like \
                      \"https://api.example/v1\""
                 ),
             );
         };
         refused("api.example", "relative URL without a base");
-        refused("ftp://api.example", "an API cannot be reached by `ftp:`");
+        refused("ftp://api.example", "unsupported scheme `ftp:`");
         refused(
             "https://ann:s3cret@api.example",
-            "it has a user in it; send a login with `headers` or `bearer`",
+            "it contains a user name; send credentials with `headers` or `bearer`",
         );
         refused(
             "https://api.example/?key=s3cret",
-            "it must end with the path; a query belongs to a call",
+            "it must not have a query or fragment; add the query to each call",
         );
         check(
             "[providers.a]",
@@ -349,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_is_refused() {
+    fn contradictions_are_rejected() {
         let refused = |keys: &str, error: &str| {
             check(
                 &format!("[providers.a]\nurl = 'https://a.example'\n{keys}"),
@@ -358,12 +360,12 @@ mod tests {
         };
         refused(
             "methods = ['DELET']",
-            "`providers.a.methods`: `DELET` is none of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` => did \
+            "`providers.a.methods`: `DELET` is not one of `GET`, `HEAD`, `POST`, `PUT`, `PATCH`, `DELETE`, `OPTIONS` => did \
              you mean `DELETE`?",
         );
         refused(
             "methods = []",
-            "`providers.a.methods`: without a method it could never be called => remove `methods` to allow GET and \
+            "`providers.a.methods`: `methods` is empty, so the API could never be called => remove `methods` to allow GET and \
              HEAD, or name some",
         );
         refused(
@@ -373,7 +375,7 @@ mod tests {
         );
         refused(
             "bearer = 'y'\nheaders = { authorization = 'x' }",
-            "`providers.a.bearer`: there is a header `Authorization` already => keep one of the two",
+            "`providers.a.bearer`: the header `Authorization` is already set => keep one of the two",
         );
         refused(
             "metods = []",

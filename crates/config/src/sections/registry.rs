@@ -21,7 +21,7 @@ const TABLE: KeyTable = KeyTable {
         name: "url",
         default: Fallback::Value(|| text_value(Registry::OFFICIAL)),
         secrecy: Secrecy::Address,
-        meaning: "An MCP registry: the part of its address before `/v0.1/servers`.",
+        meaning: "The base URL of an MCP registry, without `/v0.1/servers`.",
         ..KeyRow::PLAIN
     }],
 };
@@ -40,7 +40,7 @@ pub(crate) fn build(raw: RawRegistry) -> Result<Url, Fault> {
         .map_err(|problem| Section::new("registry").fault_at("url", &text, problem))
 }
 
-/// Reads the address of a registry, without the final `/v0.1`.
+/// Parses the URL of a registry, without the final `/v0.1`.
 pub fn parse_registry_url(text: &str) -> Result<Url, Problem> {
     parse_web_address(text).ok_or(Problem::RegistryUrl)
 }

@@ -1,4 +1,4 @@
-//! `[secrets]`: the place of the key that encrypts secrets and logins.
+//! `[secrets]`: where the key that encrypts secrets and logins is stored.
 
 use toml::Spanned;
 
@@ -18,9 +18,9 @@ const TABLE: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: "key",
         default: Fallback::Value(|| text_value(KeyLocation::default().as_str())),
-        meaning: "The place of the key that secrets and logins are encrypted under: `\"file\"` is a file named \
-                  `secret.key` beside the database that only its owner can read, `\"keyring\"` the keyring of the \
-                  operating system, `\"env\"` nothing but the variable `KITBAG_SECRET_KEY`.",
+        meaning: "Where the key that encrypts secrets and logins is stored: `\"file\"` is a file named \
+                  `secret.key` next to the database that only its owner can read, `\"keyring\"` the keyring of the \
+                  operating system, `\"env\"` only the variable `KITBAG_SECRET_KEY`.",
         ..KeyRow::PLAIN
     }],
 };
@@ -33,12 +33,12 @@ pub(crate) struct RawSecrets {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum KeyLocation {
-    /// The key is in a file beside the database.
+    /// In a file next to the database.
     #[default]
     File,
-    /// The key is in the keyring of the operating system.
+    /// In the keyring of the operating system.
     Keyring,
-    /// The key is only in the environment.
+    /// Only in the environment.
     Env,
 }
 

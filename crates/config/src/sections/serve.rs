@@ -1,4 +1,4 @@
-//! `[serve]`: the way in which clients reach the gateway over HTTP.
+//! `[serve]`: how clients reach the gateway over HTTP.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -34,23 +34,23 @@ const TABLE: KeyTable = KeyTable {
             name: "require_key",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(Serve::default().require_key)),
-            meaning: "`true` refuses every caller without an API key, also those on this machine.",
+            meaning: "`true` rejects every caller without an API key, including callers on this machine.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allowed_hosts",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&Serve::default().allowed_hosts)),
-            meaning: "Names other than this machine's own that clients may use in `Host`. Naming one means that a \
-                      proxy stands in front, so every caller needs a key.",
+            meaning: "Host names other than this machine's own that clients may send in `Host`. Setting one means \
+                      that a proxy is in front, so every caller needs a key.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allowed_origins",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&Serve::default().allowed_origins)),
-            meaning: "Web pages that may use the gateway, such as `\"https://app.example\"`. Pages from this machine \
-                      always may.",
+            meaning: "Origins of web pages that may use the gateway, such as `\"https://app.example\"`. Pages from this \
+                      machine are always allowed.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -71,8 +71,8 @@ const TABLE: KeyTable = KeyTable {
             name: "access_log",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(Serve::default().access_log)),
-            meaning: "`true` writes a line to the log for each HTTP request: its id, method, path, status, bytes, \
-                      milliseconds, tenant, id of the key, address.",
+            meaning: "`true` logs each HTTP request: id, method, path, status, bytes, milliseconds, tenant, key id, \
+                      address.",
             ..KeyRow::PLAIN
         },
     ],
@@ -98,25 +98,25 @@ pub struct Serve {
     pub allowed_origins: Vec<String>,
     pub max_body_bytes: usize,
     pub page_size: usize,
-    /// True if each HTTP request leaves a line in the log.
+    /// True if each HTTP request is logged.
     pub access_log: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("listening on {bind} would let anyone who reaches this machine use your tools")]
+#[error("listening on {bind} would let anyone who can reach this machine use your tools")]
 pub struct UnprotectedBind {
     pub bind: SocketAddr,
 }
 
 impl Serve {
     /// True if a caller on this machine needs no key. A gateway that other machines can reach,
-    /// directly or through a proxy that gives it another name, cannot tell which caller is local.
+    /// directly
+    /// or through a proxy under another name, cannot tell which caller is local.
     pub fn allows_keyless(&self) -> bool {
         !self.require_key && self.bind.ip().is_loopback() && self.allowed_hosts.is_empty()
     }
 
-    /// Refuses to listen beyond loopback without a key, since only a key keeps strangers from the
-    /// tools.
+    /// Rejects a non-loopback address without `require_key`, since only a key keeps strangers out.
     pub fn check_exposure(&self) -> Result<(), UnprotectedBind> {
         if self.require_key || self.bind.ip().is_loopback() {
             Ok(())
@@ -176,7 +176,7 @@ pub(crate) fn build(raw: RawServe) -> Result<Serve, Fault> {
     })
 }
 
-/// Reads an address such as `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
+/// Parses an address such as `127.0.0.1:7420`, `[::1]:7420` or `localhost:7420`.
 pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
     let local = text
         .strip_prefix("localhost:")
@@ -189,7 +189,7 @@ pub fn parse_bind(text: &str) -> Result<SocketAddr, Problem> {
     }
 }
 
-/// Returns the origin as a browser writes it into `Origin`, so that the two texts can be compared.
+/// Returns the origin as browsers send it in `Origin`, so that the two texts can be compared.
 fn parse_origin(text: &str) -> Result<String, Problem> {
     Url::parse(text)
         .ok()

@@ -1,4 +1,4 @@
-//! Turns one `[servers.NAME]` table into the values that upstream needs to connect.
+//! Turns one `[servers.NAME]` table into the values needed to connect.
 
 use kitbag_domain::{Launch, Reach, RemoteEndpoint, RemoteTransport, ServerName, Template};
 use kitbag_upstream::oauth::Settings;
@@ -51,7 +51,7 @@ const TABLE: KeyTable = KeyTable {
             secrecy: Secrecy::Words,
             fills_variables: true,
             only_with: Some("command"),
-            meaning: "Its arguments.",
+            meaning: "The arguments of the program.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -61,7 +61,7 @@ const TABLE: KeyTable = KeyTable {
             secrecy: Secrecy::Whole,
             fills_variables: true,
             only_with: Some("command"),
-            meaning: "Variables for it. Besides these it sees only a few harmless ones, such as `PATH`, `HOME` and \
+            meaning: "Environment variables for it. It inherits only a few harmless ones, such as `PATH`, `HOME` and \
                       `LANG`.",
             ..KeyRow::PLAIN
         },
@@ -78,7 +78,7 @@ const TABLE: KeyTable = KeyTable {
             secrecy: Secrecy::Address,
             fills_variables: true,
             only_with: Some("url"),
-            meaning: "The address of a running server, by `http` or `https`.",
+            meaning: "The URL of a running server, `http` or `https`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -88,14 +88,14 @@ const TABLE: KeyTable = KeyTable {
             secrecy: Secrecy::Whole,
             fills_variables: true,
             only_with: Some("url"),
-            meaning: "HTTP headers for every request to it.",
+            meaning: "HTTP headers for every request to the server.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "transport",
             default: Fallback::Value(|| text_value("http")),
             only_with: Some("url"),
-            meaning: "`\"http\"` is streamable HTTP, with HTTP+SSE tried if that fails; `\"sse\"` is HTTP+SSE only.",
+            meaning: "`\"http\"` is streamable HTTP, falling back to HTTP+SSE; `\"sse\"` is HTTP+SSE only.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -103,12 +103,12 @@ const TABLE: KeyTable = KeyTable {
             value: ValueType::Table(&oauth::TABLE),
             default: Fallback::Unset("none"),
             only_with: Some("url"),
-            meaning: "The differences from the usual login there; see [below](#serversnameoauth).",
+            meaning: "Changes to the usual login; see [below](#serversnameoauth).",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "description",
-            default: Fallback::Unset("the words of the server, or the names of its tools"),
+            default: Fallback::Unset("the server's own text, or the names of its tools"),
             meaning: "What the server is for, in a few words. Models read it where they [search](surfaces.md#what-the-search-says-of-your-servers).",
             ..KeyRow::PLAIN
         },
@@ -116,13 +116,13 @@ const TABLE: KeyTable = KeyTable {
             name: "enabled",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(true)),
-            meaning: "`false` keeps the table and leaves the server out.",
+            meaning: "`false` disables the server and keeps its table.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "era",
             default: Fallback::Value(|| text_value("auto")),
-            meaning: "`\"auto\"` probes once and remembers; `\"legacy\"` greets with `initialize` at once; \
+            meaning: "`\"auto\"` probes once and remembers; `\"legacy\"` starts with `initialize`; \
                       `\"modern\"` probes at every start.",
             ..KeyRow::PLAIN
         },
@@ -130,44 +130,44 @@ const TABLE: KeyTable = KeyTable {
             name: "start_timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ServerLimits::default().start_timeout)),
-            meaning: "From launch to a usable connection.",
+            meaning: "The timeout from launch to a usable connection.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "call_timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ServerLimits::default().call_timeout)),
-            meaning: "Silence after which a call is given up; progress starts the clock again.",
+            meaning: "The timeout of a call without progress; progress restarts it.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "call_deadline",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ServerLimits::default().call_deadline)),
-            meaning: "The most a call may take, progress or not.",
+            meaning: "The timeout of a whole call, with or without progress.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "idle_timeout",
             value: ValueType::Duration,
             default: Fallback::Value(|| duration_value(ServerLimits::default().idle_timeout)),
-            meaning: "Without a call for this long, the server is stopped.",
+            meaning: "The server is stopped after this time without a call.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_concurrent",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(ServerLimits::default().max_concurrent)),
-            meaning: "Calls it may have at once. One in eight is kept free of callers with a key that have one \
-                      running already, so that the next caller does not wait.",
+            meaning: "Concurrent calls to the server. One slot in eight is not available to callers with a key that \
+                      already have a running call, so that the next caller does not wait.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "max_queued",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(ServerLimits::default().max_queued)),
-            meaning: "Calls that may wait for a free place; the next one is refused at once. The caller with the \
-                      fewest running calls is served first, and one caller with a key may have three quarters of the \
+            meaning: "Calls that may wait for a free slot; further calls are rejected. The caller with the fewest \
+                      running calls is served first, and a caller with a key may occupy at most three quarters of the \
                       queue.",
             ..KeyRow::PLAIN
         },
@@ -175,7 +175,7 @@ const TABLE: KeyTable = KeyTable {
             name: "max_message_bytes",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(ServerLimits::default().max_message_bytes)),
-            meaning: "The largest message it may send.",
+            meaning: "The largest message the server may send.",
             ..KeyRow::PLAIN
         },
     ],
@@ -208,7 +208,7 @@ pub(crate) fn build(
     name: ServerName,
     mut raw: RawServer,
     section: &Section,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<ServerSpec, Fault> {
     let era = section.parse_choice("era", raw.era.take(), ERAS)?.flatten();
     let limits = build_limits(&mut raw, section)?;
@@ -217,7 +217,7 @@ pub(crate) fn build(
         (Some(_), Some(_)) => return Err(section.fault(Problem::CommandAndUrl)),
         (None, None) => return Err(section.fault(Problem::NeitherCommandNorUrl)),
         (Some(command), None) => {
-            let launch = build_launch(&command, raw, section, ground)?;
+            let launch = build_launch(&command, raw, section, base_dirs)?;
             (Reach::Command(launch), Settings::default())
         }
         (None, Some(url)) => build_remote(&url, raw, section)?,
@@ -246,7 +246,7 @@ fn build_launch(
     command: &Spanned<String>,
     raw: RawServer,
     section: &Section,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<Launch<Template>, Fault> {
     if command.get_ref().trim().is_empty() {
         return Err(section.fault_at("command", command, Problem::EmptyCommand));
@@ -257,7 +257,7 @@ fn build_launch(
         env: parse_templates(raw.env, |name| check_variable_name(section, name))?
             .into_iter()
             .collect(),
-        cwd: raw.cwd.map(|path| ground.resolve_path(&path)),
+        cwd: raw.cwd.map(|path| base_dirs.resolve_path(&path)),
     })
 }
 

@@ -1,4 +1,4 @@
-//! `[store]`: the place of the database.
+//! `[store]`: the location of the database.
 
 use std::path::PathBuf;
 
@@ -41,7 +41,7 @@ const TABLE: KeyTable = KeyTable {
             restart: Some(Restart::unless_same(|a, b| {
                 a.store.file_path() == b.store.file_path()
             })),
-            meaning: "The SQLite database. A file named `pepper` lies beside it; the API keys depend on it, so back up \
+            meaning: "The SQLite database. The API keys also depend on the file `pepper` next to it, so back up \
                       both, best with `kitbag store backup`.",
             ..KeyRow::PLAIN
         },
@@ -54,7 +54,7 @@ const TABLE: KeyTable = KeyTable {
             restart: Some(Restart::unless_same(|a, b| {
                 a.store.server_url() == b.store.server_url()
             })),
-            meaning: "A PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
+            meaning: "The URL of a PostgreSQL database instead, such as `\"postgres://kitbag:${PGPASSWORD}@db.example/kitbag\"`. May \
                       contain `${VARIABLE}`. [Stores](store.md) lists the parameters.",
             ..KeyRow::PLAIN
         },
@@ -70,18 +70,18 @@ pub(crate) struct RawStore {
     url: Option<Spanned<String>>,
 }
 
-/// The place of the database.
+/// The location of the database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreLocation {
     /// A SQLite database.
     File(PathBuf),
-    /// The address of a PostgreSQL database. Variables in it come from the environment alone: the
+    /// The URL of a PostgreSQL database. Its variables come only from the environment, because the
     /// secrets are in the database.
     Postgres(Template),
 }
 
 impl StoreLocation {
-    /// Reads `postgres://…` as the address of a server, and everything else as a path.
+    /// Parses `postgres://…` as a database URL, and everything else as a path.
     pub(crate) fn parse(text: &str, path: impl FnOnce(&str) -> PathBuf) -> Self {
         if is_postgres(text) {
             Self::Postgres(Template::new(text))
@@ -111,14 +111,14 @@ fn is_postgres(text: &str) -> bool {
     text.starts_with("postgres://") || text.starts_with("postgresql://")
 }
 
-pub(crate) fn build(raw: RawStore, ground: &BaseDirs) -> Result<StoreLocation, Fault> {
+pub(crate) fn build(raw: RawStore, base_dirs: &BaseDirs) -> Result<StoreLocation, Fault> {
     match (raw.path, raw.url) {
         (Some(_), Some(url)) => {
             Err(Section::new("store").fault_at("url", &url, Problem::PathAndUrl))
         }
         (None, Some(url)) => parse_postgres(&url),
-        (Some(path), None) => Ok(StoreLocation::File(ground.resolve_path(&path))),
-        (None, None) => Ok(StoreLocation::File(ground.data_dir.join(FILE_NAME))),
+        (Some(path), None) => Ok(StoreLocation::File(base_dirs.resolve_path(&path))),
+        (None, None) => Ok(StoreLocation::File(base_dirs.data_dir.join(FILE_NAME))),
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
     use crate::tests::config;
 
     #[test]
-    fn a_store_is_a_file_or_the_address_of_a_server() {
+    fn a_store_is_a_file_or_a_database_url() {
         let store = |text: &str| config(text).unwrap().store;
         let url = "postgres://ann:${PASSWORD}@db.example/bags";
         assert_eq!(
@@ -157,8 +157,8 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_cannot_be_meant_is_refused() {
-        for (text, told) in [
+    fn an_invalid_store_is_rejected() {
+        for (text, fragment) in [
             ("url = 'mysql://db/bags'", "postgres://"),
             ("url = 'postgres://db/bags'\npath = 'a.db'", "both"),
             (
@@ -167,8 +167,8 @@ mod tests {
             ),
         ] {
             let error = config(&format!("[store]\n{text}")).unwrap_err();
-            let told_whole = format!("{error}; {}", error.remedy().unwrap());
-            assert!(told_whole.contains(told), "{told_whole}");
+            let message = format!("{error}; {}", error.remedy().unwrap());
+            assert!(message.contains(fragment), "{message}");
         }
     }
 }

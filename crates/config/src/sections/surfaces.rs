@@ -1,5 +1,4 @@
-//! `[surfaces]` and `[groups]`: the surfaces that clients are shown, and the tools that belong
-//! together.
+//! `[surfaces]` and `[groups]`: the surface each client gets, and groups of tools.
 
 use kitbag_domain::{Surface, TomlProblem};
 use kitbag_policy::{Pattern, PatternError};
@@ -39,14 +38,14 @@ const TABLE: KeyTable = KeyTable {
             name: "keys",
             value: ValueType::Pairs,
             default: Fallback::Value(empty_table),
-            meaning: "By key: the id `kitbag key list` shows, and a surface.",
+            meaning: "The surface by key, under the id that `kitbag key list` shows.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "clients",
             value: ValueType::Pairs,
             default: Fallback::Value(empty_table),
-            meaning: "By the name that a client gives itself, with `*` for anything: `{ \"claude-code*\" = \"all\" }`.",
+            meaning: "The surface by the client's own name; `*` matches anything: `{ \"claude-code*\" = \"all\" }`.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -59,17 +58,16 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cold_start",
             default: Fallback::Value(|| text_value(COLD_STARTS[0].0)),
-            meaning: "The list of the adaptive surface for a credential that has used nothing yet: `\"capped\"` has \
-                      the 20 tools that fit best what is known of the client, `\"all\"` has every tool, however \
-                      many there are.",
+            meaning: "The list on the adaptive surface for a credential without history: `\"capped\"` has the 20 tools \
+                      that best match the client, `\"all\"` has every tool, however many there are.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "result_tokens",
             value: ValueType::WholeNumber,
             default: Fallback::Value(|| number_value(Surfaces::default().result_tokens)),
-            meaning: "A result longer than this is cut, and the rest is kept for an hour. Not on `all` and at \
-                      `/servers/{name}/mcp`.",
+            meaning: "A longer result is truncated, and its remainder is stored for an hour. Does not apply to `all` \
+                      and `/servers/{name}/mcp`.",
             ..KeyRow::PLAIN
         },
     ],
@@ -86,25 +84,25 @@ pub(crate) struct RawSurfaces {
     result_tokens: Option<Spanned<i64>>,
 }
 
-/// The rules that choose a surface for clients that connect to a path that names no surface, and
-/// the largest size of an answer.
+/// The rules that choose a surface for clients whose path names none, and the token limit of a
+/// result.
 #[derive(Debug, Clone)]
 pub struct Surfaces {
     pub default: Surface,
-    /// The surface for a key, by the id of the key.
+    /// The surface for a key, by key id.
     pub keys: Vec<(String, Surface)>,
-    /// The surface for a client, by the name that the client gives itself.
+    /// The surface for a client, by the client's own name.
     pub clients: Vec<(Pattern, Surface)>,
     /// The tools that the adaptive surface always lists.
     pub pinned: Vec<Pattern>,
     pub cold_start: ColdStart,
-    /// The groups that the configuration defines, each with the tools in it.
+    /// The groups in the configuration, each with its tools.
     pub groups: Vec<(String, Vec<Pattern>)>,
-    /// The number of tokens that a result may have before it is cut.
+    /// The tokens a result may have before it is truncated.
     pub result_tokens: usize,
 }
 
-/// The list of a client of which nothing has been learned.
+/// The list for a client without history.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ColdStart {
     All,
@@ -116,7 +114,7 @@ const COLD_STARTS: [(&str, ColdStart); 2] =
     [("capped", ColdStart::Capped), ("all", ColdStart::All)];
 
 impl Surfaces {
-    /// Writes everything except the groups, which are a section of their own.
+    /// Serializes everything except the groups, which are a section of their own.
     fn without_groups(&self) -> String {
         let rest = Self {
             groups: Vec::new(),

@@ -1,4 +1,4 @@
-//! `[telemetry]`: the way in which figures leave the gateway.
+//! `[telemetry]`: export of metrics and spans.
 
 use toml::{Spanned, Value};
 use url::Url;
@@ -27,8 +27,8 @@ const TABLE: KeyTable = KeyTable {
             restart: Some(Restart::unless_same(|a, b| {
                 a.telemetry.collector == b.telemetry.collector
             })),
-            meaning: "The address at which the collector takes OTLP over HTTP: `\"http://127.0.0.1:4318\"`. \
-                      `/v1/traces` and `/v1/metrics` are added to it.",
+            meaning: "The base URL of an OTLP collector over HTTP: `\"http://127.0.0.1:4318\"`. `/v1/traces` and \
+                      `/v1/metrics` are appended.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -39,9 +39,9 @@ const TABLE: KeyTable = KeyTable {
                 same: same_for_collector,
                 note: "A change reaches the collector after a restart.",
             }),
-            meaning: "`true` counts calls, their latencies and their results for each tool, `false` for each server: \
-                      series per tool grow with tenants times tools, and 500 tools used by 20 tenants are some \
-                      160,000 of them. `/v1/tokens` always has every tool.",
+            meaning: "`true` counts calls, latencies and results per tool, `false` per server. Series per tool grow \
+                      with tenants times tools: 500 tools used by 20 tenants are about 160,000 series. `/v1/tokens` \
+                      always has every tool.",
             ..KeyRow::PLAIN
         },
     ],
@@ -54,18 +54,20 @@ pub(crate) struct RawTelemetry {
     metrics_per_tool: Option<bool>,
 }
 
-/// The way in which figures leave the gateway.
+/// Export of metrics and spans.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Telemetry {
-    /// The OpenTelemetry collector that receives figures and spans.
+    /// The OpenTelemetry collector that receives metrics and spans.
     pub collector: Option<Url>,
-    /// True if every tool has series of its own. Their number grows with tenants times tools: 500
-    /// tools used by 20 tenants are some 160,000 series, more than most operators would store.
+    /// True if every tool has its own series. Their number grows with tenants times tools: 500
+    /// tools
+    /// used by 20 tenants are about 160,000 series, more than most operators want to store.
     pub per_tool: bool,
 }
 
-/// The pages that clients ask for follow a change at once. Only a collector that runs since the
-/// start goes on as before.
+/// The metrics endpoints follow a change at once. Only a collector that was connected at start
+/// keeps
+/// the old setting.
 fn same_for_collector(running: &Config, config: &Config) -> bool {
     running.telemetry.collector.is_none() || running.telemetry.per_tool == config.telemetry.per_tool
 }

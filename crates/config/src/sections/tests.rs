@@ -1,5 +1,6 @@
-//! Compares the rows with the fields that serde reads: every field has a row, every row is a field,
-//! and the field takes values of the type in the row and no others.
+//! Compares the rows with the fields that serde reads: every field has a row, every row has a
+//! field,
+//! and the field accepts exactly the row's type.
 
 use serde::de::{self, Deserialize, Deserializer, Error as _, Visitor};
 
@@ -99,7 +100,7 @@ fn a_field_takes_the_type_in_its_row_and_no_other() {
     }
 }
 
-/// A sample of each type of TOML.
+/// A sample of each TOML type.
 const VALUES: [(&str, &str); 8] = [
     ("text", "'x'"),
     ("whole number", "1"),
@@ -135,7 +136,7 @@ fn document(table: &KeyTable, row: &KeyRow, value: &str) -> String {
 }
 
 #[test]
-fn a_key_that_needs_a_restart_stands_where_a_change_is_looked_for() {
+fn a_key_that_needs_a_restart_is_in_a_compared_section() {
     for table in tables() {
         let is_section = SECTIONS.iter().any(|section| section.name == table.path);
         let needs_restart = table.rows.iter().any(|row| row.restart.is_some());
@@ -143,7 +144,7 @@ fn a_key_that_needs_a_restart_stands_where_a_change_is_looked_for() {
     }
 }
 
-/// Returns every table with rows, each before the tables inside it.
+/// Returns every table with rows, outer tables first.
 pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
     SECTIONS.iter().filter_map(own_table).flat_map(|table| {
         let inner = table.rows.iter().filter_map(|row| row.value.inner_table());
@@ -154,13 +155,13 @@ pub(crate) fn tables() -> impl Iterator<Item = &'static KeyTable> {
 fn own_table(section: &SectionRow) -> Option<&'static KeyTable> {
     match section.layout {
         TableLayout::One(table) | TableLayout::Each(table) => Some(table),
-        // The table for each name has the rows of another section.
+        // The per-name table has the rows of another section.
         TableLayout::EachAndOwn { own, .. } => Some(own),
         TableLayout::Named => None,
     }
 }
 
-/// Returns the names of the fields of `T`, as serde asks for them.
+/// Returns the field names of `T` that serde asks for.
 fn fields_of<T: Deserialize<'static>>() -> &'static [&'static str] {
     let mut fields: &'static [&'static str] = &[];
     let refused = T::deserialize(FieldProbe(&mut fields));

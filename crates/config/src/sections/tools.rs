@@ -1,5 +1,4 @@
-//! `[tools."NAME"]`: the facts that the operator declares about single tools, and the form in which
-//! clients get them.
+//! `[tools."NAME"]`: the operator's overrides of single tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +24,7 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "cost_usd",
             value: ValueType::Number,
-            default: Fallback::Unset("that of its results, if tokens have a price"),
+            default: Fallback::Unset("the cost of its results, if tokens have a price"),
             meaning: "The cost of a call, in US dollars.",
             ..KeyRow::PLAIN
         },
@@ -33,7 +32,7 @@ const TABLE: KeyTable = KeyTable {
             name: "p95_latency_ms",
             value: ValueType::Number,
             default: Fallback::Unset("measured"),
-            meaning: "The time within which 95 of 100 calls are done.",
+            meaning: "The latency that 95 of 100 calls stay below.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -54,20 +53,20 @@ const TABLE: KeyTable = KeyTable {
             name: "tags",
             value: ValueType::Texts,
             default: Fallback::Unset("from the definition"),
-            meaning: "Words that stand for what it does; each is a group.",
+            meaning: "Words for its purpose; each is a group.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "scopes",
             value: ValueType::Texts,
-            default: Fallback::Unset("from provider and name"),
-            meaning: "The places where it acts.",
+            default: Fallback::Unset("from server and name"),
+            meaning: "The systems it acts on.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "group",
             default: Fallback::Unset("the server"),
-            meaning: "The group that it belongs to.",
+            meaning: "The group the tool belongs to.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -79,14 +78,14 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "description",
-            default: Fallback::Unset("that of the server"),
-            meaning: "The words that clients and the search get in place of the server's.",
+            default: Fallback::Unset("the server's"),
+            meaning: "The description that clients and the search get instead of the server's.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "alias",
             default: Fallback::Unset("none"),
-            meaning: "The name that clients see in place of `NAME`; calls of `NAME` still work. Letters, digits, `_` and `-`, \
+            meaning: "The name that clients see instead of `NAME`; calls of `NAME` still work. Letters, digits, `_` and `-`, \
                       without `__`. Rules and the audit keep the server's own name.",
             ..KeyRow::PLAIN
         },
@@ -94,14 +93,14 @@ const TABLE: KeyTable = KeyTable {
             name: "hidden",
             value: ValueType::Flag,
             default: Fallback::Unset("`false`"),
-            meaning: "`true` keeps the tool from every client.",
+            meaning: "`true` hides the tool from every client.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "fixed_arguments",
             value: ValueType::Values,
             default: Fallback::Unset("none"),
-            meaning: "Arguments that every call gets, whatever the client sends. They are not in the schema that clients see.",
+            meaning: "Arguments added to every call, whatever the client sends. They are removed from the schema that clients see.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -132,7 +131,7 @@ pub(crate) struct RawTool {
     hidden_arguments: Vec<String>,
 }
 
-/// The facts about a tool that its definition does not contain.
+/// Facts about a tool that its definition does not contain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolOverride {
     pub cost_usd: Option<f64>,
@@ -153,7 +152,7 @@ pub struct ToolOverride {
 }
 
 impl ToolOverride {
-    /// True if clients get another definition than the server's.
+    /// True if clients get a different definition than the server's.
     pub fn changes_definition(&self) -> bool {
         self.description.is_some()
             || !self.fixed_arguments.is_empty()
@@ -177,8 +176,8 @@ pub(crate) fn build(raw: ByName<RawTool>) -> Result<BTreeMap<String, ToolOverrid
         .collect()
 }
 
-/// Every name of a server's tool contains `__`, so that an alias without it cannot take the name of
-/// another tool; Kitbag's own tools have names that no alias may take.
+/// Every name of a server's tool contains `__`, so an alias without it cannot collide with one.
+/// Kitbag's own tools have names that no alias may use.
 fn check_alias(alias: &Spanned<String>, section: &Section) -> Result<(), Fault> {
     let text = alias.get_ref();
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
@@ -227,7 +226,7 @@ fn build_tool(raw: RawTool, section: &Section) -> Result<ToolOverride, Fault> {
     })
 }
 
-/// Arguments are JSON, which knows no moments of time: a client would write them as text.
+/// JSON has no dates, so they become text.
 fn to_json_pair((name, value): (&String, &toml::Value)) -> (String, Value) {
     (name.clone(), to_json(value))
 }
@@ -244,14 +243,14 @@ fn to_json(value: &toml::Value) -> Value {
     }
 }
 
-/// An operator who declares the class of a tool knows it.
+/// The operator's declaration of a tool's class is trusted.
 const WRITE_CLASSES: [(&str, WriteClass); 3] = [
     (WriteClass::Read.as_str(), WriteClass::Read),
     (WriteClass::Write.as_str(), WriteClass::Write),
     (WriteClass::Destructive.as_str(), WriteClass::Destructive),
 ];
 
-/// A larger number is a slip: no call costs as much or takes as long.
+/// Larger numbers are typing errors: no call costs as much or takes as long.
 pub(super) fn parse_amount(
     section: &Section,
     key: &str,
@@ -281,7 +280,7 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn what_is_declared_of_a_tool_must_be_possible() {
+    fn declared_facts_of_a_tool_are_validated() {
         let text = "[tools.\"crm__search\"]\ncost_usd = 2\np95_latency_ms = 380\nsuccess_rate = 0.97\ntags = ['crm']";
         let expected = ToolOverride {
             cost_usd: Some(2.0),
@@ -308,15 +307,15 @@ mod tests {
         );
         check(
             "[tools.a]\nalias = 'x__y'",
-            "line 2, in `tools.a.alias`: not a name for a tool => write at most 50 letters, digits, `_` and `-`, without `__`",
+            "line 2, in `tools.a.alias`: not a valid tool name => write at most 50 letters, digits, `_` and `-`, without `__`",
         );
         check(
             "[tools.a]\nalias = 'call_api'",
-            "line 2, in `tools.a.alias`: another tool is called `call_api` => choose another name",
+            "line 2, in `tools.a.alias`: another tool is already named `call_api` => choose another name",
         );
         check(
             "[tools.a]\nalias = 'x'\n[tools.b]\nalias = 'x'",
-            "line 4, in `tools.b.alias`: another tool is called `x` => choose another name",
+            "line 4, in `tools.b.alias`: another tool is already named `x` => choose another name",
         );
         check(
             "[tools.a]\ncost = 1",

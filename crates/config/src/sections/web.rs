@@ -1,4 +1,5 @@
-//! `[web]` and `[browser]`: how pages of the web are read and pictured, and where they may lead.
+//! `[web]` and `[browser]`: how web pages are read and captured, and which addresses they may
+//! reach.
 
 use std::path::PathBuf;
 
@@ -43,9 +44,9 @@ const TABLE: KeyTable = KeyTable {
         KeyRow {
             name: "reader",
             secrecy: Secrecy::Address,
-            default: Fallback::Unset("none: Markdown is made on this machine"),
-            meaning: "A reader service that makes Markdown of pages, such as `\"https://reader.example\"`; it is asked for \
-                      `READER/ADDRESS`. It learns every address that `web_fetch` reads as Markdown.",
+            default: Fallback::Unset("none: Markdown is made locally"),
+            meaning: "A reader service that converts pages to Markdown, such as `\"https://reader.example\"`, requested as \
+                      `READER/ADDRESS`. It sees every URL that `web_fetch` reads as Markdown.",
             ..KeyRow::PLAIN
         },
         KeyRow {
@@ -58,24 +59,24 @@ const TABLE: KeyTable = KeyTable {
         },
         KeyRow {
             name: "certificate_authorities",
-            default: Fallback::Unset("the public ones alone"),
-            meaning: "A file of certificates in PEM, whose authorities `web_fetch` and `browser` trust besides the public ones. \
-                      It is read again with the configuration.",
+            default: Fallback::Unset("only the public ones"),
+            meaning: "A PEM file of certificate authorities that `web_fetch` and `browser` trust in addition to the \
+                      public ones. It is reloaded with the configuration.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_private",
             value: ValueType::Flag,
             default: Fallback::Value(|| Value::Boolean(false)),
-            meaning: "`true` lets pages, and all that they fetch, lead to this machine and the private networks it is in. Every \
-                      caller that may use the tools then reaches those.",
+            meaning: "`true` allows pages, and everything they load, from loopback and private addresses. Every caller that \
+                      may use the tools can then reach them.",
             ..KeyRow::PLAIN
         },
         KeyRow {
             name: "allow_addresses",
             value: ValueType::Texts,
             default: Fallback::Value(|| texts_value(&[])),
-            meaning: "Addresses and ranges they may lead to, such as `\"10.1.0.0/16\"`, whatever they are.",
+            meaning: "Addresses and ranges that are always allowed, such as `\"10.1.0.0/16\"`.",
             ..KeyRow::PLAIN
         },
     ],
@@ -87,7 +88,7 @@ const BROWSER_TABLE: KeyTable = KeyTable {
     rows: &[KeyRow {
         name: "program",
         default: Fallback::Unset("`chromium` or another usual name on the `PATH`"),
-        meaning: "The path of the Chromium or Chrome that takes pictures.",
+        meaning: "The path of the Chromium or Chrome that takes screenshots.",
         ..KeyRow::PLAIN
     }],
 };
@@ -108,20 +109,20 @@ pub(crate) struct RawBrowser {
     program: Option<String>,
 }
 
-/// The settings of the reader and the browser for pages of the web.
+/// The settings of the reader and the browser for web pages.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WebSettings {
-    /// The addresses that pages, and all that they fetch, may lead to.
+    /// The addresses that pages, and everything they load, may reach.
     pub addresses: AddressRules,
-    /// A file of certificates in PEM.
+    /// A PEM file of certificates.
     pub certificate_authorities: Option<PathBuf>,
-    /// Makes Markdown in place of this machine.
+    /// Converts pages to Markdown instead of this machine.
     pub reader: Option<ReaderEndpoint>,
-    /// Without one, a usual name is looked for on the `PATH`.
+    /// Without it, a usual name is looked up on the `PATH`.
     pub browser_program: Option<PathBuf>,
 }
 
-/// The place of a reader service, and the token it wants.
+/// The URL of a reader service, and its token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderEndpoint {
     pub url: Url,
@@ -131,7 +132,7 @@ pub struct ReaderEndpoint {
 pub(crate) fn build(
     raw: RawWeb,
     browser: RawBrowser,
-    ground: &BaseDirs,
+    base_dirs: &BaseDirs,
 ) -> Result<WebSettings, Fault> {
     let section = Section::new("web");
     Ok(WebSettings {
@@ -141,9 +142,9 @@ pub(crate) fn build(
         },
         certificate_authorities: raw
             .certificate_authorities
-            .map(|it| ground.resolve_path(&it)),
+            .map(|it| base_dirs.resolve_path(&it)),
         reader: build_reader(raw.reader, raw.reader_token, &section)?,
-        browser_program: browser.program.map(|it| ground.resolve_path(&it)),
+        browser_program: browser.program.map(|it| base_dirs.resolve_path(&it)),
     })
 }
 
@@ -173,7 +174,7 @@ mod tests {
     use crate::tests::{check, config};
 
     #[test]
-    fn the_settings_of_pages_are_taken_over_and_a_reader_is_an_address_that_a_token_belongs_to() {
+    fn page_settings_are_read_and_a_reader_token_needs_a_reader() {
         let text = "[web]\nreader = 'https://reader.example/r'\nreader_token = '${secret:reader}'\n\
                     certificate_authorities = 'own.pem'\nallow_addresses = ['10.1.0.0/16']\n\
                     [browser]\nprogram = '/opt/chrome'";
@@ -189,12 +190,12 @@ mod tests {
         );
         check(
             "[web]\nreader = 'https://ann:s3cret@reader.example'",
-            "line 2, in `web.reader`: not the address of a reader service => write the part before the address of a page, like \
+            "line 2, in `web.reader`: not a valid reader URL => write the part before the page's URL, like \
              \"https://reader.example\", and a token as `reader_token`",
         );
         check(
             "[web]\nreader_token = 's3cret'",
-            "line 2, in `web.reader_token`: a token is for a reader service, and there is none => name the service with `reader`, \
+            "line 2, in `web.reader_token`: `reader_token` is set but `reader` is not => set `reader` to the service, \
              or remove `reader_token`",
         );
     }

@@ -1,4 +1,4 @@
-//! Hides the secret parts of a value: variables are always shown, secrets never.
+//! Masks the secret parts of a value: variables are always shown, secrets never.
 
 use kitbag_clients::{HiddenText, is_scheme, secrets_in_address, secrets_in_argument};
 use toml::Value;
@@ -7,7 +7,7 @@ use crate::rows::Secrecy;
 
 const MASK: &str = "••••";
 
-/// Stands for a value that cannot be shown.
+/// Replaces a value that cannot be shown.
 pub(super) fn masked_placeholder() -> Value {
     Value::String(MASK.to_owned())
 }
@@ -85,7 +85,7 @@ fn mask_hidden(hidden: HiddenText<'_>) -> String {
     mask_text(text)
 }
 
-/// Keeps variables and the scheme with which a secret is sent, and hides everything else.
+/// Keeps variables and the authentication scheme before a secret, and masks everything else.
 fn mask_text(text: &str) -> String {
     let pieces = split_variables(text).into_iter();
     let veiled = pieces.flat_map(|(plain, inside)| {
@@ -97,7 +97,7 @@ fn mask_text(text: &str) -> String {
     veiled.collect()
 }
 
-/// Returns the reference to a variable, with its default hidden.
+/// Returns the reference to a variable, with its default masked.
 fn mask_default(inside: &str) -> String {
     match inside.split_once(":-") {
         Some((name, default)) if !default.is_empty() => format!("${{{name}:-{MASK}}}"),
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_secret_only_its_variables_are_seen() {
+    fn only_the_variables_of_a_secret_are_shown() {
         check(Secrecy::Whole, "'s3cret'", "\"••••\"");
         check(Secrecy::Whole, "'${TOKEN}'", "\"${TOKEN}\"");
         check(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn of_words_and_addresses_everything_but_their_secrets_is_seen() {
+    fn words_and_urls_are_shown_without_their_secrets() {
         check(
             Secrecy::Words,
             "['-y', 'pkg', '--api-key', 's3cret', '--token=${T}', '--dir=/a']",

@@ -1,8 +1,8 @@
-//! Shows the configuration in force, key by key, each with the origin of its value.
+//! Shows the effective configuration, key by key, with the origin of each value.
 //!
 //! # Layout
-//! - `veil`: hides the secret parts of a value
-//! - [`text`]: writes entries as TOML that a person can read and copy
+//! - `mask`: masks the secret parts of a value
+//! - [`text`]: renders entries as TOML
 
 mod mask;
 pub mod text;
@@ -25,9 +25,9 @@ use mask::Reference;
 pub struct Entry {
     /// The table that contains the key, such as `servers` and `git`.
     pub table: Vec<String>,
-    /// The name of the key there. A key of an inner table has more than one word.
+    /// The name of the key in that table. A key of an inner table has several parts.
     pub key: Vec<String>,
-    /// The value, as far as it may be shown; absent if there is neither a value nor a default.
+    /// The value, as far as it may be shown; `None` if there is neither a value nor a default.
     pub value: Option<Value>,
     pub origin: Origin,
     pub variables: Vec<Variable>,
@@ -42,7 +42,7 @@ pub enum Origin {
     Flag { name: &'static str },
 }
 
-/// A variable in a value. `set` is true if the variable has a value of its own.
+/// A variable in a value. `set` is true if the variable itself has a value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Variable {
     pub name: String,
@@ -61,7 +61,7 @@ pub struct Override {
 
 /// The sources of a configuration.
 pub struct Sources<'a> {
-    /// The text of the file that the configuration was read from.
+    /// The text of the configuration file.
     pub text: &'a str,
     pub config: &'a Config,
     pub overrides: &'a [Override],
@@ -77,7 +77,7 @@ impl fmt::Debug for Sources<'_> {
 
 /// Returns every known key, defaults included, in the order of the reference.
 pub fn list_entries(sources: &Sources<'_>) -> Vec<Entry> {
-    // A text that is not TOML was refused before it became a configuration.
+    // A text that is not TOML was rejected before it became a configuration.
     let document = DeTable::parse(sources.text)
         .map(Spanned::into_inner)
         .unwrap_or_default();
@@ -95,7 +95,7 @@ pub fn list_entries(sources: &Sources<'_>) -> Vec<Entry> {
 }
 
 impl Entry {
-    /// Returns the whole path of the key, spelt as TOML spells it.
+    /// Returns the whole path of the key, quoted as in TOML.
     pub fn key_path(&self) -> String {
         text::dotted_path(self.table.iter().chain(&self.key))
     }
@@ -106,7 +106,7 @@ impl Entry {
 }
 
 impl Origin {
-    /// Names the origin in a few words. `file` is the path that the configuration was read from.
+    /// Describes the origin. `file` is the configuration file.
     pub fn describe(&self, file: Option<&Path>) -> String {
         match self {
             Self::Default => "default".to_owned(),
@@ -126,7 +126,7 @@ struct EntryWalk<'a> {
     entries: Vec<Entry>,
 }
 
-/// The place of a table: its section, and the path inside that section.
+/// The path of a table: its section, and the path inside that section.
 #[derive(Clone)]
 struct KeyPath {
     table: Vec<String>,
@@ -183,7 +183,7 @@ impl EntryWalk<'_> {
         }
     }
 
-    /// A value that was given outside the file chooses the alternative, whatever the file says.
+    /// A value from outside the file determines the alternative, whatever the file says.
     fn choose_alternative(
         &self,
         known: &KeyTable,
@@ -300,7 +300,7 @@ impl EntryWalk<'_> {
 }
 
 impl KeyPath {
-    /// Returns the place of a table whose name the person chose.
+    /// Returns the path of a table whose name the user chose.
     fn table_named(&self, name: &str) -> Self {
         let table = self.table.iter().cloned().chain([name.to_owned()]);
         Self {

@@ -1,5 +1,4 @@
-//! Compares the shown configuration with the known keys and with the values that the program runs
-//! on.
+//! Compares the list_shown_entries configuration with the known keys and with the values the program uses.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +6,7 @@ use super::*;
 use crate::sections::tests::tables;
 use crate::{ConfigError, Environment, Overrides, parse};
 
-/// A configuration with every possible table, and without a secret that would have to be masked.
+/// A configuration with every possible table, and without a secret that would be masked.
 const EVERYTHING: &str = r#"
 [serve]
 bind = "127.0.0.1:9000"
@@ -66,7 +65,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
     parse(text, None, &Overrides::default(), &around)
 }
 
-fn shown(text: &str, given: &[Override]) -> Vec<Entry> {
+fn list_shown_entries(text: &str, given: &[Override]) -> Vec<Entry> {
     let config = config(text).unwrap();
     let is_set = |name: &str| name == "TOKEN";
     list_entries(&Sources {
@@ -80,7 +79,11 @@ fn shown(text: &str, given: &[Override]) -> Vec<Entry> {
 #[test]
 fn every_key_is_shown() {
     let directory = "[index]\nembedder = { directory = 'm' }";
-    let entries = [shown(EVERYTHING, &[]), shown(directory, &[])].concat();
+    let entries = [
+        list_shown_entries(EVERYTHING, &[]),
+        list_shown_entries(directory, &[]),
+    ]
+    .concat();
     let names: BTreeSet<_> = entries
         .iter()
         .flat_map(|entry| &entry.key)
@@ -94,9 +97,9 @@ fn every_key_is_shown() {
 }
 
 #[test]
-fn what_is_shown_means_the_same_when_it_is_copied() {
+fn the_shown_text_parses_to_the_same_configuration() {
     for original in ["", EVERYTHING] {
-        let copy = text::to_toml(&shown(original, &[]), None);
+        let copy = text::to_toml(&list_shown_entries(original, &[]), None);
         let (before, after) = (
             config(original).unwrap(),
             config(&copy).unwrap_or_else(|error| panic!("{error}\n{copy}")),
@@ -111,7 +114,7 @@ fn what_is_shown_means_the_same_when_it_is_copied() {
 }
 
 #[test]
-fn each_value_says_where_it_comes_from() {
+fn each_value_has_its_origin() {
     let given = [Override {
         key: ("serve", "require_key"),
         value: Value::Boolean(true),
@@ -119,11 +122,11 @@ fn each_value_says_where_it_comes_from() {
             name: "KITBAG_REQUIRE_KEY",
         },
     }];
-    let entries = shown(
+    let entries = list_shown_entries(
         "serve.page_size = 7\n\n[servers.a]\ncommand = 'a'\nenv = {\n  X = 'literal',\n  TOKEN = '${TOKEN}',\n}",
         &given,
     );
-    let told = |path: &str| {
+    let described = |path: &str| {
         let entry = entries
             .iter()
             .find(|entry| entry.key_path() == path)
@@ -138,20 +141,23 @@ fn each_value_says_where_it_comes_from() {
             entry.origin.describe(Some(Path::new("/etc/kitbag.toml")))
         )
     };
-    assert_eq!(told("serve.page_size"), "7 kitbag.toml:1");
-    assert_eq!(told("serve.bind"), "\"127.0.0.1:7420\" default");
-    assert_eq!(told("serve.require_key"), "true KITBAG_REQUIRE_KEY");
-    assert_eq!(told("servers.a.env.X"), "\"••••\" kitbag.toml:6");
-    assert_eq!(told("servers.a.env.TOKEN"), "\"${TOKEN}\" kitbag.toml:7");
-    assert_eq!(told("servers.a.call_timeout"), "\"2m\" default");
-    assert_eq!(told("telemetry.otlp_endpoint"), " default");
+    assert_eq!(described("serve.page_size"), "7 kitbag.toml:1");
+    assert_eq!(described("serve.bind"), "\"127.0.0.1:7420\" default");
+    assert_eq!(described("serve.require_key"), "true KITBAG_REQUIRE_KEY");
+    assert_eq!(described("servers.a.env.X"), "\"••••\" kitbag.toml:6");
+    assert_eq!(
+        described("servers.a.env.TOKEN"),
+        "\"${TOKEN}\" kitbag.toml:7"
+    );
+    assert_eq!(described("servers.a.call_timeout"), "\"2m\" default");
+    assert_eq!(described("telemetry.otlp_endpoint"), " default");
 }
 
 #[test]
 fn the_text_is_aligned_and_fits_a_terminal() {
     let long = "x".repeat(60);
     let text = format!("[servers.a]\ncommand = '{long}'\nargs = ['${{T}}']\nenabled = true\n");
-    let entries: Vec<_> = shown(&text, &[])
+    let entries: Vec<_> = list_shown_entries(&text, &[])
         .into_iter()
         .filter(|it| !it.is_default())
         .collect();

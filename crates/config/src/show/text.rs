@@ -1,5 +1,5 @@
-//! Writes entries as TOML. The text means the same if it is copied into a file. A comment after
-//! each value names the origin of that value.
+//! Renders entries as TOML that has the same meaning when copied into a file. A comment after each
+//! value names its origin.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,12 +8,12 @@ use toml_edit::Key;
 
 use super::{Entry, Variable};
 
-/// The usual width of terminals and mails.
+/// The usual width of terminals and mail.
 const WIDTH: usize = 80;
 /// Values longer than this do not push the comments of the others to the right.
 const COLUMN: usize = 46;
 
-/// `file` is the path that the configuration was read from.
+/// `file` is the configuration file.
 pub fn to_toml(entries: &[Entry], file: Option<&Path>) -> String {
     let mut text = String::new();
     for table in entries.chunk_by(|a, b| a.table == b.table) {

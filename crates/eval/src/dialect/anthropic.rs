@@ -1,4 +1,4 @@
-//! The format of Anthropic's Messages.
+//! Anthropic's Messages format.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn result_block(it: &CallResult) -> Value {
 
 pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let said = body.get("content").cloned();
-    let mut said = said.ok_or("there is no `content`")?;
+    let mut said = said.ok_or("`content` is missing")?;
     let blocks = said.as_array_mut().ok_or("`content` is not a list")?;
     let words = blocks.iter().filter(|it| text_field(it, "type") == "text");
     let words: Vec<_> = words.map(|it| text_field(it, "text")).collect();
@@ -54,7 +54,7 @@ pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, 
     })
 }
 
-/// Takes a call out of the message, and leaves it in a form that can be repeated.
+/// Extracts a call from the message, and leaves it in a form that can be sent back.
 fn extract_call(call: &mut Value, number: usize) -> ToolCall {
     let arguments = GivenArguments::from_value(call.get("input"));
     let taken = ToolCall {
@@ -124,12 +124,12 @@ mod tests {
         );
         assert_eq!(
             parse_answer(&json!({ "type": "error" }), 0),
-            Err("there is no `content`".to_owned())
+            Err("`content` is missing".to_owned())
         );
     }
 
     #[test]
-    fn what_broke_off_is_repeated_as_a_call_and_said_to_have_broken_off() {
+    fn a_truncated_call_is_repeated_as_a_call_and_reported_as_truncated() {
         let call = json!({ "type": "tool_use", "id": "", "name": "echo", "input": "{\"word\":" });
         let answer = parse_answer(
             &json!({ "content": [call], "stop_reason": "max_tokens" }),

@@ -43,7 +43,8 @@ impl GivenArguments {
         }
     }
 
-    /// Returns arguments that can be repeated. Endpoints refuse a history whose arguments are no
+    /// Returns arguments that can be sent back. Endpoints reject a history whose arguments are not
+    /// an
     /// object.
     pub(super) fn to_repeatable(&self) -> Value {
         match self {

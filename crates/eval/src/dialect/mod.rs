@@ -1,12 +1,14 @@
-//! The two formats in which models are asked: the body of a request, and the reading of the answer.
+//! The two formats for querying models: the request body, and parsing the answer.
 //!
-//! Requests contain nothing that some model of the family refuses, unless the caller asks for it:
-//! no temperature, no forced choice, no wish for a single call. The model's own messages are
-//! repeated to it word for word, because some models need their own thoughts back unchanged. Only a
-//! call that could not be repeated as it came is corrected.
+//! Requests contain nothing that some model of the family rejects, unless the caller asks for it:
+//! no
+//! temperature, no forced choice, no limit to a single call. The model's own messages are repeated
+//! verbatim, because some models need their own thoughts back unchanged. Only a call that cannot be
+//! repeated as it came is corrected.
 //!
 //! # Layout
-//! - this file: a conversation and an answer, in either format; `given`: the arguments of a call
+//! - this file: conversation and answer, in either format; `given_arguments`: the arguments of a
+//!   call
 //! - `anthropic`, `openai`: the two formats
 
 mod anthropic;
@@ -29,15 +31,15 @@ pub(crate) enum Dialect {
     OpenAi,
 }
 
-/// A prompt, with the tools that a model may use for it and the turns so far.
+/// A prompt, with the model's tools and the turns so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Conversation<'a> {
-    /// The definitions as [`Dialect::tools`] writes them.
+    /// The definitions as written by [`Dialect::tool_definitions`].
     pub(crate) tools: &'a [Value],
-    /// The further parameters of the request.
+    /// Further parameters of the request.
     pub(crate) parameters: &'a CallArguments,
     pub(crate) prompt: &'a str,
-    /// The earlier turns, the first one first.
+    /// The earlier turns, oldest first.
     pub(crate) exchanges: Vec<Exchange>,
 }
 
@@ -60,7 +62,7 @@ pub(crate) struct CallResult {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ModelAnswer {
-    /// The message in a form that can be repeated to the model.
+    /// The message in a form that can be sent back to the model.
     pub(crate) message: Value,
     pub(crate) text: String,
     pub(crate) calls: Vec<ToolCall>,
@@ -72,11 +74,11 @@ pub(crate) struct ModelAnswer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The answer reached the limit of tokens.
+    /// The answer reached the token limit.
     Length,
-    /// The model, or a filter over it, refused to answer.
+    /// The model, or a filter, refused to answer.
     Refusal,
-    /// The conversation reached the limit of turns, and the model would have gone on.
+    /// The conversation reached the turn limit before the model was done.
     Turns,
 }
 
@@ -87,7 +89,7 @@ pub(crate) struct ToolCall {
     pub(crate) arguments: GivenArguments,
 }
 
-/// Tokens as the endpoint counted them.
+/// Tokens as counted by the endpoint.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     pub input: u64,
@@ -95,7 +97,7 @@ pub struct Usage {
 }
 
 impl Dialect {
-    /// Returns the path below the base address.
+    /// Returns the path below the base URL.
     pub(crate) fn endpoint_path(self) -> &'static str {
         match self {
             Self::Anthropic => "messages",
@@ -125,8 +127,7 @@ impl Dialect {
         }
     }
 
-    /// Returns the definitions as they are sent. Definitions that no vendor would take are left
-    /// out.
+    /// Returns the definitions as they are sent. Definitions that no vendor accepts are skipped.
     pub(crate) fn tool_definitions(self, tools: &EvalTools) -> Vec<Value> {
         tools
             .iter()
@@ -157,8 +158,9 @@ impl Dialect {
         body
     }
 
-    /// Returns the answer, or the fault in it. `earlier` is the number of calls that the model made
-    /// before, so that a call without an id gets one that no other call of the conversation has.
+    /// Returns the answer, or the fault in it. `earlier` is the number of the model's earlier
+    /// calls, so
+    /// that a call without an id gets a unique one.
     pub(crate) fn parse_answer(self, body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
         match self {
             Self::Anthropic => anthropic::parse_answer(body, earlier),
@@ -177,16 +179,17 @@ impl Conversation<'_> {
 impl StopReason {
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Length => "cut off at the limit of tokens",
+            Self::Length => "cut off at the token limit",
             Self::Refusal => "refused to answer",
-            Self::Turns => "stopped at the limit of turns",
+            Self::Turns => "stopped at the turn limit",
         }
     }
 }
 
 impl ModelAnswer {
-    /// Returns the usage of a conversation with this answer after `turns` others. One answer that was
-    /// not counted leaves the whole uncounted.
+    /// Returns the usage of a conversation with this answer after `turns` others. One uncounted
+    /// answer
+    /// leaves the whole uncounted.
     pub(crate) fn total_usage(&self, turns: u32, before: Option<Usage>) -> Option<Usage> {
         match turns {
             0 => self.usage,
@@ -196,7 +199,7 @@ impl ModelAnswer {
 }
 
 impl ToolCall {
-    /// Returns the text whose tokens the call is counted by.
+    /// Returns the text for counting the tokens of the call.
     pub(crate) fn as_written(&self) -> String {
         json!({ "name": self.name, "arguments": self.arguments.as_sent() }).to_string()
     }
@@ -227,12 +230,12 @@ fn text_field(value: &Value, key: &str) -> String {
         .to_owned()
 }
 
-/// Returns a number of tokens that the endpoint counted.
+/// Returns a number of tokens counted by the endpoint.
 fn token_count(usage: &Value, key: &str) -> Option<u64> {
     usage.get(key).and_then(Value::as_u64)
 }
 
-/// Returns the id of a call, or a new one for a call that came without.
+/// Returns the id of a call, or a new one for a call without one.
 fn call_id(call: &Value, number: usize) -> String {
     let id = text_field(call, "id");
     if id.is_empty() {
@@ -256,7 +259,8 @@ mod tests {
         }
     }
 
-    /// Returns the messages of two turns: the first answer has two calls of which one failed, the second has one.
+    /// Returns the messages of two turns: the first answer has two calls, of which one failed, the
+    /// second has one.
     fn messages(dialect: Dialect, said: [Value; 2]) -> Value {
         let results = [
             vec![result("c0", "found", false), result("c1", "no", true)],

@@ -1,4 +1,4 @@
-//! The format of OpenAI's Chat Completions, which many other services and programs speak as well.
+//! OpenAI's Chat Completions format, which many other services and programs support as well.
 
 use serde_json::{Value, json};
 
@@ -27,9 +27,9 @@ fn result_message(it: &CallResult) -> Value {
 
 pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, String> {
     let choice = body.pointer("/choices/0");
-    let choice = choice.ok_or("there is no `choices[0]`")?;
+    let choice = choice.ok_or("`choices[0]` is missing")?;
     let said = choice.get("message").cloned();
-    let mut said = said.ok_or("there is no `choices[0].message`")?;
+    let mut said = said.ok_or("`choices[0].message` is missing")?;
     let (words, stop) = (text_field(&said, "content"), parse_stop(choice, &said));
     let calls = said.get_mut("tool_calls").and_then(Value::as_array_mut);
     let calls = calls.into_iter().flatten();
@@ -47,7 +47,7 @@ pub(super) fn parse_answer(body: &Value, earlier: usize) -> Result<ModelAnswer, 
     })
 }
 
-/// Takes a call out of the message, and leaves it in a form that can be repeated.
+/// Extracts a call from the message, and leaves it in a form that can be sent back.
 fn extract_call(call: &mut Value, number: usize) -> ToolCall {
     let function = &call["function"];
     let taken = ToolCall {
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn arguments_are_json_in_a_string_or_what_else_was_written() {
+    fn arguments_are_json_in_a_string_or_other_text() {
         check(
             &json!("{\"word\":\"hi\"}"),
             &arguments(json!({ "word": "hi" })),
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_repeated_is_what_was_said_but_for_calls_nobody_would_take_back() {
+    fn messages_are_repeated_verbatim_except_for_calls_that_would_be_rejected() {
         let untouched = call("c1", "{\"word\": \"hi\"}");
         let kept = said(&untouched);
         assert_eq!(
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_ended_early_says_why() {
+    fn an_answer_that_ended_early_has_a_reason() {
         let words = json!({ "content": "Well," });
         let refusal = json!({ "content": null, "refusal": "I can't." });
         for (choice, expected) in [
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn words_without_a_call_are_an_answer_too() {
+    fn text_without_a_call_is_an_answer() {
         let answer = parse_answer(
             &json!({ "choices": [{ "message": { "content": "Hi." } }] }),
             0,

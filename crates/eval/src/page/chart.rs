@@ -1,4 +1,4 @@
-//! Draws bars in the page itself. Words and figures are text beside the bars, so that they stay
+//! Draws bars as SVG in the page. Labels and figures are text next to the bars, so that they stay
 //! readable on a narrow screen, and only the bars stretch.
 
 use super::{count_noun, escape_html, format_interval, format_percent, format_thousands};
@@ -11,16 +11,14 @@ pub(super) fn render_charts(report: &EvalReport) -> String {
     [
         rate_figure(report, "Right tool", MORE, |it| it.invocation_accuracy),
         rate_figure(report, "Right arguments", MORE, |it| it.argument_accuracy),
-        rate_figure(report, "Tried again after an error", LESS, |it| {
-            it.retry_rate
-        }),
+        rate_figure(report, "Retried after an error", LESS, |it| it.retry_rate),
         outcome_figure(report),
         token_figure(report),
     ]
     .concat()
 }
 
-/// Draws one bar for each model. A line shows the interval of the share.
+/// Draws one bar per model. A line shows the interval of the share.
 fn rate_figure(
     report: &EvalReport,
     title: &str,
@@ -52,7 +50,7 @@ fn rate_row(model: &ModelReport, rate: &Rate) -> String {
     render_row(&model.short, &svg_image(&text, &bars), &value, "")
 }
 
-/// Draws the answers of each model by their outcome.
+/// Draws the answers of each model by outcome.
 fn outcome_figure(report: &EvalReport) -> String {
     let answered = report.models.iter().filter(|it| it.answered > 0);
     let rows: String = answered.map(outcome_row).collect();
@@ -61,7 +59,7 @@ fn outcome_figure(report: &EvalReport) -> String {
     }
     let entries = ChoiceOutcome::ALL.map(legend_entry).concat();
     let legend = format!("<ul class=\"legend\">{entries}</ul>\n");
-    let title = "What became of the first call";
+    let title = "Outcome of the first call";
     render_figure(title, "Number of answers.", &(rows + &legend))
 }
 
@@ -172,7 +170,7 @@ fn svg_rect(class: &str, from: f64, long: f64) -> String {
     format!("<rect class=\"{class}\" x=\"{from:.2}\" y=\"0\" width=\"{long:.2}\" height=\"100\"/>")
 }
 
-/// Draws a line with a rim, so that it is visible on the bar and beside it.
+/// Draws a line with an outline, so that it is visible both on the bar and outside.
 fn interval_line(rate: &Rate) -> String {
     svg_line("rim", rate) + &svg_line("reach", rate)
 }

@@ -1,11 +1,11 @@
-//! Writes the report as one page that needs no other file: no script, no font, no image.
+//! Renders the report as one self-contained page: no script, no font, no image.
 //!
 //! Prompts, arguments and names may come from strangers, so every text is escaped, and the page
 //! forbids itself to load or run anything.
 //!
 //! # Layout
-//! - this file: the page and the format of figures; `style.css`: the style, also on paper
-//! - `chart`: bars; `tables`: figures; `tasks`: the surfaces side by side, and each task
+//! - this file: the page and number formats; `style.css`: the style, including print
+//! - `chart`: bars; `tables`: figures; `tasks`: surfaces side by side, and each task
 //! - `prompts`: the answers to each prompt
 
 mod chart;
@@ -17,7 +17,7 @@ use crate::report::{Comparison, EvalReport, Rate, SurfaceRow};
 use crate::surface::EvalSurface;
 
 pub fn render_page(report: &EvalReport) -> String {
-    let title = escape_html(&format!("Exam: {}", report.suite));
+    let title = escape_html(&format!("Eval: {}", report.suite));
     let (figures, charts) = match report.prompts.is_empty() {
         true => (String::new(), String::new()),
         false => (tables::figure_table(report), chart::render_charts(report)),
@@ -48,7 +48,7 @@ pub fn format_percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Says how probable a comparison is by chance; `None` if the two differ on no prompt.
+/// Describes how probable a difference is by chance; `None` if the two differ on no prompt.
 pub fn describe_chance(comparison: &Comparison) -> Option<String> {
     let probability = comparison.chance?;
     let prompts = count_noun(comparison.prompts - comparison.alike, "prompt");
@@ -62,7 +62,7 @@ pub fn describe_chance(comparison: &Comparison) -> Option<String> {
     ))
 }
 
-/// Describes the surfaces that models were shown; `None` if they were shown every tool alone.
+/// Describes the tested surfaces; `None` if models were shown only every tool.
 pub fn describe_surfaces(report: &EvalReport) -> Option<String> {
     let described = report
         .surfaces
@@ -96,7 +96,7 @@ fn describe_surface(report: &EvalReport, row: &SurfaceRow) -> Option<String> {
     ))
 }
 
-/// Writes an interval, such as `81.2 to 96.9 %`.
+/// Formats an interval, such as `81.2 to 96.9 %`.
 pub fn format_interval(rate: &Rate) -> String {
     format!("{:.1} to {:.1} %", 100.0 * rate.low, 100.0 * rate.high)
 }
@@ -139,7 +139,7 @@ fn describe_parameters(report: &EvalReport) -> String {
     }
     let parameters = serde_json::to_string(&report.parameters).expect("parameters are JSON");
     format!(
-        " Every request said <code>{}</code>.",
+        " Every request contained <code>{}</code>.",
         escape_html(&parameters)
     )
 }
@@ -165,7 +165,7 @@ fn count_noun(number: usize, noun: &str) -> String {
     format!("{} {noun}{plural}", format_thousands(number as f64))
 }
 
-/// Rounds a number to the nearest whole and writes it with commas: `12,368`.
+/// Rounds a number and formats it with commas: `12,368`.
 fn format_thousands(number: f64) -> String {
     let digits = format!("{number:.0}");
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Writes every prompt: the expected call, the call of each model, and its outcome.
+//! Renders every prompt: the expected call, the call of each model, and its outcome.
 
 use super::{count_noun, escape_html};
 use crate::judge::ChoiceOutcome;
@@ -78,7 +78,7 @@ fn filter_buttons(report: &EvalReport, flags: &[&FilterFlags]) -> String {
     filters
 }
 
-/// Returns a button that hides the other articles. The style sheet hides them.
+/// Returns a button that hides the other articles, through the style sheet.
 fn filter_button(name: &str, title: &str, number: usize, checked: bool) -> String {
     let checked = if checked { " checked" } else { "" };
     format!(
@@ -104,20 +104,20 @@ fn prompt_article(report: &EvalReport, row: &PromptReport, flags: &FilterFlags) 
     )
 }
 
-/// An answer as it is told, and the number of runs that gave it.
+/// An answer as rendered, and the number of runs that gave it.
 struct AnswerRow {
     verdict: String,
     story: String,
     times: usize,
 }
 
-/// Returns the answers of a model. Equal answers are written once.
+/// Returns the answers of a model. Equal answers are rendered once.
 fn answer_rows(model: &ModelReport, prompt: &str) -> String {
     let told = collect_answers(model, prompt);
     let runs = told.iter().map(|it| it.times).sum();
     let (rows, short) = (told.len(), escape_html(&model.short));
     let name = format!("<th scope=\"rowgroup\" rowspan=\"{rows}\">{short}</th>");
-    // Only the first row has the name, which stands beside all of them.
+    // Only the first row has the name, which spans all of them.
     let names = std::iter::once(name.as_str()).chain(std::iter::repeat(""));
     let rows = told.iter().zip(names);
     rows.map(|(it, name)| it.to_row(name, runs)).collect()
@@ -196,7 +196,7 @@ fn call_line(number: usize, call: &JudgedCall) -> String {
     }
 }
 
-/// Returns the rest of the story, behind the calls.
+/// Returns the lines after the calls.
 fn ending_lines(record: &Record) -> impl Iterator<Item = String> {
     let words = record.text.as_deref();
     let words = words.map(|it| format!("“{}”", escape_html(it)));
@@ -204,7 +204,7 @@ fn ending_lines(record: &Record) -> impl Iterator<Item = String> {
     let also = (record.extra_calls > 0).then(|| count_noun(record.extra_calls, "further call"));
     let also = also.map(|calls| format!("{calls} in the same answer did not count"));
     let untold = record.unsent_error.as_deref();
-    let untold = untold.map(|it| format!("it could not be shown the error: {}", escape_html(it)));
+    let untold = untold.map(|it| format!("the error could not be sent to it: {}", escape_html(it)));
     let turns = record.turns.filter(|it| *it > 1);
     let turns = turns.map(|turns| format!("{turns} turns"));
     [words, stop, also, untold, turns].into_iter().flatten()
@@ -213,7 +213,7 @@ fn ending_lines(record: &Record) -> impl Iterator<Item = String> {
 fn discovery_line(it: &UnjudgedCall) -> String {
     let failed = if it.failed { " failed" } else { "" };
     format!(
-        "<span class=\"faint\">looked: <code>{}</code>{failed}</span>",
+        "<span class=\"faint\">searched: <code>{}</code>{failed}</span>",
         escape_html(&it.to_string())
     )
 }

@@ -1,5 +1,6 @@
-//! Writes the figures of all models side by side, then by tool and by category, then two models
-//! against each other, and the scenarios.
+//! Renders the figures of all models side by side, then by tool and by category, then comparisons
+//! of
+//! two models, and the scenarios.
 
 use super::{
     count_noun, describe_chance, escape_html, format_interval, format_percent, format_thousands,
@@ -20,12 +21,12 @@ pub(super) fn figure_table(report: &EvalReport) -> String {
 }
 
 pub(super) fn model_heading(model: &ModelReport) -> String {
-    let place = match model.short == model.model {
+    let long = match model.short == model.model {
         true => "",
         false => model.model.as_str(),
     };
-    let (short, place) = (escape_html(&model.short), escape_html(place));
-    format!("<th scope=\"col\">{short}<br><small>{place}</small></th>")
+    let (short, long) = (escape_html(&model.short), escape_html(long));
+    format!("<th scope=\"col\">{short}<br><small>{long}</small></th>")
 }
 
 type ReportFigure = fn(&ModelReport) -> Option<String>;
@@ -43,10 +44,10 @@ const FIGURES: [(&str, ReportFigure); 13] = [
     ("right arguments in every run", |it| {
         it.right_every_time.map(|it| format_rate(&it, "prompts"))
     }),
-    ("tried again after an error", |it| {
+    ("retried after an error", |it| {
         let retried = format_rate(&it.retry_rate?, "answers");
         Some(format!(
-            "{retried}<small>{} came out right then</small>",
+            "{retried}<small>{} of the retries were right</small>",
             it.recovered
         ))
     }),
@@ -94,7 +95,7 @@ fn figure_row(report: &EvalReport, title: &str, figure: ReportFigure) -> String 
     format!("<tr><th scope=\"row\">{title}</th>{cells}</tr>\n")
 }
 
-/// Writes a share with its count, its total and its interval.
+/// Formats a share with its count, its total and its interval.
 pub(super) fn format_rate(rate: &Rate, of: &str) -> String {
     let Rate {
         count,
@@ -114,14 +115,14 @@ pub(super) fn group_sections(report: &EvalReport) -> String {
         + &group_section(report, "By category", |it| &it.by_category)
 }
 
-/// A single group is left out, because its figures are those of the whole.
+/// A single group is skipped, because it equals the whole.
 fn group_section(report: &EvalReport, title: &str, groups: fn(&ModelReport) -> &[Group]) -> String {
     let Some(first) = report.models.first().map(groups).filter(|it| it.len() > 1) else {
         return String::new();
     };
     let mut rows = String::new();
-    for (place, group) in first.iter().enumerate() {
-        let same = report.models.iter().map(|it| (it, &groups(it)[place]));
+    for (index, group) in first.iter().enumerate() {
+        let same = report.models.iter().map(|it| (it, &groups(it)[index]));
         rows += &group_rows(group, &same.collect::<Vec<_>>());
     }
     let headings = GROUP_HEADINGS.map(|it| format!("<th scope=\"col\">{it}</th>"));
@@ -139,8 +140,7 @@ const GROUP_HEADINGS: [&str; 5] = [
     "called instead",
 ];
 
-/// Writes a group with a row for each model. Only the first row has the name, which stands beside
-/// all of them.
+/// Renders a group with a row per model. Only the first row has the name, which spans all of them.
 fn group_rows(group: &Group, models: &[(&ModelReport, &Group)]) -> String {
     let name = format!(
         "<th scope=\"rowgroup\" rowspan=\"{}\">{}<small><br>{}</small></th>",
@@ -188,8 +188,8 @@ fn comparison_table(report: &EvalReport, it: &Comparison) -> String {
     let second = escape_html(report.short_name(&it.second, it.second_surface));
     let chance = describe_chance(it).map(|text| format!("<p>{text}</p>\n"));
     format!(
-        "<h3>{first} and {second}</h3>\n<table><tbody>{}{}<tr><th scope=\"row\">right equally often</th>\
-         <td>{}</td><td class=\"faint\">of {} that both answered</td></tr>\n</tbody></table>\n{}",
+        "<h3>{first} and {second}</h3>\n<table><tbody>{}{}<tr><th scope=\"row\">equally often right</th>\
+         <td>{}</td><td class=\"faint\">of {} answered by both</td></tr>\n</tbody></table>\n{}",
         better_row(&first, &it.first_better),
         better_row(&second, &it.second_better),
         it.alike,

@@ -1,5 +1,6 @@
-//! Writes the tasks: the figures of every surface side by side, and each attempt with its calls and
-//! with what was wrong at its end.
+//! Renders the tasks: the figures of every surface side by side, and each attempt with its calls
+//! and
+//! its faults.
 
 use super::{count_noun, escape_html, format_thousands, tables};
 use crate::dialect::StopReason;

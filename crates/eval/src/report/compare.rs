@@ -1,5 +1,5 @@
-//! Compares two models, or one model on two surfaces, on the same prompts. It lists the
-//! differences, and the probability that chance would differ as much.
+//! Compares two models, or one model on two surfaces, on the same prompts: the differences, and the
+//! probability that chance would differ as much.
 
 use serde::Serialize;
 
@@ -15,15 +15,16 @@ pub struct Comparison {
     pub first_surface: EvalSurface,
     pub second: String,
     pub second_surface: EvalSurface,
-    /// The number of prompts that both have answered.
+    /// The number of prompts answered by both.
     pub prompts: usize,
-    /// The number of those prompts on which both were right equally often.
+    /// The number of prompts on which both were right equally often.
     pub alike: usize,
     /// The ids of the prompts on which the first one was right more often.
     pub first_better: Vec<String>,
     pub second_better: Vec<String>,
     /// The probability that a fair coin, tossed for each prompt on which the two differ, would fall
-    /// at least as unevenly; absent if they differ on none.
+    /// at
+    /// least as unevenly; `None` if they differ on none.
     pub chance: Option<f64>,
 }
 
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn chance_is_that_of_a_fair_coin() {
+    fn the_sign_test_matches_a_fair_coin() {
         check(0, 1, 1.0);
         check(5, 0, 0.0625);
         check(9, 2, 0.065_429_687);

@@ -1,4 +1,4 @@
-//! The figures of a group of prompts: those that expect the same tool, or have the same category.
+//! The figures of a group of prompts with the same expected tool or the same category.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Group {
     pub prompts: usize,
     pub right_tool: Option<Rate>,
     pub right_arguments: Option<Rate>,
-    /// The tools that were called although another one was expected, the most frequent first.
+    /// The tools that were called instead of the expected one, most frequent first.
     pub instead: Vec<Instead>,
 }
 

@@ -1,12 +1,13 @@
-//! The figures of an exam. A figure that was not measured is absent, never zero.
+//! The figures of an eval. A figure that was not measured is absent, never zero.
 //!
 //! # Layout
-//! - this file: the figures of all models; `model`: those of one model on one surface; `rate`: a
-//!   share and its interval
-//! - `tokens`: the tokens that tools put into contexts and requests
-//! - `task`: the figures of tasks
-//! - `group`: the figures of a group of prompts; `compare`: two models, or two surfaces, on the
-//!   same prompts
+//! - this file: figures of all models; `model`: figures of one model on one surface; `rate`: a
+//!   share
+//!   and its interval
+//! - `tokens`: tokens that tools put into contexts and requests
+//! - `task`: figures of tasks
+//! - `group`: figures of a group of prompts; `compare`: two models, or two surfaces, on the same
+//!   prompts
 
 mod compare;
 mod group;
@@ -31,17 +32,17 @@ use crate::rehearsal::ScenarioResult;
 use crate::suite::{CallArguments, Prompt, Suite, SuiteTask};
 use crate::surface::{EvalSurface, ShownSurface};
 
-/// The price in US dollars for a million tokens, as the operator states it.
+/// The price in US dollars of a million tokens, as stated by the operator.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Price {
     pub input: f64,
     pub output: f64,
 }
 
-/// The facts that the report states beside the figures, and the baseline for the figures.
+/// The facts that the report states in addition to the figures, and the baseline.
 #[derive(Debug)]
 pub struct ReportContext {
-    /// The time of the exam, in a form that a person can read.
+    /// The time of the eval, in readable form.
     pub at: String,
     pub counted_with: &'static str,
     /// The number of tokens that the model would read without tools.
@@ -61,27 +62,28 @@ pub struct EvalReport {
     pub parameters: CallArguments,
     pub counted_with: &'static str,
     pub baseline_tokens: Option<usize>,
-    /// The reports are sorted by model, and for each model by surface.
+    /// Sorted by model, and for each model by surface.
     pub models: Vec<ModelReport>,
     /// Each model is compared with the first one on the same surface, then each surface with the
-    /// first one of the same model.
+    /// first
+    /// one of the same model.
     pub comparisons: Vec<Comparison>,
     pub scenarios: Vec<ScenarioResult>,
 }
 
-/// A surface that models were shown.
+/// A tested surface.
 #[derive(Debug, Serialize)]
 pub struct SurfaceRow {
     pub surface: EvalSurface,
     /// The number of tools in every request.
     pub tools: usize,
     pub max_turns: u32,
-    /// The number of answers that a model may give for a task; absent if the suite has none.
+    /// The turn limit of a task; `None` if the suite has no tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_turns: Option<u32>,
 }
 
-/// A task as the report repeats it.
+/// A task in the report.
 #[derive(Debug, Serialize)]
 pub struct TaskReport {
     pub id: String,
@@ -105,30 +107,30 @@ impl Price {
 }
 
 impl EvalReport {
-    pub fn new(exam: &EvalRun<'_>, sat: &EvalResults, setting: ReportContext) -> Self {
+    pub fn new(run: &EvalRun<'_>, results: &EvalResults, context: ReportContext) -> Self {
         let ReportContext {
             at,
             counted_with,
             baseline_tokens,
             scenarios,
-        } = setting;
-        let models = model_reports(exam, sat, baseline_tokens);
+        } = context;
+        let models = model_reports(run, results, baseline_tokens);
         Self {
-            suite: exam.suite.name.clone(),
+            suite: run.suite.name.clone(),
             at,
-            prompts: exam.suite.prompts.iter().map(PromptReport::new).collect(),
-            tasks: exam.suite.tasks.iter().map(TaskReport::new).collect(),
-            runs: exam.runs,
-            tools: exam.tools.len(),
-            surfaces: exam
+            prompts: run.suite.prompts.iter().map(PromptReport::new).collect(),
+            tasks: run.suite.tasks.iter().map(TaskReport::new).collect(),
+            runs: run.runs,
+            tools: run.tools.len(),
+            surfaces: run
                 .surfaces
                 .iter()
-                .map(|it| SurfaceRow::new(it, exam.suite))
+                .map(|it| SurfaceRow::new(it, run.suite))
                 .collect(),
-            parameters: exam.parameters.clone(),
+            parameters: run.parameters.clone(),
             counted_with,
             baseline_tokens,
-            comparisons: compare_all(exam, &models),
+            comparisons: compare_all(run, &models),
             models,
             scenarios,
         }
@@ -141,36 +143,36 @@ impl EvalReport {
         found.map_or(model, |it| &it.short)
     }
 
-    /// Returns the name of a model on a surface, with the address of the model.
+    /// Returns the name of a model on a surface, with the URL of the model.
     pub fn long_name(&self, model: &str, surface: EvalSurface) -> String {
         name_with_surface(model, surface, self.surfaces.iter().map(|it| it.surface))
     }
 }
 
 fn model_reports(
-    exam: &EvalRun<'_>,
-    sat: &EvalResults,
+    run: &EvalRun<'_>,
+    results: &EvalResults,
     baseline: Option<usize>,
 ) -> Vec<ModelReport> {
-    let mut reports = Vec::with_capacity(exam.candidates.len() * exam.surfaces.len());
-    for candidate in exam.candidates {
-        for shown in exam.surfaces {
-            reports.push(ModelReport::new(exam, candidate, shown, sat, baseline));
+    let mut reports = Vec::with_capacity(run.candidates.len() * run.surfaces.len());
+    for candidate in run.candidates {
+        for shown in run.surfaces {
+            reports.push(ModelReport::new(run, candidate, shown, results, baseline));
         }
     }
     reports
 }
 
-/// Models are compared on the same surface, and surfaces are compared for the same model. If both
-/// differed, the comparison would say nothing about either.
-fn compare_all(exam: &EvalRun<'_>, models: &[ModelReport]) -> Vec<Comparison> {
-    let surfaces = exam.surfaces.len();
-    let of_models = (surfaces..models.len()).map(|place| (place % surfaces, place));
-    let of_surfaces = (0..models.len()).filter(|place| place % surfaces > 0);
-    let of_surfaces = of_surfaces.map(|place| (place - place % surfaces, place));
+/// Models are compared on the same surface, and surfaces for the same model. If both differed, the
+/// comparison would say nothing about either.
+fn compare_all(run: &EvalRun<'_>, models: &[ModelReport]) -> Vec<Comparison> {
+    let surfaces = run.surfaces.len();
+    let of_models = (surfaces..models.len()).map(|index| (index % surfaces, index));
+    let of_surfaces = (0..models.len()).filter(|index| index % surfaces > 0);
+    let of_surfaces = of_surfaces.map(|index| (index - index % surfaces, index));
     let pairs = of_models.chain(of_surfaces);
     pairs
-        .map(|(first, second)| compare::compare_models(exam.suite, &models[first], &models[second]))
+        .map(|(first, second)| compare::compare_models(run.suite, &models[first], &models[second]))
         .collect()
 }
 
@@ -208,18 +210,15 @@ impl PromptReport {
     }
 }
 
-fn short_model_name(exam: &EvalRun<'_>, candidate: &EvalCandidate, surface: EvalSurface) -> String {
+fn short_model_name(run: &EvalRun<'_>, candidate: &EvalCandidate, surface: EvalSurface) -> String {
     let endpoint = candidate.client.endpoint();
-    let names = exam
-        .candidates
-        .iter()
-        .map(|it| it.client.endpoint().model());
+    let names = run.candidates.iter().map(|it| it.client.endpoint().model());
     let alike = names.filter(|name| *name == endpoint.model());
     let model = match alike.count() {
         1 => endpoint.model().to_owned(),
         _ => endpoint.to_string(),
     };
-    name_with_surface(&model, surface, exam.surfaces.iter().map(|it| it.surface))
+    name_with_surface(&model, surface, run.surfaces.iter().map(|it| it.surface))
 }
 
 fn name_with_surface(

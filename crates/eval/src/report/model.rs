@@ -14,8 +14,8 @@ use crate::surface::{EvalSurface, ShownSurface};
 pub struct ModelReport {
     pub model: String,
     pub surface: EvalSurface,
-    /// The name without the address, if no other model of the exam has the same name. It includes
-    /// the surface, unless every model was shown every tool.
+    /// The name without the URL, if no other model of the eval has the same name. It includes the
+    /// surface, unless every model was shown every tool.
     pub short: String,
     pub asked: usize,
     pub answered: usize,
@@ -24,8 +24,7 @@ pub struct ModelReport {
     pub retry_rate: Option<Rate>,
     /// The number of retries that were right.
     pub recovered: usize,
-    /// The share of prompts that were answered rightly every time; absent if they were put only
-    /// once.
+    /// The share of prompts that were answered rightly in every run; `None` if there was one run.
     pub right_every_time: Option<Rate>,
     pub outcomes: Vec<(ChoiceOutcome, usize)>,
     /// The number of answers that ended early.
@@ -33,18 +32,18 @@ pub struct ModelReport {
     pub refused: usize,
     pub by_tool: Vec<Group>,
     pub by_category: Vec<Group>,
-    /// The number of the model's answers to a prompt, on average.
+    /// The average number of the model's answers to a prompt.
     pub turns: Option<f64>,
     pub tokens: TokenFigures,
-    /// The tokens as the endpoint counted them; absent if it did not count them for every answer.
+    /// The tokens counted by the endpoint; `None` if it did not count every answer.
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
     pub latency_ms: Option<Latency>,
     pub unanswered: Vec<UnansweredQuestion>,
     pub records: Vec<Record>,
-    /// The figures above are those of prompts. Tasks have figures of their own.
+    /// The figures of tasks; the ones above are about prompts.
     pub tasks: Option<TaskFigures>,
-    /// The limit of the endpoint, if the surface listed more tools than one request may name.
+    /// The endpoint's limit, if the surface listed more tools than one request may contain.
     pub cut: Option<ToolCut>,
 }
 
@@ -63,24 +62,24 @@ pub struct Latency {
 
 impl ModelReport {
     pub(super) fn new(
-        exam: &EvalRun<'_>,
+        run: &EvalRun<'_>,
         candidate: &EvalCandidate,
         shown: &ShownSurface<'_>,
-        sat: &EvalResults,
+        results: &EvalResults,
         baseline: Option<usize>,
     ) -> Self {
         let (model, surface) = (candidate.model_name(), shown.surface);
-        let (tasks, records): (Vec<_>, Vec<_>) = sat
+        let (tasks, records): (Vec<_>, Vec<_>) = results
             .records_for(&model, surface)
             .into_iter()
             .partition(|it| it.task.is_some());
-        let tasks = TaskFigures::new(exam, tasks, candidate.price);
+        let tasks = TaskFigures::new(run, tasks, candidate.price);
         let usage = total_usage(&records);
         let cost = candidate.price.zip(usage);
         Self {
-            short: short_model_name(exam, candidate, surface),
+            short: short_model_name(run, candidate, surface),
             asked: match surface.judges_first_calls() {
-                true => exam.suite.prompts.len() * exam.runs as usize,
+                true => run.suite.prompts.len() * run.runs as usize,
                 false => 0,
             },
             cut: ToolCut::for_surface(candidate, shown, tasks.as_ref()),
@@ -89,20 +88,20 @@ impl ModelReport {
             argument_accuracy: Rate::from_records(&records, Record::is_right),
             retry_rate: Rate::from_records(&records, Record::has_retried),
             recovered: records.iter().filter(|it| it.has_recovered()).count(),
-            right_every_time: (exam.runs > 1).then(|| rate_every_time(&records)).flatten(),
+            right_every_time: (run.runs > 1).then(|| rate_every_time(&records)).flatten(),
             outcomes: ChoiceOutcome::ALL
                 .map(|outcome| (outcome, count_outcome(&records, outcome)))
                 .into(),
             cut_off: count_stopped(&records, StopReason::Length),
             refused: count_stopped(&records, StopReason::Refusal),
-            by_tool: group::by_tool(exam.suite, &records),
-            by_category: group::by_category(exam.suite, &records),
+            by_tool: group::by_tool(run.suite, &records),
+            by_category: group::by_category(run.suite, &records),
             turns: mean_turns(&records),
-            tokens: TokenFigures::new(exam.count, candidate, shown, &records, baseline),
+            tokens: TokenFigures::new(run.count, candidate, shown, &records, baseline),
             usage,
             cost_usd: cost.map(|(price, usage)| price.cost_of(usage)),
             latency_ms: Latency::from_records(&records),
-            unanswered: sat.unanswered_for(&model, surface),
+            unanswered: results.unanswered_for(&model, surface),
             records,
             tasks,
             model,
@@ -170,6 +169,6 @@ impl Latency {
 }
 
 fn quantile(sorted: &[u64], quantile: f64) -> Option<u64> {
-    let place = (sorted.len() as f64 * quantile).ceil() as usize;
-    sorted.get(place.saturating_sub(1)).copied()
+    let index = (sorted.len() as f64 * quantile).ceil() as usize;
+    sorted.get(index.saturating_sub(1)).copied()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::record::Record;
 
-/// The interval holds, with 95 % confidence, the share for prompts like these.
+/// With 95 % confidence, the interval contains the share for prompts like these.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Rate {
     pub count: usize,
@@ -32,8 +32,9 @@ impl Rate {
         (of > 0).then(|| Self::new(count, of, prompts.len()))
     }
 
-    /// Answers to the same prompt resemble each other, so that a prompt counts once towards the
-    /// interval, however often it was put.
+    /// Answers to the same prompt resemble each other, so a prompt counts once towards the
+    /// interval,
+    /// however often it was sent.
     pub(super) fn new(count: usize, of: usize, prompts: usize) -> Self {
         let mean = count as f64 / of as f64;
         let (low, high) = wilson(mean, prompts as f64);
@@ -47,7 +48,7 @@ impl Rate {
     }
 }
 
-/// Computes Wilson's score interval. Unlike the usual interval, it holds for few prompts and for
+/// Computes Wilson's score interval. Unlike the usual interval, it is valid for few prompts and for
 /// shares near zero and one.
 fn wilson(mean: f64, n: f64) -> (f64, f64) {
     /// A normal variable stays within this many deviations with a probability of 95 %.
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_the_one_wilson_found() {
+    fn an_interval_is_wilsons() {
         check(0, 10, 0.0, 0.2775);
         check(5, 10, 0.2366, 0.7634);
         check(46, 50, 0.8116, 0.9685);
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_the_same_again_makes_nobody_surer_of_other_prompts() {
+    fn repeating_a_prompt_does_not_narrow_the_interval() {
         let (once, thrice) = (Rate::new(40, 50, 50), Rate::new(120, 150, 50));
         assert_eq!((once.low, once.high), (thrice.low, thrice.high));
     }

@@ -11,23 +11,23 @@ use crate::record::{Record, TaskOutcome};
 pub struct TaskFigures {
     pub asked: usize,
     pub answered: usize,
-    /// The share of attempts at whose end everything was as it should be.
+    /// The share of attempts without a fault at the end.
     pub done: Option<Rate>,
-    /// The share of tasks that were done every time; absent if they were put only once.
+    /// The share of tasks that were done in every run; `None` if there was one run.
     pub done_every_time: Option<Rate>,
-    /// The number of the model's answers for a task, on average.
+    /// The average number of the model's answers for a task.
     pub turns: Option<f64>,
-    /// The number of the model's calls for a task, on average, and of those that failed.
+    /// The average number of the model's calls for a task, and of failed calls.
     pub calls: Option<f64>,
     pub failed_calls: Option<f64>,
-    /// The number of attempts that ended at the limit of turns.
+    /// The number of attempts that reached the turn limit.
     pub out_of_turns: usize,
-    /// The tokens of all turns of a task, on average.
+    /// The average tokens of all turns of a task.
     pub tokens: Option<TaskTokens>,
-    /// The tokens of all tasks as the endpoint counted them; absent if it did not count them all.
+    /// The tokens of all tasks counted by the endpoint; `None` if it did not count them all.
     pub usage: Option<Usage>,
     pub cost_usd: Option<f64>,
-    /// The cost of all attempts for each one that was done.
+    /// The cost of all attempts per completed task.
     pub usd_per_done: Option<f64>,
     pub records: Vec<Record>,
 }
@@ -37,14 +37,14 @@ pub struct TaskFigures {
 pub struct TaskTokens {
     pub read: f64,
     pub written: f64,
-    /// True if the endpoint counted them, and false if they are counted here.
+    /// True if the endpoint counted them, false if they were counted locally.
     pub by_endpoint: bool,
 }
 
 impl TaskFigures {
     /// Returns `None` for a suite without tasks.
     pub(super) fn new(
-        exam: &EvalRun<'_>,
+        run: &EvalRun<'_>,
         records: Vec<Record>,
         price: Option<Price>,
     ) -> Option<Self> {
@@ -52,10 +52,10 @@ impl TaskFigures {
         let cost = price.zip(usage).map(|(price, usage)| price.cost_of(usage));
         let done = records.iter().filter(|it| it.is_right()).count();
         let figures = Self {
-            asked: exam.suite.tasks.len() * exam.runs as usize,
+            asked: run.suite.tasks.len() * run.runs as usize,
             answered: records.len(),
             done: Rate::from_records(&records, Record::is_right),
-            done_every_time: (exam.runs > 1)
+            done_every_time: (run.runs > 1)
                 .then(|| super::model::rate_every_time(&records))
                 .flatten(),
             turns: super::model::mean_turns(&records),

@@ -1,4 +1,4 @@
-//! The tokens that tools put into a context, and into all the requests for a prompt.
+//! The tokens that tools put into a context, and into all requests for a prompt.
 
 use serde::Serialize;
 
@@ -10,10 +10,10 @@ use crate::surface::ShownSurface;
 #[derive(Debug, Serialize)]
 pub struct TokenFigures {
     pub definitions: usize,
-    /// The tokens in the context at the end: definitions, calls and results, on average.
+    /// The average tokens in the context at the end: definitions, calls and results.
     pub per_prompt: Option<f64>,
-    /// The tokens about tools in all requests for a prompt together, on average. Each turn repeats
-    /// the definitions, and the calls and results so far.
+    /// The average tokens about tools in all requests for a prompt together. Each turn repeats the
+    /// definitions, and the calls and results so far.
     pub sent_per_prompt: Option<f64>,
     pub share_of_baseline: Option<f64>,
 }

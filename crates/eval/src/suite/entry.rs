@@ -1,4 +1,4 @@
-//! An object of a suite whose fields are taken out one by one, so that an error can name the field.
+//! An object of a suite whose fields are taken one by one, so that an error can name the field.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -12,14 +12,11 @@ pub(super) struct SuiteEntry {
 }
 
 impl SuiteEntry {
-    pub(super) fn from_value(place: String, value: Value) -> Result<Self, SuiteFault> {
+    pub(super) fn from_value(path: String, value: Value) -> Result<Self, SuiteFault> {
         match value {
-            Value::Object(fields) => Ok(Self {
-                path: place,
-                fields,
-            }),
+            Value::Object(fields) => Ok(Self { path, fields }),
             other => Err(SuiteFault {
-                entry: place,
+                entry: path,
                 field: String::new(),
                 problem: SuiteProblem::WrongType {
                     reason: format!("expected an object, not {other}"),
@@ -75,8 +72,8 @@ impl SuiteEntry {
         let Some(value) = self.fields.remove(field) else {
             return Ok(None);
         };
-        let place = format!("{}, {field}", self.path);
-        read(Self::from_value(place, value)?).map(Some)
+        let path = format!("{}, {field}", self.path);
+        read(Self::from_value(path, value)?).map(Some)
     }
 
     pub(super) fn reject_unknown_fields(self, known: &[&str]) -> Result<(), SuiteFault> {
@@ -124,7 +121,7 @@ pub(super) fn read_entries<T>(
         .collect()
 }
 
-/// Names an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
+/// Describes an entry by its number and, if it has one, by its id: `prompts[3] (p04)`.
 fn entry_path(list: &str, number: usize, value: &Value) -> String {
     match value.get("id").and_then(Value::as_str) {
         Some(id) => format!("{list}[{number}] ({id})"),

@@ -1,10 +1,11 @@
-//! The prompts of an exam and the expected calls, read from a file.
+//! The prompts of an eval and the expected calls, read from a file.
 //!
 //! # Layout
 //! - this file: the types of a suite
-//! - `task`: a task, which is judged by what is true at its end
-//! - `read`, `read_task`: read the file; `entry`: one object of it, whose faults are named by entry
-//!   and field
+//! - `task`: a task, which is judged by the state at its end
+//! - `read`, `read_task`: parsers of the file; `entry`: one object of it, whose errors name entry
+//!   and
+//!   field
 
 mod entry;
 mod read;
@@ -28,12 +29,12 @@ pub struct Suite {
     pub scenarios: Vec<Scenario>,
 }
 
-/// One request that a person may make, and the call that it should lead to.
+/// A user's request, and the call that it should lead to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Prompt {
     pub id: String,
     pub prompt: String,
-    /// The category by which figures are broken down. It changes no answer.
+    /// The category for the breakdown of figures. It changes no answer.
     #[serde(skip)]
     pub category: Option<String>,
     pub expect: Expected,
@@ -51,7 +52,7 @@ pub struct Expected {
     pub arguments: CallArguments,
 }
 
-/// Several calls that together do a job, in at most `max_calls`.
+/// Several calls that together do a job, at most `max_calls`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scenario {
     pub id: String,
@@ -63,23 +64,23 @@ pub struct Scenario {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScenarioStep {
     pub call: Expected,
-    /// The values that the structured result must contain, each with its place as a JSON pointer.
+    /// The values that the structured result must contain, each with its JSON pointer.
     pub expect: Vec<(String, Value)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
-    #[error("the suite {path} cannot be read")]
+    #[error("cannot read the suite {path}")]
     Unreadable {
         path: PathBuf,
         source: std::io::Error,
     },
-    #[error("the suite {path} is not JSON")]
+    #[error("the suite {path} is not valid JSON")]
     NotJson {
         path: PathBuf,
         source: serde_json::Error,
     },
-    #[error("the suite {path} is wrong in {fault}")]
+    #[error("invalid suite {path}: {fault}")]
     Wrong { path: PathBuf, fault: SuiteFault },
 }
 
@@ -96,21 +97,21 @@ pub struct SuiteFault {
 pub enum SuiteProblem {
     #[error("it is missing")]
     Missing,
-    #[error("there is no such field; there are {known}")]
+    #[error("unknown field; known fields: {known}")]
     Unknown { known: String },
     #[error("{reason}")]
     WrongType { reason: String },
     #[error("it must not be empty")]
     Empty,
-    #[error("nothing says what must be true at the end")]
+    #[error("it does not check anything")]
     Unjudged,
-    #[error("`{value}` is the id of an earlier entry, too")]
+    #[error("duplicate id `{value}`")]
     Twice { value: String },
-    #[error("this program knows version 1 only, not {found}")]
+    #[error("unsupported version {found}; expected 1")]
     Version { found: u64 },
-    #[error("`{text}` is no JSON pointer; one begins with `/`")]
+    #[error("`{text}` is not a JSON pointer; it must start with `/`")]
     Pointer { text: String },
-    #[error("the server offers no tool `{tool}`; it offers {offered}")]
+    #[error("the server has no tool `{tool}`; it has {offered}")]
     NoSuchTool { tool: String, offered: String },
 }
 
@@ -131,7 +132,7 @@ impl Suite {
         })
     }
 
-    /// Returns every call that the suite names, with its place, so that the tool's name can be
+    /// Returns every call that the suite names, with its path, so that the tool's name can be
     /// replaced.
     pub(crate) fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
         let prompts = self.prompts.iter_mut().flat_map(Prompt::calls_mut);
@@ -143,15 +144,15 @@ impl Suite {
 
 impl Prompt {
     fn calls_mut(&mut self) -> Vec<NamedCall<'_>> {
-        let place = format!("the prompt `{}`", self.id);
+        let path = format!("the prompt `{}`", self.id);
         let mut calls = vec![NamedCall {
-            entry: place.clone(),
+            entry: path.clone(),
             field: "expectedTool",
             call: &mut self.expect,
         }];
         let accepted = self.accept.iter_mut().enumerate();
         calls.extend(accepted.map(|(number, call)| NamedCall {
-            entry: format!("{place}, accept[{number}]"),
+            entry: format!("{path}, accept[{number}]"),
             field: "tool",
             call,
         }));
@@ -161,17 +162,17 @@ impl Prompt {
 
 impl Scenario {
     fn calls_mut(&mut self) -> impl Iterator<Item = NamedCall<'_>> {
-        let place = format!("the scenario `{}`", self.id);
+        let path = format!("the scenario `{}`", self.id);
         let steps = self.steps.iter_mut().enumerate();
         steps.map(move |(number, step)| NamedCall {
-            entry: format!("{place}, steps[{number}]"),
+            entry: format!("{path}, steps[{number}]"),
             field: "tool",
             call: &mut step.call,
         })
     }
 }
 
-/// A call of the suite, and the field of the file that names its tool.
+/// A call of the suite, and the field of the file with its tool.
 pub(crate) struct NamedCall<'a> {
     pub(crate) entry: String,
     pub(crate) field: &'static str,

@@ -1,4 +1,4 @@
-//! Reads a suite from its JSON, field by field, so that an error can name the place of a fault.
+//! Parses a suite from its JSON, field by field, so that an error can locate a fault.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use super::entry::{SuiteEntry, read_entries};
 use super::read_task;
 use super::{Expected, Prompt, Scenario, ScenarioStep, Suite, SuiteFault, SuiteProblem};
 
-/// Reads a suite. A suite without a name gets the name in `unnamed`.
+/// Parses a suite. A suite without a name gets the name in `unnamed`.
 pub(super) fn parse_suite(value: Value, unnamed: &str) -> Result<Suite, SuiteFault> {
     let mut suite = SuiteEntry::from_value("the suite".to_owned(), value)?;
     match suite.take_optional("version")? {
@@ -49,7 +49,7 @@ fn read_scenarios(values: Vec<Value>) -> Result<Vec<Scenario>, SuiteFault> {
     Ok(scenarios)
 }
 
-/// Gives a prompt without an id one that is made from its number, such as `p01`.
+/// Gives a prompt without an id one with its number, such as `p01`.
 fn add_missing_id(prompt: &mut Value, number: usize) {
     if let Value::Object(fields) = prompt {
         fields
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_named_by_entry_and_field() {
+    fn a_fault_is_located_by_entry_and_field() {
         check(
             "/version",
             json!(2),
-            "the suite, field `version`: this program knows version 1 only, not 2",
+            "the suite, field `version`: unsupported version 2; expected 1",
         );
         check(
             "/prompts",
@@ -233,7 +233,7 @@ mod tests {
         check(
             "/prompts/0/resolvs",
             json!({}),
-            "prompts[0] (p1), field `resolvs`: there is no such field; there are id, input, category, \
+            "prompts[0] (p1), field `resolvs`: unknown field; known fields: id, input, category, \
              expectedTool, expectedArgs, accept, paraphrases, resolves",
         );
         check(
@@ -244,7 +244,7 @@ mod tests {
         check(
             "/scenarios/0/steps",
             json!([{ "tool": "x", "args": {}, "expect": { "word": 1 } }]),
-            "scenarios[0] (s1), steps[0], field `expect`: `word` is no JSON pointer; one begins with `/`",
+            "scenarios[0] (s1), steps[0], field `expect`: `word` is not a JSON pointer; it must start with `/`",
         );
     }
 
@@ -260,14 +260,11 @@ mod tests {
     }
 
     #[test]
-    fn two_prompts_of_one_id_could_not_be_told_apart() {
+    fn two_prompts_with_one_id_are_rejected() {
         let mut twice = good();
         let prompt = twice["prompts"][0].clone();
         twice["prompts"].as_array_mut().unwrap().push(prompt);
         let error = parse_suite(twice, "s").unwrap_err().to_string();
-        assert_eq!(
-            error,
-            "prompts[1], field `id`: `p1` is the id of an earlier entry, too"
-        );
+        assert_eq!(error, "prompts[1], field `id`: duplicate id `p1`");
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the tasks of a suite, and refuses a task that could not be judged.
+//! Parses the tasks of a suite, and rejects a task that could not be judged.
 
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_folder_of_an_attempt_stands_wherever_the_task_names_it() {
+    fn the_directory_of_an_attempt_replaces_every_placeholder() {
         let task = read_tasks(vec![good()])
             .unwrap()
             .remove(0)
@@ -144,17 +144,17 @@ mod tests {
         check_fault(
             "after",
             json!([{ "tool": "read" }]),
-            "tasks[0] (t1), after[0], field `contains`: nothing says what must be true at the end",
+            "tasks[0] (t1), after[0], field `contains`: it does not check anything",
         );
         check_fault(
             "answer",
             json!({ "has": [] }),
-            "tasks[0] (t1), answer, field `has`: there is no such field; there are contains, lacks",
+            "tasks[0] (t1), answer, field `has`: unknown field; known fields: contains, lacks",
         );
         let bare = json!({ "id": "t", "input": "Hi" });
         assert_eq!(
             read_tasks(vec![bare]).unwrap_err().to_string(),
-            "tasks[0] (t), field `after`: nothing says what must be true at the end"
+            "tasks[0] (t), field `after`: it does not check anything"
         );
     }
 }

@@ -1,30 +1,30 @@
-//! A task of a suite: a request that takes several calls, and what must be true when it is done.
+//! A task of a suite: a request that takes several calls, and the required state at its end.
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{CallArguments, Expected, NamedCall};
 
-/// The text that stands for the folder of an attempt, in requests, in calls and in the launch of
-/// servers.
+/// The placeholder for an attempt's directory, in requests, in calls and in the launch of servers.
 pub const WORKSPACE: &str = "{workspace}";
 
-/// A request of a person, put to a model that may call tools until it has done it.
+/// A user's request, sent to a model that may call tools until it is done.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SuiteTask {
     pub id: String,
     pub request: String,
-    /// The category by which figures are broken down. It changes no answer.
+    /// The category for the breakdown of figures. It changes no answer.
     #[serde(skip)]
     pub category: Option<String>,
     /// The calls that prepare the servers, each of which must succeed.
     pub before: Vec<Expected>,
     /// The checks of the servers' state when the model has ended.
     pub after: Vec<EndCheck>,
-    /// The tools that must have been called with success, be it by the model itself or by
-    /// a program that it wrote.
+    /// The tools that must have been called successfully, by the model itself or by a program that
+    /// it
+    /// wrote.
     pub called: Vec<Expected>,
-    /// The rules for the last words of the model.
+    /// The rules for the model's last text.
     pub answer: TextRule,
     /// One way to do the task. It proves that the task can be done, and changes no answer.
     #[serde(skip)]
@@ -36,13 +36,13 @@ pub struct SuiteTask {
 pub struct EndCheck {
     pub call: Expected,
     pub text: TextRule,
-    /// The least that the structured result must contain.
+    /// The required minimum of the structured result.
     pub matches: Option<Value>,
-    /// True if the call must fail, as the reading of a deleted file.
+    /// True if the call must fail, such as reading a deleted file.
     pub fails: bool,
 }
 
-/// The parts that a text must have and must not have. Letters count whatever their case.
+/// The parts that a text must and must not contain, regardless of case.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct TextRule {
     pub contains: Vec<String>,
@@ -56,7 +56,7 @@ pub struct TaskSolution {
 }
 
 impl SuiteTask {
-    /// Returns the task with the folder of an attempt in place of `{workspace}`.
+    /// Returns the task with an attempt's directory in place of `{workspace}`.
     #[must_use]
     pub fn in_folder(&self, folder: &str) -> Self {
         let mut task = self.clone();
@@ -76,7 +76,7 @@ impl SuiteTask {
     }
 
     pub(super) fn calls_mut(&mut self) -> Vec<NamedCall<'_>> {
-        let place = format!("the task `{}`", self.id);
+        let path = format!("the task `{}`", self.id);
         let after = self.after.iter_mut().map(|check| &mut check.call);
         let solution = self.solution.iter_mut().flat_map(|it| &mut it.calls);
         let lists: [(&str, Vec<&mut Expected>); 4] = [
@@ -87,16 +87,16 @@ impl SuiteTask {
         ];
         let lists = lists.into_iter();
         lists
-            .flat_map(|(list, calls)| name_calls(&place, list, calls))
+            .flat_map(|(list, calls)| name_calls(&path, list, calls))
             .collect()
     }
 }
 
-fn name_calls<'a>(place: &str, list: &str, calls: Vec<&'a mut Expected>) -> Vec<NamedCall<'a>> {
+fn name_calls<'a>(path: &str, list: &str, calls: Vec<&'a mut Expected>) -> Vec<NamedCall<'a>> {
     let numbered = calls.into_iter().enumerate();
     numbered
         .map(|(number, call)| NamedCall {
-            entry: format!("{place}, {list}[{number}]"),
+            entry: format!("{path}, {list}[{number}]"),
             field: "tool",
             call,
         })

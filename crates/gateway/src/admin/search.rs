@@ -101,7 +101,7 @@ pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Option
     let person = QueryContext {
         gateway,
         caller: &caller,
-        client: Some(&ShortText::cut(VERB)),
+        client: Some(&ShortText::truncate(VERB)),
         origin: &Origin::default(),
         purpose: Purpose::Use,
     };

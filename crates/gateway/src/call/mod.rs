@@ -144,7 +144,7 @@ impl Call {
         Capability {
             server: server_or_unknown(server.unwrap_or_default()),
             kind,
-            name: ShortText::cut(name).as_str().to_owned(),
+            name: ShortText::truncate(name).as_str().to_owned(),
         }
     }
 }

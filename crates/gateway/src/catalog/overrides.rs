@@ -67,7 +67,8 @@ pub(crate) fn find_override_problems(
                 .alias
                 .as_ref()
                 .filter(|alias| entry.is_some_and(|entry| entry.exposed != **alias));
-            let taken = taken.map(|alias| format!("another tool is called `{alias}` already"));
+            let taken =
+                taken.map(|alias| format!("another tool is already named `{alias}` already"));
             problems.extend(
                 found
                     .into_iter()

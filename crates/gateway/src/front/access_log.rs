@@ -57,9 +57,9 @@ pub(super) async fn log_request(
     next: Next,
 ) -> Response {
     let logged = Arc::new(LoggedRequest {
-        id: ShortText::cut(&random_request_id()),
+        id: ShortText::truncate(&random_request_id()),
         method: request.method().clone(),
-        path: ShortText::cut(request.uri().path()),
+        path: ShortText::truncate(request.uri().path()),
         peer,
         started: Instant::now(),
         caller: OnceLock::new(),

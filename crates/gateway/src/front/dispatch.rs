@@ -39,8 +39,8 @@ pub(super) async fn serve_request(
         Err(failure) => {
             // Both may repeat what the client sent, at any length.
             let (asked, why) = (
-                ShortText::cut(&method),
-                ShortText::cut(&failure.to_string()),
+                ShortText::truncate(&method),
+                ShortText::truncate(&failure.to_string()),
             );
             tracing::debug!(method = %asked, failure = %why, "answered with an error");
             reply::failure_response(

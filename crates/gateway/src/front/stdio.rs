@@ -188,7 +188,7 @@ impl StdioConnection {
         let turn = Turn {
             cancelled,
             origin: Origin {
-                request: Some(ShortText::cut(&random_request_id())),
+                request: Some(ShortText::truncate(&random_request_id())),
                 ..Origin::default()
             },
             ..self.new_turn(gateway, catalog, client, session.as_ref())

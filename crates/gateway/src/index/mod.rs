@@ -370,7 +370,7 @@ impl CapabilityIndex {
         sources.into()
     }
 
-    /// Publishes what is known by now, and returns it; `None` when the gateway is closing.
+    /// Publishes what is known by now, and returns it; `None` when the gateway is shutting down.
     async fn publish_snapshot(
         &self,
         sources: &Arc<[Arc<IndexSource>]>,

@@ -85,7 +85,7 @@ impl ToolVectors {
         match self.store.vectors(&model, &wanted).await {
             Ok(known) => {
                 if let Some(vector) = known.values().next() {
-                    self.embedder.remembers(vector.len());
+                    self.embedder.set_dimension(vector.len());
                 }
                 self.add_to_memory(known);
             }

@@ -3,7 +3,7 @@
 
 use kitbag_clients::{MASK, without_secrets};
 use kitbag_relevance::learning::event::CallArguments;
-use kitbag_upstream::mask::masked;
+use kitbag_upstream::mask::mask_secrets;
 use serde_json::Value;
 
 /// Longer values are contents, and say less about the intent with each word.
@@ -29,7 +29,7 @@ pub fn to_call_arguments(arguments: &str) -> CallArguments {
 }
 
 fn mask_and_truncate(text: &str) -> String {
-    let mut text = masked(text);
+    let mut text = mask_secrets(text);
     text.truncate(text.floor_char_boundary(LONGEST_TEXT));
     text
 }

@@ -137,7 +137,7 @@ fn mask_text(text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use kitbag_upstream::mask::masked;
+    use kitbag_upstream::mask::mask_secrets;
 
     use kitbag_config::{Environment, Overrides, parse};
 
@@ -212,10 +212,10 @@ mod tests {
             "typed-bearer",
             "looked-up-TOKEN",
         ] {
-            assert_eq!(masked(&format!("<{secret}>")), "<•••>");
+            assert_eq!(mask_secrets(&format!("<{secret}>")), "<•••>");
         }
         for harmless in ["/srv/notes", "b.example", "looked-up-HOME"] {
-            assert_eq!(masked(harmless), harmless);
+            assert_eq!(mask_secrets(harmless), harmless);
         }
     }
 }

@@ -40,7 +40,7 @@ impl KeyRejectionLog {
         audit.record_event(Event {
             origin,
             key: refused.rejected_key().cloned(),
-            detail: describe_skipped(skipped).map(|text| ShortText::cut(&text)),
+            detail: describe_skipped(skipped).map(|text| ShortText::truncate(&text)),
             ..Event::new(now(), Action::KeyRefused, fault)
         });
     }

@@ -29,7 +29,7 @@ impl McpClient {
     /// Reads the client's name from its `clientInfo`.
     pub(crate) fn read_name(info: Option<&RawObject>) -> Option<ShortText> {
         let name: String = info?.read("name")?;
-        Some(ShortText::cut(&name))
+        Some(ShortText::truncate(&name))
     }
 
     pub(crate) fn profile(&self) -> ClientProfile {

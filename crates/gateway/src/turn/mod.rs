@@ -269,7 +269,7 @@ impl Drop for WaitGuard {
 }
 
 fn client_gone_error() -> ErrorObject {
-    let message = "the client went away without an answer";
+    let message = "the client disconnected without answering";
     ErrorObject::new(code::INTERNAL_ERROR, message)
 }
 

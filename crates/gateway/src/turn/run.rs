@@ -63,7 +63,7 @@ impl ProgramCall {
 impl CodeRun {
     pub(crate) fn new() -> Self {
         Self {
-            id: ShortText::cut(&random_request_id()),
+            id: ShortText::truncate(&random_request_id()),
             calls: Mutex::default(),
             permitted: Mutex::default(),
         }

@@ -107,7 +107,7 @@ fn format_tools(heard: &PromptTools) -> Option<String> {
         return None;
     }
     let tools = heard.tools.iter();
-    let lines = tools.map(|tool| format!("\n- {}", ShortText::cut(&tool.line).as_str()));
+    let lines = tools.map(|tool| format!("\n- {}", ShortText::truncate(&tool.line).as_str()));
     Some(format!("{PREFACE}{}", lines.collect::<String>()))
 }
 

@@ -159,7 +159,7 @@ impl CreateArguments {
             .is_some_and(|tenant| tenant.as_str() == "unknown")
         {
             return Err(anyhow!(
-                "no tenant can be called `unknown`: that is the setting for tenants without a table"
+                "`unknown` is not a tenant name: it is the setting for tenants without a table"
             ))
             .advise(|| "choose another name".to_owned());
         }
@@ -264,7 +264,7 @@ async fn rotate_key(
     };
     let of = tenant_of_role(rotated.order.role, &rotated.order.tenant);
     let event = trail::key_event("kitbag key rotate", Action::KeyRotated, &rotated.key.id, of);
-    let former = ShortText::cut(&format!("in place of {id}"));
+    let former = ShortText::truncate(&format!("in place of {id}"));
     trail::record_event(
         store,
         Event {

@@ -9,7 +9,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use kitbag_domain::text::strip_invisible;
-use kitbag_upstream::mask::masked;
+use kitbag_upstream::mask::mask_secrets;
 
 use super::journal::JournalLayer;
 use super::progress;
@@ -76,7 +76,7 @@ struct MaskingWriter<W>(W);
 impl<W: Write> Write for MaskingWriter<W> {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.0
-            .write_all(clean_line(&masked(&String::from_utf8_lossy(line))).as_bytes())?;
+            .write_all(clean_line(&mask_secrets(&String::from_utf8_lossy(line))).as_bytes())?;
         Ok(line.len())
     }
 

@@ -45,7 +45,7 @@ impl Desk {
     fn run(&self, words: &[&str]) -> CommandOutcome {
         let path = format!("{}:/usr/bin:/bin", self.0.path("bin").display());
         let output = self.0.command(words).env("PATH", path).output();
-        CommandOutcome::of(&output.unwrap())
+        CommandOutcome::from_output(&output.unwrap())
     }
 
     fn unit(&self) -> Option<String> {

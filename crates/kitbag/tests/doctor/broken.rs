@@ -128,7 +128,7 @@ fn from_pypi() -> Vec<Broken> {
         "sqlite",
         "command = 'uvx'\nargs = ['mcp-sqlite', '--db-path', 's3cret.db']",
         "new_mcp_library",
-        "put `\"--with\", \"mcp<2\"` first into `args` of [servers.sqlite]",
+        "add `\"--with\", \"mcp<2\"` at the start of `args` of [servers.sqlite]",
     );
     vec![
         uvx(

@@ -11,7 +11,7 @@ fn report(tenant: &str, kind: &str, summary: &str) -> NewFeedback {
     NewFeedback {
         tenant: tenant.parse().unwrap(),
         key: Some(KeyId("k1".to_owned())),
-        client: Some(ShortText::cut("claude")),
+        client: Some(ShortText::truncate("claude")),
         at: Timestamp(1_794_787_200_000),
         kind: kind.to_owned(),
         severity: None,

@@ -122,7 +122,7 @@ async fn a_page_is_pictured_and_other_settings_hold_without_a_restart() {
     let taken = pages.client.call("browser", &arguments).await.result();
     let image = &taken["content"][0];
     assert_eq!(image["mimeType"], "image/png", "{}", taken["content"][1]);
-    let pixels = Pixels::of(&STANDARD.decode(image["data"].as_str().unwrap()).unwrap());
+    let pixels = Pixels::from_png(&STANDARD.decode(image["data"].as_str().unwrap()).unwrap());
     assert_eq!((pixels.width, pixels.height), (320, 200));
     assert_eq!(pixels.at(300, 180), [0, 128, 0]);
     let about: Value = serde_json::from_str(taken["content"][1]["text"].as_str().unwrap()).unwrap();

@@ -60,7 +60,7 @@ impl RegistryHome {
 
     fn run(&self, words: &[&str]) -> CommandOutcome {
         let output = self.command(words).stdin(Stdio::null()).output();
-        let told = CommandOutcome::of(&output.unwrap());
+        let told = CommandOutcome::from_output(&output.unwrap());
         CommandOutcome {
             stdout: told.stdout.replace(&self.shelf.url, "HERE"),
             stderr: told.stderr.replace(&self.shelf.url, "HERE"),

@@ -1,4 +1,4 @@
-//! The text, the usage and the cost of an answer, found where the data says that they stand.
+//! The text, the usage and the cost of an answer, extracted by the paths in the data.
 
 use kitbag_domain::NanoUsd;
 use kitbag_tool_files::dated::ProviderRow;
@@ -9,12 +9,12 @@ use crate::route::{ChosenBy, ModelCandidate};
 /// The answer of a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptAnswer {
-    /// Absent if the model answered without words.
+    /// `None` if the model answered without text.
     pub text: Option<String>,
-    /// The provider's own word for why the answer ends.
+    /// The provider's own finish reason.
     pub finish_reason: Option<String>,
     pub usage: TokenUsage,
-    /// Absent if the price of the model is not known.
+    /// `None` if the price of the model is not known.
     pub cost: Option<NanoUsd>,
 }
 
@@ -26,7 +26,7 @@ pub struct TokenUsage {
     pub estimated: bool,
 }
 
-/// A model that was to be asked before, and could not be.
+/// A model that came first but could not be asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedModel {
     pub provider: String,
@@ -35,7 +35,7 @@ pub struct SkippedModel {
 }
 
 impl PromptAnswer {
-    /// Reads an answer to a prompt of about so many tokens.
+    /// Parses an answer to a prompt with about this many tokens.
     pub fn from_response(
         candidate: &ModelCandidate,
         places: &ProviderRow,
@@ -59,7 +59,7 @@ impl PromptAnswer {
         }
     }
 
-    /// Returns everything about the answer but its text.
+    /// Returns everything about the answer except its text.
     pub fn to_metadata(&self, candidate: &ModelCandidate, passed: &[SkippedModel]) -> Value {
         let mut about = Map::new();
         about.insert("provider".to_owned(), json!(candidate.provider));

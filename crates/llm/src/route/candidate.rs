@@ -9,14 +9,14 @@ use crate::route::{LlmTier, ModelPrompt, TokenUsage};
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelCandidate {
     pub provider: String,
-    /// The name under which the provider knows the model today.
+    /// The provider's current name for the model.
     pub model: String,
-    /// The action of the provider's file that asks it.
+    /// The action of the provider's tool file that asks it.
     pub action: String,
     pub chosen_by: ChosenBy,
-    /// The reason why this model is asked, in a few words.
+    /// The reason for choosing this model, in a few words.
     pub why: String,
-    /// Absent for a model that the data does not know.
+    /// `None` for a model that the data does not contain.
     pub(crate) row: Option<ModelRow>,
 }
 
@@ -29,7 +29,7 @@ pub enum ChosenBy {
 }
 
 impl ModelCandidate {
-    /// A model by a name of today or an old one.
+    /// Creates a candidate for a model by its current name or an old one.
     pub(crate) fn new(day: DataOfDay<'_>, provider: &str, name: &str, chosen_by: ChosenBy) -> Self {
         let alias = day.alias(provider, name);
         let row = day.model(provider, name);
@@ -50,12 +50,12 @@ impl ModelCandidate {
         self
     }
 
-    /// True if the data knows the model, so that its answers can be counted.
+    /// True if the data contains the model, so that its answers can be priced.
     pub fn is_known(&self) -> bool {
         self.row.is_some()
     }
 
-    /// True if a prompt of so many tokens fits, as far as the limit of the model is known.
+    /// True if a prompt with this many tokens fits, as far as the model's limit is known.
     pub(crate) fn fits_context(&self, tokens: u64) -> bool {
         self.context_tokens().is_none_or(|most| tokens <= most)
     }
@@ -64,8 +64,9 @@ impl ModelCandidate {
         self.row.as_ref()?.context_tokens
     }
 
-    /// Returns the arguments of the provider's action. More tokens than the model can answer with are not asked for:
-    /// providers refuse such a request.
+    /// Returns the arguments of the provider's action. The token limit is capped at the model's
+    /// maximum,
+    /// because providers reject a larger one.
     pub fn arguments(&self, prompt: &ModelPrompt) -> Map<String, Value> {
         let most = self.row.as_ref().and_then(|row| row.max_output_tokens);
         let max_tokens = prompt.max_tokens;
@@ -86,7 +87,7 @@ impl ModelCandidate {
             .collect()
     }
 
-    /// Returns the price of so many tokens, if the data has it.
+    /// Returns the price of this usage, if the data has it.
     pub fn answer_cost(&self, usage: TokenUsage) -> Option<NanoUsd> {
         let row = self.row.as_ref()?;
         let input = token_cost(row.per_million_input_tokens?, usage.input);

@@ -1,4 +1,4 @@
-//! The reasons why no model is asked, or none has answered: a word for programs, a sentence, and advice.
+//! The reasons why no model is asked, or none has answered: an error code, a message, and a remedy.
 
 use jiff::civil::Date;
 use kitbag_domain::{Remedy, near_names};
@@ -7,7 +7,7 @@ use crate::route::{LlmTier, ModelCandidate, ModelKnowledge};
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    #[error("the arguments cannot be used: {reason}")]
+    #[error("invalid arguments: {reason}")]
     Arguments { reason: String },
     #[error("the tier `frontier` needs `provider` and `model`")]
     FrontierIncomplete,
@@ -20,22 +20,22 @@ pub enum PromptError {
     },
     #[error("{}", describe_missing_model(provider.as_deref(), model, *ended))]
     NoSuchModel {
-        /// Absent if the caller named none.
+        /// `None` if the caller named none.
         provider: Option<String>,
         model: String,
-        /// The day since which the model is gone, if it was known.
+        /// The day on which the model was retired, if known.
         ended: Option<Date>,
         near: Vec<String>,
-        /// Those of the provider that are known today, or of all.
+        /// The known models of the provider, or of all.
         known: Vec<String>,
     },
     #[error("no model is set for the tier `{}` today", tier.as_str())]
     NoTier { tier: LlmTier },
-    #[error("no route of today fits this request")]
+    #[error("no current route matches this request")]
     NoRoute,
-    #[error("nothing is known about the provider `{provider}`, which the data names")]
+    #[error("the data names an unknown provider `{provider}`")]
     UnknownProvider { provider: String },
-    #[error("by estimate the prompt has {tokens} tokens, and `{model}` of {provider} takes {most}")]
+    #[error("the prompt has about {tokens} tokens, but `{model}` of {provider} accepts {most}")]
     TooLong {
         provider: String,
         model: String,
@@ -45,7 +45,7 @@ pub enum PromptError {
 }
 
 impl PromptError {
-    /// Returns the word by which programs tell errors apart.
+    /// Returns the error code for programs.
     pub fn code(&self) -> &'static str {
         match self {
             Self::Arguments { .. }
@@ -97,7 +97,7 @@ impl Remedy for PromptError {
         Some(match self {
             Self::Arguments { .. } => "read the schema of the tool, and call it again".to_owned(),
             Self::FrontierIncomplete => {
-                "name both, or leave the tier out to use an inexpensive model".to_owned()
+                "set both, or omit the tier to use an inexpensive model".to_owned()
             }
             Self::ModelMissing { provider } => {
                 format!("name the model as {provider} spells it")
@@ -109,11 +109,10 @@ impl Remedy for PromptError {
                 ended, near, known, ..
             } => model_advice(ended.is_some(), near, known),
             Self::NoTier { .. } | Self::NoRoute | Self::UnknownProvider { .. } => {
-                "the operator corrects the rows of the file that `data` under [catalog] names"
-                    .to_owned()
+                "ask the operator to correct the file named by `data` under [catalog]".to_owned()
             }
             Self::TooLong { .. } => {
-                "shorten the prompt, or name a model that takes more".to_owned()
+                "shorten the prompt, or choose a model that accepts more".to_owned()
             }
         })
     }
@@ -122,10 +121,10 @@ impl Remedy for PromptError {
 fn describe_missing_model(provider: Option<&str>, model: &str, ended: Option<Date>) -> String {
     match (provider, ended) {
         (Some(provider), Some(ended)) => {
-            format!("the model `{model}` of {provider} has ended on {ended}")
+            format!("the model `{model}` of {provider} was retired on {ended}")
         }
-        (Some(provider), None) => format!("no model `{model}` of {provider} is known"),
-        (None, _) => format!("no provider with a model `{model}` is known"),
+        (Some(provider), None) => format!("{provider} has no known model `{model}`"),
+        (None, _) => format!("no known provider has a model `{model}`"),
     }
 }
 
@@ -139,8 +138,7 @@ fn model_advice(ended: bool, near: &[String], known: &[String]) -> String {
     }
     if !ended {
         advice.push(
-            "a newer one is asked with the tier `frontier` and both `provider` and `model`"
-                .to_owned(),
+            "for a newer one, use the tier `frontier` with `provider` and `model`".to_owned(),
         );
     }
     advice.join("; ")

@@ -1,14 +1,17 @@
-//! Chooses the model that answers a prompt, and reads its answer.
+//! Chooses the model that answers a prompt, and parses its answer.
 //!
-//! `llm_invoke` names a tier, a provider or a model; `ai_invoke` follows the routing table of the day. The models,
-//! prices and routes are dated data, which is handed in; so are the day, the record of each model and the function that
-//! counts tokens.
+//! `llm_invoke` names a tier, a provider or a model; `ai_invoke` follows the current routing table.
+//! The
+//! caller passes the models, prices and routes, which are dated data, and the day, the record of
+//! each
+//! model and the function that counts tokens.
 //!
 //! # Layout
 //! - [`request`]: the arguments of both tools
 //! - [`candidate`]: a model that may answer, and the arguments for its provider
-//! - `named`: the model that a caller of `llm_invoke` means; `routed`: the models that a route leads to
-//! - [`ranking`]: the order in which the models of a route are asked
+//! - `named_model`: the model named by a caller of `llm_invoke`; `routing_table`: the models of a
+//!   route
+//! - [`ranking`]: the order of a route's models
 //! - [`answer`]: the text, the usage and the cost of an answer
 //! - [`error`]: the reasons why no model is asked
 
@@ -37,7 +40,7 @@ pub use request::{LlmTier, ModelPrompt, PromptRequest};
 
 use request::ModelSelection;
 
-/// The tools that a model carries out.
+/// The tools that are carried out by a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelTool {
     LlmInvoke,
@@ -61,13 +64,13 @@ impl ModelTool {
     }
 }
 
-/// The facts by which a model is chosen.
+/// The facts for choosing a model.
 #[derive(Clone, Copy)]
 pub struct ModelKnowledge<'a> {
     pub day: DataOfDay<'a>,
-    /// About how many tokens the prompt has.
+    /// The estimated tokens of the prompt.
     pub prompt_tokens: u64,
-    /// Returns how a model of a provider has done.
+    /// Returns the record of a provider's model.
     pub record: &'a (dyn Fn(&str, &str) -> ModelRecord + Send + Sync),
 }
 
@@ -79,7 +82,7 @@ impl fmt::Debug for ModelKnowledge<'_> {
     }
 }
 
-/// Returns the models that may answer a request, in the order in which they are to be asked; never none.
+/// Returns the models that may answer a request, in the order to ask them; never empty.
 pub fn choose_candidates(
     request: &PromptRequest,
     known: &ModelKnowledge<'_>,
@@ -97,7 +100,9 @@ pub fn choose_candidates(
     }
 }
 
-/// Returns the files of the providers that a tool may ask: those that its argument `provider` names, or all.
+/// Returns the tool files of the providers that a tool may ask: the ones in its argument
+/// `provider`, or
+/// all.
 pub fn tool_providers(tool: &ToolFile) -> Vec<&'static Arc<ToolFile>> {
     let named = tool.actions.iter().find_map(|action| {
         let properties = action.input.get("properties")?;

@@ -1,11 +1,11 @@
-//! The model that a caller of `llm_invoke` means: by a tier, a provider, a model, or two of them.
+//! The model named by a caller of `llm_invoke`: by a tier, a provider, a model, or two of them.
 
 use kitbag_tool_files::dated::ModelRow;
 
 use crate::route::request::NamedModel;
 use crate::route::{ChosenBy, LlmTier, ModelCandidate, ModelKnowledge, PromptError};
 
-/// A provider and a model that the caller names go before the tier.
+/// A provider and a model that the caller names take precedence over the tier.
 pub(crate) fn choose_named(
     wish: &NamedModel,
     known: &ModelKnowledge<'_>,
@@ -23,7 +23,7 @@ pub(crate) fn choose_named(
     }
 }
 
-/// A model that is newer than the data is passed on; one that has ended is not.
+/// A model newer than the data is passed through; a retired one is not.
 fn frontier_model(
     provider: &str,
     model: &str,
@@ -55,7 +55,7 @@ fn exact_model(
     known: &ModelKnowledge<'_>,
 ) -> Result<ModelCandidate, PromptError> {
     let found = ModelCandidate::new(known.day, provider, model, ChosenBy::Caller);
-    // Of a provider without known models, every name is as good as another.
+    // If no models of a provider are known, any name is accepted.
     let may_exist = found.is_known() || known.day.models_of(provider).is_empty();
     match may_exist {
         true => Ok(found.with_reason("the caller named provider and model")),
@@ -63,7 +63,7 @@ fn exact_model(
     }
 }
 
-/// Returns the provider's model in the tier that is asked for, or in any tier, or else its least expensive one.
+/// Returns the provider's model in the requested tier, or in any tier, or else its cheapest one.
 fn provider_model(
     tier: Option<LlmTier>,
     provider: &str,

@@ -1,37 +1,38 @@
 //! The order in which the models of a route are asked.
 //!
-//! The first choice of the table is asked first as long as most of its calls succeed. Then come the others by what an
-//! answer of theirs is expected to cost: the price of the prompt and of a usual answer, divided by the share of calls that
-//! succeed, because a call that fails is often paid for as well.
+//! The table's first choice is asked first as long as most of its calls succeed. The others follow
+//! by
+//! the expected cost of an answer: the price of the prompt and of an average answer, divided by the
+//! success rate, because a failed call is often charged as well.
 
 use kitbag_domain::NanoUsd;
 
 use crate::route::{ModelCandidate, ModelKnowledge, ModelPrompt, TokenUsage};
 
-/// The record of a model over the last days, as far as it is known.
+/// The recent record of a model, as far as it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ModelRecord {
     pub success_rate: Option<f64>,
-    /// The tokens of an answer, on average.
+    /// The average tokens of an answer.
     pub tokens_per_answer: Option<f64>,
 }
 
-/// The rate of a model of which nothing is known; the same guess as for tools.
+/// The assumed rate of a model without a record; the same as for tools.
 const USUAL_RATE: f64 = 0.9;
-/// A model that fails more often than it answers is asked last.
+/// A model that fails more often than it succeeds is asked last.
 const HEALTHY_RATE: f64 = 0.5;
 /// A page of text, for a model whose answers were never counted.
 const USUAL_ANSWER_TOKENS: f64 = 500.0;
-/// A rate of nothing at all would make a price infinite.
+/// A rate of zero would make a price infinite.
 const LEAST_RATE: f64 = 0.01;
 
-/// A model of a route that is to be ranked.
+/// A model of a route to be ranked.
 pub(crate) struct RouteCandidate {
     pub(crate) candidate: ModelCandidate,
     pub(crate) is_stand_in: bool,
 }
 
-/// The place of a model: the classes come one after the other, and within one the cheaper model is first.
+/// The rank of a model: by class, and within a class by price.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct ModelRank {
     class: RankClass,
@@ -45,7 +46,8 @@ enum RankClass {
     Failing,
 }
 
-/// Returns the models in the order in which they are to be asked, one of each provider: a prompt is never sent to the same
+/// Returns the models in the order to ask them, one per provider: a prompt is never sent to the
+/// same
 /// provider twice.
 pub(crate) fn rank_routes(
     routes: Vec<RouteCandidate>,
@@ -65,7 +67,7 @@ pub(crate) fn rank_routes(
     {
         first
             .why
-            .push_str("; the first choice fails more often than it answers");
+            .push_str("; the first choice fails more often than it succeeds");
     }
     let mut ranked: Vec<ModelCandidate> = Vec::new();
     for (_, candidate) in placed {
@@ -90,7 +92,7 @@ fn rank_route(
         output: prompt.max_tokens.map_or(answer, |most| answer.min(most)),
         estimated: true,
     };
-    // A model without a price comes after those with one.
+    // A model without a price comes after the priced ones.
     let cost = candidate
         .answer_cost(usage)
         .map_or(f64::INFINITY, NanoUsd::to_usd);

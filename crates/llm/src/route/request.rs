@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 
 use crate::route::{ModelTool, PromptError};
 
-/// A prompt, and the model that it is for.
+/// A prompt, and the requested model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PromptRequest {
     pub prompt: ModelPrompt,
@@ -27,7 +27,7 @@ pub(crate) enum ModelSelection {
     Routed(RouteCriteria),
 }
 
-/// The model that a caller of `llm_invoke` names, as far as it does.
+/// The model named by a caller of `llm_invoke`, as far as it is named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NamedModel {
     pub(crate) tier: Option<LlmTier>,
@@ -35,7 +35,7 @@ pub(crate) struct NamedModel {
     pub(crate) model: Option<String>,
 }
 
-/// The words of a caller of `ai_invoke` about the prompt.
+/// What a caller of `ai_invoke` says about the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RouteCriteria {
     pub(crate) intent: Option<String>,
@@ -81,7 +81,7 @@ struct AiInvokeArguments {
 }
 
 impl PromptRequest {
-    /// Reads arguments that fit the schema of the tool.
+    /// Parses arguments that match the schema of the tool.
     pub fn from_arguments(
         tool: ModelTool,
         arguments: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The models that the routing table of the day leads a prompt to.
+//! The models that the current routing table selects for a prompt.
 
 use kitbag_tool_files::dated::{RouteRequest, RouteRow};
 
@@ -15,7 +15,7 @@ pub(crate) fn choose_routed(
         needs_web: wish.needs_web,
         intent: wish.intent.clone(),
         quality: wish.quality.clone(),
-        // A caller who counted knows better than the estimate.
+        // A caller's own count is better than the estimate.
         context_tokens: wish.context_tokens.or(Some(known.prompt_tokens)),
     };
     let routes = known.day.routes(&request);
@@ -44,7 +44,7 @@ fn route_candidate(
     }
 }
 
-/// Returns the condition of the route that the request meets.
+/// Describes the condition of the route that the request meets.
 fn matching_condition(row: &RouteRow, request: &RouteRequest) -> String {
     if row.needs_web && request.needs_web {
         return "the answer needs the web".to_owned();
@@ -57,7 +57,7 @@ fn matching_condition(row: &RouteRow, request: &RouteRequest) -> String {
     }
     match row.more_context_than {
         Some(most) => format!("the prompt has more than {most} tokens"),
-        None => "no other route fits".to_owned(),
+        None => "no other route matches".to_owned(),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Tests of the choice of a model and of reading its answer, against the data in the binary.
+//! Tests the choice of a model and parsing its answer, against the data in the binary.
 
 use std::path::Path;
 
@@ -57,8 +57,8 @@ impl World {
         choose_candidates(&request, &known)
     }
 
-    /// The models in their order, or the error with its advice.
-    fn told(&self, tool: ModelTool, arguments: Value) -> String {
+    /// Returns the models in order, or the error with its remedy.
+    fn list_models(&self, tool: ModelTool, arguments: Value) -> String {
         match self.candidates(tool, arguments) {
             Ok(found) => {
                 let names: Vec<_> = found
@@ -78,13 +78,17 @@ impl World {
     #[track_caller]
     fn check(&self, tool: ModelTool, cases: &[(Value, &str)]) {
         for (arguments, expected) in cases {
-            assert_eq!(self.told(tool, arguments.clone()), *expected, "{arguments}");
+            assert_eq!(
+                self.list_models(tool, arguments.clone()),
+                *expected,
+                "{arguments}"
+            );
         }
     }
 }
 
 #[test]
-fn the_routing_table_of_both_dates_leads_where_it_is_documented_to() {
+fn the_routing_tables_of_both_dates_select_the_documented_models() {
     World::on(SPRING).check(
         ModelTool::AiInvoke,
         &[
@@ -142,7 +146,7 @@ fn the_routing_table_of_both_dates_leads_where_it_is_documented_to() {
 }
 
 #[test]
-fn a_long_prompt_takes_the_long_route_also_if_its_caller_did_not_count() {
+fn a_long_prompt_takes_the_long_route_even_if_its_caller_did_not_count() {
     let world = World {
         prompt_tokens: 200_000,
         ..World::on(WINTER)
@@ -150,7 +154,7 @@ fn a_long_prompt_takes_the_long_route_also_if_its_caller_did_not_count() {
     let found = world.candidates(ModelTool::AiInvoke, json!({})).unwrap();
     assert_eq!(found[0].chosen_by, ChosenBy::Route("long".to_owned()));
     assert_eq!(found[0].why, "the prompt has more than 180000 tokens");
-    // A model is not asked to take more than it can.
+    // A model is not asked to accept more than its limit.
     world.check(
         ModelTool::AiInvoke,
         &[(
@@ -161,7 +165,7 @@ fn a_long_prompt_takes_the_long_route_also_if_its_caller_did_not_count() {
 }
 
 #[test]
-fn tiers_providers_and_old_names_lead_to_the_model_of_the_day() {
+fn tiers_providers_and_old_names_select_the_current_model() {
     World::on(SPRING).check(
         ModelTool::LlmInvoke,
         &[
@@ -212,25 +216,24 @@ fn tiers_providers_and_old_names_lead_to_the_model_of_the_day() {
 }
 
 #[test]
-fn a_model_that_is_unknown_or_has_ended_is_refused_with_names_that_exist() {
+fn an_unknown_or_retired_model_is_rejected_with_existing_names() {
     let world = World::on(date(2027, 6, 1));
     world.check(
         ModelTool::LlmInvoke,
         &[
             (
                 json!({ "tier": "frontier", "provider": "gemini", "model": "gemini-3.1-flash-lite" }),
-                "NO_SUCH_MODEL: the model `gemini-3.1-flash-lite` of gemini has ended on 2027-05-07 => did you mean \
+                "NO_SUCH_MODEL: the model `gemini-3.1-flash-lite` of gemini was retired on 2027-05-07 => did you mean \
                  `gemini-2.5-flash`?; known today: gemini-2.5-flash, gemini-2.5-pro, gemini-3.8-flash, gemini-4-argon",
             ),
             (
                 json!({ "provider": "cerebras", "model": "gpt-oss-12b" }),
-                "NO_SUCH_MODEL: no model `gpt-oss-12b` of cerebras is known => did you mean `gpt-oss-120b`?; known today: \
-                 gemma-4-31b, gpt-oss-120b, qwen-3.8-27b; a newer one is asked with the tier `frontier` and both `provider` \
-                 and `model`",
+                "NO_SUCH_MODEL: cerebras has no known model `gpt-oss-12b` => did you mean `gpt-oss-120b`?; known today: \
+                 gemma-4-31b, gpt-oss-120b, qwen-3.8-27b; for a newer one, use the tier `frontier` with `provider` and `model`",
             ),
             (
                 json!({ "tier": "frontier", "provider": "groq" }),
-                "ARGUMENTS_INVALID: the tier `frontier` needs `provider` and `model` => name both, or leave the tier out to \
+                "ARGUMENTS_INVALID: the tier `frontier` needs `provider` and `model` => set both, or omit the tier to \
                  use an inexpensive model",
             ),
             (
@@ -248,8 +251,8 @@ fn a_model_that_is_unknown_or_has_ended_is_refused_with_names_that_exist() {
         ModelTool::LlmInvoke,
         &[(
             json!({}),
-            "PROMPT_TOO_LONG: by estimate the prompt has 40000 tokens, and `@cf/qwen/qwen3-30b-a3b-fp8` of workers_ai takes \
-             32768 => shorten the prompt, or name a model that takes more",
+            "PROMPT_TOO_LONG: the prompt has about 40000 tokens, but `@cf/qwen/qwen3-30b-a3b-fp8` of workers_ai accepts \
+             32768 => shorten the prompt, or choose a model that accepts more",
         )],
     );
 }
@@ -283,12 +286,15 @@ source = "us"
 "#;
 
 #[test]
-fn of_several_first_choices_the_one_that_costs_least_for_an_answer_is_asked() {
+fn the_cheapest_of_several_first_choices_is_asked() {
     let economy = json!({ "quality": "economy" });
     let mut world = World::on(WINTER).with_rows(OWN_ROUTES);
     let order =
         "cerebras gpt-oss-120b, groq openai/gpt-oss-120b, workers_ai @cf/qwen/qwen3-30b-a3b-fp8";
-    assert_eq!(world.told(ModelTool::AiInvoke, economy.clone()), order);
+    assert_eq!(
+        world.list_models(ModelTool::AiInvoke, economy.clone()),
+        order
+    );
     // A little cheaper, and much less reliable.
     world.record = |provider, _| ModelRecord {
         success_rate: (provider == "cerebras").then_some(0.6),
@@ -296,20 +302,25 @@ fn of_several_first_choices_the_one_that_costs_least_for_an_answer_is_asked() {
     };
     let order =
         "groq openai/gpt-oss-120b, cerebras gpt-oss-120b, workers_ai @cf/qwen/qwen3-30b-a3b-fp8";
-    assert_eq!(world.told(ModelTool::AiInvoke, economy), order);
+    assert_eq!(world.list_models(ModelTool::AiInvoke, economy), order);
 }
 
 #[test]
-fn the_first_choice_of_the_table_is_asked_first_unless_it_fails_more_often_than_it_answers() {
-    const FAILING: &str = "no other route fits; the first choice fails more often than it answers";
+fn the_first_choice_is_asked_first_unless_it_fails_more_often_than_it_succeeds() {
+    const FAILING: &str =
+        "no other route matches; the first choice fails more often than it succeeds";
     let mut world = World::on(WINTER);
     let cases: [(RecordFunction, &str, &str); 2] = [
         (
-            |provider, _| answering(provider, 0.55),
+            |provider, _| record_with_rate(provider, 0.55),
             "anthropic",
-            "no other route fits",
+            "no other route matches",
         ),
-        (|provider, _| answering(provider, 0.4), "gemini", FAILING),
+        (
+            |provider, _| record_with_rate(provider, 0.4),
+            "gemini",
+            FAILING,
+        ),
     ];
     for (record, first, why) in cases {
         world.record = record;
@@ -321,8 +332,8 @@ fn the_first_choice_of_the_table_is_asked_first_unless_it_fails_more_often_than_
     }
 }
 
-/// The record of models of which those of Anthropic answer so often.
-fn answering(provider: &str, rate: f64) -> ModelRecord {
+/// Gives Anthropic's models this success rate.
+fn record_with_rate(provider: &str, rate: f64) -> ModelRecord {
     ModelRecord {
         success_rate: (provider == "anthropic").then_some(rate),
         tokens_per_answer: None,
@@ -389,7 +400,7 @@ fn answers_of_all_shapes_are_read_with_their_price() {
             "stop",
         ),
     ] {
-        let about = told_of(&arguments, answer);
+        let about = describe_answer(&arguments, answer);
         let usage = json!({ "input_tokens": 1000, "output_tokens": 100 });
         assert_eq!(about["usage"], usage, "{arguments}");
         assert_eq!(about["cost_usd"], cost_usd, "{arguments}");
@@ -397,13 +408,13 @@ fn answers_of_all_shapes_are_read_with_their_price() {
     }
     // A provider that does not count is counted by estimate.
     let uncounted = json!({ "choices": [{ "message": { "content": "Rhine" } }] });
-    let about = told_of(&json!({}), &uncounted);
+    let about = describe_answer(&json!({}), &uncounted);
     let usage = json!({ "input_tokens": 7, "output_tokens": 5, "estimated": true });
     assert_eq!(about["usage"], usage);
 }
 
-/// Everything that is told of an answer besides its text.
-fn told_of(arguments: &Value, answer: &Value) -> Value {
+/// Returns everything reported about an answer except its text.
+fn describe_answer(arguments: &Value, answer: &Value) -> Value {
     let world = World::on(WINTER);
     let found = world.candidates(ModelTool::LlmInvoke, arguments.clone());
     let candidate = &found.unwrap()[0];
@@ -415,7 +426,7 @@ fn told_of(arguments: &Value, answer: &Value) -> Value {
 }
 
 #[test]
-fn a_tool_may_ask_the_providers_that_its_file_names() {
+fn a_tool_may_ask_the_providers_in_its_file() {
     let catalog = kitbag_tool_files::CatalogDirectories::read(Vec::new());
     let tools = catalog.current().tools().to_vec();
     let of = |id: &str| {

@@ -1,12 +1,14 @@
-//! Tool definitions in the form that the APIs of model vendors accept.
+//! Tool definitions in the form that the vendors' APIs accept.
 //!
-//! An MCP server may write any JSON Schema and a description of any length. The vendors' APIs refuse a
-//! whole request for one definition that they do not accept, so every definition is put into a form
-//! that they accept before it is sent. The server's own schema still decides about the arguments.
+//! An MCP server may use any JSON Schema and a description of any length. The vendors' APIs reject
+//! a
+//! whole request for one unsupported definition, so every definition is rewritten before it is
+//! sent.
+//! The server's own schema still decides about the arguments.
 //!
 //! # Layout
-//! - this file: a definition for a vendor, and the limits each vendor has
-//! - [`schema`]: from any schema to one whose outermost level is a plain object
+//! - this file: a definition for a vendor, and each vendor's limits
+//! - [`schema`]: converts any schema to one with a plain object at the top level
 
 pub mod schema;
 
@@ -19,8 +21,8 @@ pub enum Vendor {
     OpenAi,
 }
 
-/// The reason why no rewriting makes a definition acceptable: a call of the tool could not be told
-/// from others, or not be made.
+/// The reason why a definition cannot be rewritten: a call of the tool would be ambiguous or
+/// impossible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedTool {
     #[error("its name is not 1 to 64 letters, digits, `_` and `-`")]
@@ -37,7 +39,7 @@ const LONGEST_NAME: usize = 64;
 impl Vendor {
     pub const ALL: [Self; 2] = [Self::Anthropic, Self::OpenAi];
 
-    /// Returns the definition as a request has it.
+    /// Returns the definition in request form.
     pub fn tool(
         self,
         name: &str,
@@ -61,7 +63,7 @@ impl Vendor {
         })
     }
 
-    /// Returns the most tools that one request may name; nothing if the vendor documents no number.
+    /// Returns the tool limit of a request; `None` if the vendor documents none.
     pub fn max_tools(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
@@ -69,7 +71,8 @@ impl Vendor {
         }
     }
 
-    /// Returns the longest description, in characters; nothing if the vendor documents no number.
+    /// Returns the length limit of a description, in characters; `None` if the vendor documents
+    /// none.
     pub fn max_description(self) -> Option<usize> {
         match self {
             Self::Anthropic => None,
@@ -77,7 +80,7 @@ impl Vendor {
         }
     }
 
-    /// Returns the description with the remark behind it, cut to the vendor's limit.
+    /// Appends the remark to the description, truncated to the vendor's limit.
     fn limit_description(self, description: &str, remark: Option<&str>) -> String {
         let remark = remark
             .map(|remark| format!(" {remark}"))
@@ -115,7 +118,8 @@ fn is_valid_name(name: &str, beside_letters: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || beside_letters.contains(c))
 }
 
-/// Returns at most that many characters, up to the end of a sentence if one ends in the second half, or
+/// Returns at most this many characters, up to the end of a sentence if one ends in the second
+/// half, or
 /// else of a word.
 fn truncate_text(text: &str, most: usize) -> String {
     const MARK: char = '…';
@@ -123,7 +127,7 @@ fn truncate_text(text: &str, most: usize) -> String {
         return text.to_owned();
     };
     let kept: String = text[..end].chars().take(most.saturating_sub(1)).collect();
-    // A cut in the first half would lose more than an open sentence does.
+    // A cut in the first half would lose more than an incomplete sentence does.
     let late = kept.len() / 2 + 1..;
     let end = [last_sentence_end(&kept), kept.rfind(char::is_whitespace)]
         .into_iter()
@@ -158,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_cut_at_a_sentence_where_there_is_a_limit() {
+    fn a_description_is_truncated_at_a_sentence_if_there_is_a_limit() {
         let sentence = "A sentence of some thirty letters. ";
         let long = sentence.repeat(60);
         assert_eq!(described(Vendor::Anthropic, &long), long.trim());
@@ -179,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_could_not_be_called_is_refused_with_the_reason() {
+    fn a_tool_that_could_not_be_called_is_rejected_with_the_reason() {
         let schema = json!({ "properties": { "größe": {} } });
         let refused = UnsupportedTool::Parameter {
             parameter: "größe".to_owned(),

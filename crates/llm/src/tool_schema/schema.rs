@@ -1,9 +1,11 @@
-//! From any schema to one whose outermost level is a plain object with properties.
+//! Converts any schema to one with a plain object at the top level.
 //!
-//! Vendors refuse a choice between schemas at the outermost level, lists without a type for their items,
-//! and schemas that are no objects. If a schema is a choice, its alternatives are merged into one object
-//! and a sentence says what each of them needs. Only the outermost level is rewritten so; below it,
-//! vendors accept choices as they are.
+//! Vendors reject a choice between schemas at the top level, lists without an item type, and
+//! schemas
+//! that are not objects. The alternatives of a choice are merged into one object, and a sentence
+//! lists
+//! the requirements of each. Only the top level is rewritten like this; below it, vendors accept
+//! choices.
 
 use serde_json::{Map, Value, json};
 
@@ -17,9 +19,9 @@ pub struct PlainSchema {
 
 type Object = Map<String, Value>;
 
-/// Keywords that vendors refuse at the outermost level, and whose alternatives are merged.
+/// Keywords that vendors reject at the top level, and whose alternatives are merged.
 const CHOICES: [&str; 3] = ["anyOf", "oneOf", "allOf"];
-/// Further keywords that vendors refuse at the outermost level; they are dropped.
+/// Further keywords that vendors reject at the top level; they are dropped.
 const NOT_OUTERMOST: [&str; 9] = [
     "enum",
     "const",
@@ -31,7 +33,7 @@ const NOT_OUTERMOST: [&str; 9] = [
     "$id",
     "dependentSchemas",
 ];
-/// A chain of references longer than this leads in a circle.
+/// A longer chain of references is a cycle.
 const LONGEST_CHAIN: usize = 16;
 /// More alternatives than a model could choose among.
 const MOST_ALTERNATIVES: usize = 256;
@@ -63,7 +65,7 @@ fn make_plain_object(outer: &mut Object) {
     }
 }
 
-/// The schema in which a `$ref` is looked up.
+/// The schema in which a `$ref` is resolved.
 struct SchemaDefinitions<'a> {
     whole: &'a Value,
     /// The number of alternatives that may still be merged: a schema may contain itself.
@@ -71,8 +73,9 @@ struct SchemaDefinitions<'a> {
 }
 
 impl<'a> SchemaDefinitions<'a> {
-    /// Returns the schema that a reference leads to; the schema itself if it is no reference, or one
-    /// that leads nowhere.
+    /// Returns the schema that a reference leads to; the schema itself if it is not a reference, or
+    /// a
+    /// dangling one.
     fn follow_reference<'s>(&self, schema: &'s Value) -> &'s Value
     where
         'a: 's,
@@ -100,7 +103,7 @@ impl<'a> SchemaDefinitions<'a> {
     }
 }
 
-/// Copies the definitions into a schema that was a reference: the schema it led to may refer to them.
+/// Copies the definitions into a resolved reference: the schema may refer to them.
 fn keep_definitions(outer: &mut Object, whole: &Value) {
     for key in ["$defs", "definitions"] {
         if let (None, Some(definitions)) = (outer.get(key), whole.get(key)) {
@@ -110,7 +113,7 @@ fn keep_definitions(outer: &mut Object, whole: &Value) {
     outer.remove("$ref");
 }
 
-/// Merges the alternatives into the object, and returns a sentence about what they need.
+/// Merges the alternatives into the object, and returns a sentence about their requirements.
 fn merge_choices(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) -> Option<String> {
     let mut remark = None;
     for choice in CHOICES {
@@ -127,7 +130,7 @@ fn merge_choices(outer: &mut Object, definitions: &mut SchemaDefinitions<'_>) ->
     remark
 }
 
-/// `together` says that all alternatives hold at once.
+/// `together` means that all alternatives apply at once.
 fn merge_alternatives(
     outer: &mut Object,
     alternatives: &[Object],
@@ -146,7 +149,7 @@ fn merge_alternatives(
     describe_needs(&needs)
 }
 
-/// A parameter that several alternatives describe in different ways may be any of those.
+/// A parameter that several alternatives describe differently may match any of them.
 fn add_properties(outer: &mut Object, alternatives: &[Object], together: bool) {
     let own = schema_properties(outer).cloned().unwrap_or_default();
     let mut united = own.clone();
@@ -217,7 +220,7 @@ fn describe_needs(needs: &[Vec<String>]) -> Option<String> {
     (sets.len() > 1).then(|| format!("Needs {}.", sets.join(", or ")))
 }
 
-/// Some vendors look a required name up among the properties.
+/// Some vendors look up a required name among the properties.
 fn keep_known_required(outer: &mut Object) {
     let known: Vec<String> = required_names(outer)
         .into_iter()
@@ -229,7 +232,7 @@ fn keep_known_required(outer: &mut Object) {
     }
 }
 
-/// At every level: schemas are objects, lists say what is in them, and types are those of JSON.
+/// At every level: schemas are objects, lists have item schemas, and types are JSON types.
 fn repair_schema(schema: &mut Value) {
     if schema.is_boolean() {
         *schema = json!({});
@@ -275,7 +278,7 @@ fn is_json_type(kind: &Value) -> bool {
     kind.as_str().is_some_and(|kind| TYPES.contains(&kind))
 }
 
-/// Drops the types that JSON does not have.
+/// Drops types that JSON does not have.
 fn repair_type(object: &mut Object) {
     let Some(kind) = object.get_mut("type") else {
         return;
@@ -304,7 +307,7 @@ fn is_list(schema: &Object) -> bool {
 fn repair_items(object: &mut Object) {
     let is_list = is_list(object);
     match object.get_mut("items") {
-        // One schema for each place, as drafts before 2020 write it. Any items may follow, unless
+        // One schema per position, as in drafts before 2020. Any items may follow, unless
         // `additionalItems` forbids them.
         Some(Value::Array(places)) => {
             let places = std::mem::take(places);
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_is_no_object_becomes_one() {
+    fn a_schema_that_is_not_an_object_becomes_one() {
         let empty = json!({ "type": "object", "properties": {} });
         for schema in [
             json!({}),
@@ -342,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_at_the_outermost_level_is_merged_into_one_object_with_a_remark() {
+    fn a_choice_at_the_top_level_is_merged_into_one_object_with_a_remark() {
         check(
             &json!({
                 "type": "object",
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_at_the_outermost_level_is_followed_and_one_in_a_circle_ends() {
+    fn a_reference_at_the_top_level_is_followed_and_a_cycle_ends() {
         check(
             &json!({ "$ref": "#/$defs/in", "$defs": { "in": { "properties": { "a": { "$ref": "#/$defs/b" } } }, "b": {} } }),
             &json!({
@@ -391,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_have_a_schema_for_their_items_and_types_are_those_of_json() {
+    fn lists_have_item_schemas_and_types_are_json_types() {
         check(
             &json!({
                 "properties": {

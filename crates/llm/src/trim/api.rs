@@ -1,4 +1,4 @@
-//! The APIs of vendors whose requests offer tools to a model.
+//! The vendors' APIs whose requests offer tools to a model.
 
 use crate::tool_schema::Vendor;
 
@@ -6,9 +6,9 @@ use crate::tool_schema::Vendor;
 pub enum ModelApi {
     /// Anthropic's.
     Messages,
-    /// OpenAI's older one, which many others speak, too.
+    /// OpenAI's older API, which many others support, too.
     ChatCompletions,
-    /// OpenAI's newer one.
+    /// OpenAI's newer API.
     Responses,
 }
 

@@ -1,10 +1,12 @@
-//! The name of one of our tools, as clients write it into a request.
+//! The name of a Kitbag tool in a client's request.
 //!
-//! A client that reaches several servers puts the server's name in front of a tool's, each client in
-//! its own manner.
+//! A client with several servers adds the server's name as a prefix of a tool's name, each client
+//! in its
+//! own form.
 
-/// Returns the name under which Kitbag knows a tool. `server` is the name that Kitbag has in the
-/// clients' files, and `is_ours` tells the names of our tools.
+/// Returns Kitbag's name of a tool. `server` is the name of Kitbag in the clients' files, and
+/// `is_ours`
+/// recognises the names of Kitbag's tools.
 pub fn strip_client_prefix<'a>(
     written: &'a str,
     server: &str,
@@ -15,14 +17,15 @@ pub fn strip_client_prefix<'a>(
         .find(|name| is_ours(name))
 }
 
-/// The text that a client writes before a tool's name: a word, the server's name, and a separator.
+/// The prefix that a client adds to a tool's name: a word, the server's name, and a separator.
 struct NamePrefix {
     word: &'static str,
     separator: &'static str,
 }
 
-/// Claude Code and Codex write the first; Gemini, Cursor and VS Code the second; Goose the third;
-/// opencode the fourth; the others are those of agent frameworks. Longer separators come first.
+/// Claude Code and Codex use the first; Gemini, Cursor and VS Code the second; Goose the third;
+/// opencode
+/// the fourth; the others are from agent frameworks. Longer separators come first.
 const PREFIXES: [NamePrefix; 7] = [
     NamePrefix::new("mcp__", "__"),
     NamePrefix::new("mcp_", "_"),
@@ -59,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn our_tools_are_known_under_the_names_that_clients_give_them() {
+    fn own_tools_are_recognised_by_the_names_of_clients() {
         for written in [
             "git__log",
             "mcp__kitbag__git__log",

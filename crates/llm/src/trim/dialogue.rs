@@ -6,21 +6,22 @@ use crate::trim::dialect::Utterance;
 
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Dialogue<'a> {
-    /// The number that all requests of a conversation share: it stands for how the conversation
-    /// began. It is absent if the vendor keeps the beginning.
+    /// A hash of the beginning of the conversation, equal for all its requests. `None` if the
+    /// vendor stores
+    /// the beginning.
     pub conversation: Option<u64>,
-    /// The latest text of the person. Results of tools are not words of the person.
+    /// The user's latest text. Results of tools do not count.
     pub words: String,
-    /// The names of all tools that were called, in order.
+    /// The names of all called tools, in order.
     pub calls: Vec<String>,
-    /// The number of calls before the latest text of the person.
+    /// The number of calls before the user's latest text.
     calls_before_user_text: usize,
-    /// Everything that the model said and that tools answered, as JSON.
+    /// Everything from the model and from tools, as JSON.
     pub texts: Vec<&'a str>,
 }
 
 impl<'a> Dialogue<'a> {
-    /// `kept_by_vendor` is the name of the conversation, if the vendor keeps it.
+    /// `kept_by_vendor` is the conversation's id, if the vendor stores it.
     pub(crate) fn from_utterances(said: Vec<Utterance<'a>>, kept_by_vendor: &VendorMemory) -> Self {
         let mut dialogue = Self::default();
         let mut opening = DefaultHasher::new();
@@ -48,13 +49,13 @@ impl<'a> Dialogue<'a> {
         dialogue
     }
 
-    /// The calls that the model made for the latest text of the person.
+    /// The calls that the model made for the user's latest text.
     pub fn calls_for_user_text(&self) -> &[String] {
         &self.calls[self.calls_before_user_text..]
     }
 }
 
-/// The part of a conversation that the vendor keeps, and that a request does not repeat.
+/// The part of a conversation that the vendor stores, and that a request does not repeat.
 #[derive(Debug)]
 pub(crate) enum VendorMemory {
     None,

@@ -1,4 +1,4 @@
-//! One tool of a request, as far as trimming must know it.
+//! One tool of a request, as far as trimming needs it.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -9,14 +9,15 @@ use crate::trim::ModelApi;
 pub struct ListedTool<'a> {
     /// The whole definition, as the client wrote it.
     pub text: &'a str,
-    /// The name of a function that the client carries out; absent for a tool of the vendor itself,
-    /// such as its web search.
+    /// The name of a function that the client carries out; `None` for a tool of the vendor, such as
+    /// its web
+    /// search.
     pub function: Option<String>,
-    /// The words by which a model knows what the function does.
+    /// The description that the model reads.
     pub description: String,
-    /// True if the vendor shows the tool to the model only when the model searches for it.
+    /// True if the model gets the tool only through the vendor's tool search.
     pub is_deferred: bool,
-    /// The mark that ends the part of a request that the vendor is asked to cache.
+    /// The mark that ends the part of a request to be cached by the vendor.
     pub(crate) cache_mark: Option<&'a RawValue>,
 }
 

@@ -1,7 +1,8 @@
 //! The tools that stay in the requests of a conversation.
 //!
-//! A vendor's cache holds only what is the same, byte for byte, as in the request before. So a set
-//! of tools that was chosen once stays, and grows when something new needs a tool.
+//! A vendor's cache only covers the part that equals the previous request, byte for byte. So a
+//! chosen
+//! set of tools stays, and grows when something new needs a tool.
 
 use std::collections::HashSet;
 
@@ -11,28 +12,28 @@ use crate::trim::dialogue::hash_text;
 /// The memory of one conversation, from request to request.
 #[derive(Debug, Clone, Default)]
 pub struct ConversationMemory {
-    /// The latest text of the person, as a number.
+    /// A hash of the user's latest text.
     user_text: Option<u64>,
-    /// The number of calls for that text that were heard already.
+    /// The number of calls for that text that were processed.
     seen_calls: usize,
-    /// The number of texts that were heard already.
+    /// The number of texts that were processed.
     seen_texts: usize,
     pub own: SelectedTools,
-    /// The tools that are not ours, where those are trimmed, too.
+    /// The tools that are not Kitbag's, if those are trimmed, too.
     pub foreign: SelectedTools,
 }
 
-/// The part of a request that the request before did not have.
+/// The part of a request that the previous request did not have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DialogueUpdate<'d> {
     pub are_words_new: bool,
-    /// The calls for the person's latest text.
+    /// The calls for the user's latest text.
     pub calls: &'d [String],
     /// The texts of the model and the answers of tools.
     pub texts: &'d [&'d str],
 }
 
-/// The tools that were kept in the request before, those that were needed last first.
+/// The tools in the previous request, most recently needed first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum SelectedTools {
     #[default]
@@ -40,7 +41,7 @@ pub enum SelectedTools {
     Some(Vec<String>),
 }
 
-/// The tools that a request needs, by the reason. Each list has the most needed tool first.
+/// The tools that a request needs, by reason. Each list has the most needed tool first.
 #[derive(Debug, Default)]
 pub struct ToolNeeds<'a> {
     /// The request is not valid without these.
@@ -49,15 +50,15 @@ pub struct ToolNeeds<'a> {
     /// The model called these in this conversation.
     pub used: Vec<&'a str>,
     pub pinned: Vec<&'a str>,
-    /// The tools for the person's latest text; absent if the text is not new or they could not be
+    /// The tools for the user's latest text; `None` if the text is not new or they could not be
     /// found.
     pub relevant: Option<Vec<&'a str>>,
-    /// The model or the result of a tool named these since the request before.
+    /// The model or a tool result has mentioned these since the previous request.
     pub mentioned: Vec<&'a str>,
 }
 
 impl ConversationMemory {
-    /// Takes note of what was said, and returns the part that is new.
+    /// Records the dialogue, and returns the new part.
     pub fn record_dialogue<'d>(&mut self, dialogue: &'d Dialogue<'_>) -> DialogueUpdate<'d> {
         let words = Some(hash_text(&dialogue.words));
         let are_words_new = std::mem::replace(&mut self.user_text, words) != words;
@@ -72,16 +73,16 @@ impl ConversationMemory {
     }
 }
 
-/// Returns what follows the part that was heard. A client that shortens a conversation begins anew.
+/// Returns the unprocessed part. A client that shortens a conversation starts over.
 fn take_new<'d, T>(said: &'d [T], heard: &mut usize) -> &'d [T] {
     let before = std::mem::replace(heard, said.len());
     said.get(before..).unwrap_or(said)
 }
 
 impl SelectedTools {
-    /// Chooses at most `room` tools, or as many as are demanded, and remembers them. As long as
-    /// nothing is known of what the person wants, all tools stay. Where nothing is new, the same
-    /// tools stay.
+    /// Chooses at most `room` tools, or as many as are demanded, and stores them. As long as the
+    /// user's
+    /// request is unknown, all tools stay. If nothing is new, the same tools stay.
     pub fn choose_tools(
         &mut self,
         needs: &ToolNeeds<'_>,
@@ -147,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_stays_until_something_new_needs_a_tool_and_the_oldest_gives_way() {
+    fn a_set_stays_until_something_new_needs_a_tool_and_replaces_the_oldest() {
         let mut kept = SelectedTools::default();
         let nothing = ToolNeeds::default();
         kept.choose_tools(&nothing, 4, |_| true);
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_stays_valid_whatever_the_room_is() {
+    fn a_request_stays_valid_in_any_room() {
         let needs = ToolNeeds {
             demanded: names("a b c d e"),
             relevant: Some(names("x")),

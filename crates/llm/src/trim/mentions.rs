@@ -2,27 +2,28 @@
 
 use std::collections::HashMap;
 
-/// The names that are looked for, each with the tool that it means.
+/// The names to look for, each with its tool.
 #[derive(Debug, Default)]
 pub struct Mentions<'a> {
     names: HashMap<&'a str, &'a str>,
 }
 
 impl<'a> Mentions<'a> {
-    /// Takes pairs of a name and the tool that the name means.
+    /// Takes pairs of a name and its tool.
     pub fn new(names: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         Self {
             names: names.into_iter().collect(),
         }
     }
 
-    /// Returns the tools that a text names, in order, once or more. The text is JSON as it was sent,
-    /// so line breaks in it are escapes.
+    /// Returns the tools that a text mentions, in order, once or more. The text is JSON as sent, so
+    /// line
+    /// breaks in it are escapes.
     pub fn in_text<'t>(&'t self, text: &'t str) -> impl Iterator<Item = &'a str> + 't {
         split_words(text).filter_map(|word| self.find_tool(word))
     }
 
-    /// A letter after a backslash belongs to an escape, which text inside of text has doubled.
+    /// A letter after a backslash belongs to an escape, which text inside text has doubled.
     fn find_tool(&self, (word, is_escaped): (&str, bool)) -> Option<&'a str> {
         let whole = self.names.get(word);
         let without_escape = is_escaped.then(|| word.get(1..)).flatten();
@@ -30,7 +31,7 @@ impl<'a> Mentions<'a> {
     }
 }
 
-/// The longest words, each with whether a backslash stands before it.
+/// The longest words, each with whether a backslash precedes it.
 fn split_words(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -43,7 +44,7 @@ fn split_words(text: &str) -> impl Iterator<Item = (&str, bool)> {
     })
 }
 
-/// The letters that vendors allow in the name of a function.
+/// The characters that vendors allow in the name of a function.
 fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
@@ -63,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_whole_also_behind_an_escape() {
+    fn a_whole_name_is_found_even_after_an_escape() {
         check(r#""try git__log, or git__log_all""#, &["git__log"]);
         check(r#""No such tool: mcp__kitbag__git__tag.""#, &["git__tag"]);
         check(r#""a\ngit__log\n""#, &["git__log"]);

@@ -1,16 +1,17 @@
-//! Reads requests to models as vendors define them, and trims the tools in them.
+//! Parses requests to models in the vendors' formats, and trims their tools.
 //!
-//! A request stays the text that arrived. Reading marks where its tools stand, and writing it with
-//! fewer tools cuts those out, so that every other byte reaches the vendor as the client sent it.
+//! A request stays the text that arrived. Parsing locates its tools, and trimming cuts some out, so
+//! that
+//! every other byte reaches the vendor as the client sent it.
 //!
 //! # Layout
 //! - [`ModelApi`]: the APIs whose tools are trimmed
-//! - [`ModelRequest`]: a request that was read; `dialect`: the messages of each API
-//! - [`Dialogue`]: what was said in a request so far
-//! - [`ListedTool`]: one tool of a request; [`own_name()`]: the names that clients give our tools
-//! - [`Mentions`]: the names of tools in a text
+//! - [`ModelRequest`]: a parsed request; `dialect`: the messages of each API
+//! - [`Dialogue`]: the conversation in a request so far
+//! - [`ListedTool`]: one tool of a request; `client_prefix`: the names of Kitbag's tools in clients
+//! - [`Mentions`]: tool names in a text
 //! - [`ConversationMemory`]: the tools that stay, from request to request
-//! - `splice`: the request with fewer tools; `shared_words`: tools that are not ours, by their words
+//! - `splice`: the request with fewer tools; `shared_words`: other servers' tools, ranked by words
 
 mod api;
 mod client_prefix;

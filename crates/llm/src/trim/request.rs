@@ -1,4 +1,4 @@
-//! A request to a model: where its tools stand, and what was said.
+//! A request to a model: the position of its tools, and its messages.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -13,21 +13,22 @@ use crate::trim::{Dialogue, ListedTool, ModelApi};
 pub struct ModelRequest<'a> {
     pub api: ModelApi,
     body: &'a str,
-    /// The array of tools, as it stands in the body.
+    /// The array of tools, as a part of the body.
     array: &'a str,
     pub tools: Vec<ListedTool<'a>>,
     /// The functions that the request says the model must or may call.
     pub demanded: Vec<String>,
-    /// True if the request is valid without tools: no other field speaks of them.
+    /// True if the request is valid without tools: no other field refers to them.
     pub may_lose_all_tools: bool,
     pub dialogue: Dialogue<'a>,
 }
 
 impl<'a> ModelRequest<'a> {
-    /// Reads a request that offers tools. `None` if it offers none, or is not of the form that the
-    /// API wants: then it is for the vendor to say so.
+    /// Parses a request that offers tools. `None` if it offers none, or does not have the form of
+    /// the API:
+    /// then the vendor reports the error.
     pub fn parse(api: ModelApi, body: &'a str) -> Option<Self> {
-        // A field that is written twice is an error here, so such a request is not touched.
+        // A duplicate field is an error here, so such a request is not changed.
         let outline: RequestOutline<'a> = serde_json::from_str(body).ok()?;
         let array = outline.tools?.get();
         let definitions: Vec<&'a RawValue> = serde_json::from_str(array).ok()?;
@@ -54,13 +55,13 @@ impl<'a> ModelRequest<'a> {
         self.array
     }
 
-    /// Returns the body with those tools alone for which `is_kept` says so.
+    /// Returns the body with only the tools marked in `is_kept`.
     pub fn with_tools(&self, is_kept: &[bool]) -> String {
         with_tools(self.body, self.array, &self.tools, is_kept)
     }
 }
 
-/// The fields of all three APIs that have to do with tools and messages.
+/// The fields of all three APIs about tools and messages.
 #[derive(Deserialize)]
 pub(crate) struct RequestOutline<'a> {
     #[serde(borrow, default)]
@@ -84,7 +85,7 @@ pub(crate) struct RequestOutline<'a> {
 }
 
 impl RequestOutline<'_> {
-    /// The vendors write one name at different depths, or a list of them.
+    /// The vendors put one name at different depths, or use a list.
     fn demanded_names(&self) -> Vec<String> {
         let choice = self.tool_choice.map(RawValue::get).unwrap_or("null");
         let mut names = Vec::new();

@@ -1,5 +1,6 @@
-//! Ranks tools that are not ours by the words they share with a text. The index knows nothing of
-//! them, so words are all there is.
+//! Ranks tools that are not Kitbag's by the words they share with a text. The index does not
+//! contain
+//! them, so words are the only evidence.
 
 use std::collections::HashSet;
 
@@ -8,8 +9,7 @@ use crate::trim::ListedTool;
 /// Shorter words, such as articles, are in every description.
 const SHORTEST: usize = 3;
 
-/// Returns the names of the tools, those first that share most words with the text. Tools that share
-/// equally many stay in their order.
+/// Returns the names of the tools, most shared words first. Ties keep their order.
 pub fn rank_by_shared_words<'a>(text: &str, tools: &[&'a ListedTool<'_>]) -> Vec<&'a str> {
     let wanted = word_set(text);
     let mut ranked: Vec<(usize, &str)> = tools

@@ -1,4 +1,4 @@
-//! Writes a request with fewer tools. Every byte outside of the array of tools stays as it was.
+//! Writes a request with fewer tools. Every byte outside the array of tools stays unchanged.
 
 use serde_json::value::RawValue;
 
@@ -27,7 +27,8 @@ pub(crate) fn with_tools(
     trimmed
 }
 
-/// Returns the body without the field, because vendors refuse an empty array of tools. `None` if the
+/// Returns the body without the field, because vendors reject an empty array of tools. `None` if
+/// the
 /// name of the field is written with escapes.
 fn without_tools(before: &str, after: &str) -> Option<String> {
     let before = before.trim_end().strip_suffix(':')?.trim_end();
@@ -39,9 +40,11 @@ fn without_tools(before: &str, after: &str) -> Option<String> {
     })
 }
 
-/// A mark for the vendor's cache says that everything up to its tool should be cached. The mark of a
-/// tool that goes moves to the last kept tool before it, so that it still stands behind all kept
-/// tools that it stood behind. There are never more marks than before, and their order stays.
+/// A cache mark says that everything up to its tool should be cached. The mark of a removed tool
+/// moves
+/// to the last kept tool before it, so it still follows all kept tools that preceded it. There are
+/// never
+/// more marks than before, and their order stays.
 fn join_kept(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
     let mut kept: Vec<(&ListedTool<'_>, Option<&RawValue>)> = Vec::new();
     for (tool, is_kept) in tools.iter().zip(is_kept) {
@@ -56,7 +59,7 @@ fn join_kept(tools: &[ListedTool<'_>], is_kept: &[bool]) -> Vec<String> {
         .collect()
 }
 
-/// A vendor refuses a mark on a tool that is not part of the cached text.
+/// A vendor rejects a mark on a tool that is not part of the cached text.
 fn move_mark<'a>(kept: &mut [(&ListedTool<'_>, Option<&'a RawValue>)], mark: &'a RawValue) {
     let last = kept.iter_mut().rfind(|(tool, _)| !tool.is_deferred);
     if let Some((tool, moved)) = last

@@ -1,4 +1,4 @@
-//! Requests of all three APIs, read and written with fewer tools.
+//! Requests of all three APIs, parsed and written with fewer tools.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ fn read(api: ModelApi, body: &str) -> ModelRequest<'_> {
     ModelRequest::parse(api, body).expect("the request is well-formed")
 }
 
-/// Says what a request holds, in one line.
+/// Summarizes a request in one line.
 #[track_caller]
 fn check(api: ModelApi, body: &Value, expect: &str) {
     let body = body.to_string();
@@ -84,7 +84,7 @@ fn the_tools_the_words_and_the_calls_of_every_api_are_read() {
     check(ModelApi::Responses, &short, " | only this |  of  | ");
 }
 
-/// Keeps the tools of these names.
+/// Keeps the tools with these names.
 #[track_caller]
 fn check_trim(body: &str, kept: &[&str], expect: &str) {
     let request = read(ModelApi::Messages, body);
@@ -113,7 +113,7 @@ fn the_mark_of_a_cache_moves_to_the_last_kept_tool_before_it() {
 }
 
 #[test]
-fn what_the_vendor_would_refuse_is_left_to_the_vendor() {
+fn invalid_requests_are_left_to_the_vendor() {
     for body in [
         "",
         "[]",
@@ -130,7 +130,7 @@ fn what_the_vendor_would_refuse_is_left_to_the_vendor() {
 }
 
 #[test]
-fn a_conversation_is_known_by_its_beginning_and_never_told_twice() {
+fn a_conversation_is_identified_by_its_beginning() {
     let user =
         |text: &str| json!({ "role": "user", "content": [{ "type": "text", "text": text }] });
     let marked = json!({ "role": "user", "content":
@@ -162,7 +162,7 @@ fn a_conversation_is_known_by_its_beginning_and_never_told_twice() {
 }
 
 #[test]
-fn a_conversation_that_the_vendor_keeps_is_known_by_its_name_alone() {
+fn a_conversation_stored_by_the_vendor_is_identified_by_its_id() {
     let read_id = |fields: Value| {
         let mut body = json!({ "tools": [], "input": "x" });
         body.as_object_mut()

@@ -88,7 +88,7 @@ pub(crate) async fn submit_report(
         at: (services.now)(),
         kind: arguments.kind.as_str().to_owned(),
         severity: arguments.severity.map(|it| it.as_str().to_owned()),
-        tool: arguments.tool.as_deref().map(ShortText::cut),
+        tool: arguments.tool.as_deref().map(ShortText::truncate),
         summary: limited_text(&arguments.summary, "summary", LONGEST_SUMMARY)?,
         details: details
             .map(|text| limited_text(text, "details", LONGEST_DETAILS))

@@ -74,7 +74,7 @@ fn caller(tenant: &str) -> PlatformCaller {
     PlatformCaller {
         tenant: tenant.parse().unwrap(),
         key: Some(KeyId("k1".to_owned())),
-        client: Some(ShortText::cut("claude")),
+        client: Some(ShortText::truncate("claude")),
     }
 }
 
@@ -337,7 +337,7 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
     }
     let broken = TestPlatform::open(Some("[[profile]]\nx = 1")).await;
     let answer = broken.call("acme", "icp-scorer score", company).await;
-    let told = "CONFIG_INVALID: a data file of the operator has a mistake: line 2, `profile`: there is no key `x`";
+    let told = "CONFIG_INVALID: a data file of the operator has a mistake: line 2, `profile`: unknown key `x`";
     assert!(answer.as_str().unwrap().starts_with(told), "{answer}");
 }
 

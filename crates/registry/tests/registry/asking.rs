@@ -26,7 +26,7 @@ async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
         ]
     );
     assert_eq!(found[1].status, EntryStatus::Deprecated);
-    assert_eq!(shelf.asked(), ["weather"]);
+    assert_eq!(shelf.searches(), ["weather"]);
 }
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn words_are_looked_for_one_by_one_when_no_name_has_them_all() {
         .unwrap();
     assert_eq!(names(&found)[0], "io.github.acme/weather 1.1.0");
     assert_eq!(
-        shelf.asked(),
+        shelf.searches(),
         ["Forecasts: weather", "forecasts", "weather"]
     );
     assert_eq!(
@@ -118,7 +118,7 @@ async fn every_error_comes_with_a_remedy() {
     let find = async |text: &str| reported(registry.find_servers(text).await.unwrap_err());
     assert_eq!(
         find("too-much").await,
-        "the registry HERE takes no more requests for now (429) => try again in 7 seconds"
+        "the registry HERE is rate-limiting requests (429) => try again in 7 seconds"
     );
     assert!(
         find("broken")

@@ -142,7 +142,7 @@ fn assert_same(one: &Index, other: &Index) {
 
 proptest! {
     #[test]
-    fn after_any_changes_an_index_finds_what_one_built_of_the_same_tools_finds(
+    fn after_any_changes_an_index_finds_the_same_as_a_new_one(
         start in proptest::collection::vec(any::<u32>(), 0..60),
         edits in proptest::collection::vec((edit(), any::<bool>()), 1..40),
     ) {
@@ -184,7 +184,7 @@ fn rebuilt(before: &Index, after: &Index) -> (usize, usize) {
 }
 
 #[test]
-fn of_ten_thousand_tools_a_change_of_one_rebuilds_its_block_and_no_other() {
+fn a_change_of_one_of_ten_thousand_tools_rebuilds_only_its_block() {
     let documents: Vec<_> = (0..10_000).map(|it| Arc::new(document(it))).collect();
     let index = Index::default().with_documents(documents.clone());
     let most = BlockSizes::DEFAULT.most;

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verb_of_the_name_decides_wherever_it_stands() {
+    fn the_verb_of_the_name_decides_in_any_position() {
         for (name, expect) in [
             ("list_issues", ToolCategory::Query),
             ("search-leads", ToolCategory::Search),
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_description_speaks_where_the_name_is_silent() {
+    fn the_description_decides_if_the_name_has_no_verb() {
         check(
             "matrix_tool",
             "Calculates travel times.",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_only_reads_is_not_said_to_change_things() {
+    fn a_read_only_tool_is_not_classified_as_a_change() {
         let read = WriteClass::Read;
         check_hinted(
             "cli_install",

@@ -1,8 +1,9 @@
-//! The values that agents of a tenant keep between runs, by key.
+//! Values that agents of a tenant store between runs, by key.
 //!
-//! A value may end at a moment: from then on it is not there, and the next write of its tenant removes the
-//! row. Every write gives its key a version that was never given before in that tenant, so that a writer
-//! can insist on the version that it read. What a tenant may keep is handed in.
+//! A value may expire: from then on it is hidden, and the tenant's next write removes the row.
+//! Every
+//! write gives its key a version that is unique in the tenant, so that a writer can require the
+//! version it read. The caller passes a tenant's limits.
 
 mod statements;
 
@@ -11,13 +12,13 @@ use kitbag_domain::{Tenant, Timestamp};
 use crate::engine::Transaction;
 use crate::{Error, Store};
 
-/// A value to keep in place of an earlier one.
+/// A value to store in place of an earlier one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StateWrite {
     pub key: String,
-    /// JSON, kept to the letter.
+    /// JSON, stored verbatim.
     pub value: String,
-    /// The version that must be there; zero for none. Any, if it is absent.
+    /// The required current version; zero for none. `None` accepts any.
     pub if_version: Option<i64>,
     pub expires_at: Option<Timestamp>,
 }
@@ -26,13 +27,13 @@ pub struct StateWrite {
 pub struct StateEntry {
     pub key: String,
     pub version: i64,
-    /// Of the key and the value.
+    /// The size of the key and the value.
     pub bytes: i64,
     pub updated_at: Timestamp,
     pub expires_at: Option<Timestamp>,
 }
 
-/// The keys to list: those after one, in the order of their bytes.
+/// The keys to list: the keys after a given one, in byte order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatePage {
     pub prefix: String,
@@ -40,7 +41,7 @@ pub struct StatePage {
     pub limit: u32,
 }
 
-/// The most that a tenant may keep.
+/// The limits of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StateLimits {
     pub keys: i64,
@@ -50,9 +51,9 @@ pub struct StateLimits {
 /// The outcome of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateWriteOutcome {
-    /// The version that the key has now.
+    /// The new version of the key.
     Written(i64),
-    /// Another version is there than the writer insisted on; zero for none.
+    /// The current version differs from the required one; zero for none.
     OtherVersion(i64),
     TooManyKeys,
     TooManyBytes,
@@ -67,7 +68,7 @@ pub enum StateDeleteOutcome {
 }
 
 impl Store {
-    /// Returns the value of a key, unless it has ended.
+    /// Returns the value of a key, unless it has expired.
     pub async fn get_state(
         &self,
         tenant: &Tenant,
@@ -90,8 +91,8 @@ impl Store {
         Ok(rows.into_iter().map(StateEntry::from).collect())
     }
 
-    /// Writes a value, unless another version is there than the writer insists on, or the tenant
-    /// would keep more than it may.
+    /// Writes a value, unless its version differs from the required one, or the tenant would exceed
+    /// its limits.
     pub async fn put_state(
         &self,
         tenant: &Tenant,
@@ -99,7 +100,7 @@ impl Store {
         limits: StateLimits,
         now: Timestamp,
     ) -> Result<StateWriteOutcome, Error> {
-        const ACTION: &str = "keep a value of an agent";
+        const ACTION: &str = "store a value of an agent";
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
         let found = statements::select_version(&mut transaction, tenant, &write.key).await?;
@@ -112,7 +113,7 @@ impl Store {
         Ok(written)
     }
 
-    /// Deletes a key, unless another version is there than the caller insists on.
+    /// Deletes a key, unless its version differs from the required one.
     pub async fn delete_state(
         &self,
         tenant: &Tenant,
@@ -120,7 +121,7 @@ impl Store {
         if_version: Option<i64>,
         now: Timestamp,
     ) -> Result<StateDeleteOutcome, Error> {
-        const ACTION: &str = "forget a value of an agent";
+        const ACTION: &str = "delete a value of an agent";
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut sums = StateSums::lock(&mut transaction, tenant, now).await?;
         let found = statements::select_version(&mut transaction, tenant, key).await?;
@@ -134,7 +135,7 @@ impl Store {
     }
 }
 
-/// The sums over the rows of a tenant.
+/// The totals of a tenant.
 #[derive(Debug, Clone, Copy, Default, sqlx::FromRow)]
 struct StateSums {
     keys: i64,
@@ -142,12 +143,13 @@ struct StateSums {
     last_version: i64,
 }
 
-/// The version and the size of the row that a key has.
+/// The version and the size of a key's row.
 type VersionRow = (i64, i64);
 
 impl StateSums {
-    /// Takes the sums, and holds back other writers of the tenant until the transaction ends. Rows
-    /// that have ended are removed first.
+    /// Reads the totals, and locks out other writers of the tenant until the transaction ends.
+    /// Expired
+    /// rows are removed first.
     async fn lock(
         transaction: &mut Transaction,
         tenant: &Tenant,
@@ -177,7 +179,7 @@ impl StateSums {
         if keys > limits.keys {
             return StateWriteOutcome::TooManyKeys;
         }
-        // A tenant that keeps more than it may, because the limit was lowered, may keep less.
+        // A tenant over its limit, because the limit was lowered, may still store less.
         if bytes > limits.bytes && bytes > self.bytes {
             return StateWriteOutcome::TooManyBytes;
         }
@@ -245,8 +247,8 @@ impl From<EntryRow> for StateEntry {
     }
 }
 
-/// Returns the first text after all that begin with the prefix, in the order of bytes. There is none
-/// if the prefix is empty or has the last character that there is, and nothing else.
+/// Returns the first text after all texts with the prefix, in byte order. `None` if the prefix is
+/// empty or consists only of the last character.
 fn prefix_end(prefix: &str) -> Option<String> {
     let mut kept = prefix.to_owned();
     while let Some(last) = kept.pop() {

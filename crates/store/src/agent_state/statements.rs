@@ -50,8 +50,8 @@ pub(super) async fn select_page(
         .await
 }
 
-/// Creates the sums of the tenant if there are none. On PostgreSQL, the row is locked until the transaction
-/// ends, because it is written in either case.
+/// Creates the totals of the tenant if there are none. On PostgreSQL, the row is locked until the
+/// transaction ends, because it is written in either case.
 pub(super) async fn lock_sums(
     transaction: &mut Transaction,
     tenant: &Tenant,

@@ -1,14 +1,14 @@
-//! The claims about values of agents, on both engines.
+//! Tests values of agents, on both engines.
 
 use super::*;
 use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
 each_engine!(
-    a_value_comes_back_to_the_letter_and_only_to_its_tenant,
-    a_writer_can_insist_on_the_version_that_it_read,
-    a_value_that_has_ended_is_not_there_and_makes_room,
+    a_value_is_returned_verbatim_and_only_to_its_tenant,
+    a_writer_can_require_the_version_that_it_read,
+    an_expired_value_is_hidden_and_makes_room,
     keys_are_listed_by_prefix_page_by_page,
-    a_tenant_keeps_no_more_than_it_may,
+    a_tenant_stores_no_more_than_its_limit,
 );
 each_engine_on_threads!(counts_of_several_agents_add_up);
 
@@ -41,7 +41,7 @@ async fn value(store: &Store, of: &str, key: &str, now: i64) -> Option<String> {
     found.map(|(_, value)| value)
 }
 
-async fn a_value_comes_back_to_the_letter_and_only_to_its_tenant(place: TestPlace) {
+async fn a_value_is_returned_verbatim_and_only_to_its_tenant(place: TestPlace) {
     let store = place.open().await;
     let letter = "{ \"b\":1, \"a\": 1.0 }";
     put(&store, "acme", &write("ünï", letter)).await;
@@ -69,7 +69,7 @@ async fn a_value_comes_back_to_the_letter_and_only_to_its_tenant(place: TestPlac
     assert!(value(&store, "acme", "ünï", 100).await.is_some());
 }
 
-async fn a_writer_can_insist_on_the_version_that_it_read(place: TestPlace) {
+async fn a_writer_can_require_the_version_that_it_read(place: TestPlace) {
     let store = place.open().await;
     for (wanted, written) in [
         (Some(1), StateWriteOutcome::OtherVersion(0)),
@@ -103,7 +103,7 @@ async fn a_writer_can_insist_on_the_version_that_it_read(place: TestPlace) {
     );
 }
 
-async fn a_value_that_has_ended_is_not_there_and_makes_room(place: TestPlace) {
+async fn an_expired_value_is_hidden_and_makes_room(place: TestPlace) {
     let store = place.open().await;
     let mut ending = write("a", &"1".repeat(29));
     ending.expires_at = Some(Timestamp(200));
@@ -159,7 +159,7 @@ async fn keys_are_listed_by_prefix_page_by_page(place: TestPlace) {
     }
 }
 
-async fn a_tenant_keeps_no_more_than_it_may(place: TestPlace) {
+async fn a_tenant_stores_no_more_than_its_limit(place: TestPlace) {
     let store = place.open().await;
     for (of, key, value, written) in [
         (

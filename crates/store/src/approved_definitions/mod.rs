@@ -1,5 +1,5 @@
-//! The texts of definitions of tools and prompts that a person approved, by their hash. The lock file
-//! has the hashes alone; the text shows what a server made of a definition since.
+//! Approved definitions of tools and prompts, by hash. The lock file has only the hashes; the text
+//! shows how a server changed a definition since.
 
 mod statements;
 
@@ -12,20 +12,20 @@ use crate::{Error, Store};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ApprovedDefinition {
     pub hash: [u8; 32],
-    /// JSON that only the gateway understands; kept to the letter.
+    /// JSON that only the gateway interprets; stored verbatim.
     pub body: String,
     pub approved_at: Timestamp,
 }
 
 impl Store {
-    /// Remembers the texts that are not known yet: the text of a hash does not change.
+    /// Stores texts that are not known yet: the text of a hash does not change.
     pub async fn put_approved_definitions(
         &self,
         definitions: &[ApprovedDefinition],
     ) -> Result<(), Error> {
-        const ACTION: &str = "remember approved definitions";
+        const ACTION: &str = "store approved definitions";
         let mut sorted: Vec<_> = definitions.iter().collect();
-        // In one order, so that two gateways that write the same do not wait for each other.
+        // In a fixed order, so that two gateways that write the same rows do not deadlock.
         sorted.sort_by_key(|it| it.hash);
         let mut transaction = self.engine.begin(ACTION).await?;
         for definition in sorted {
@@ -34,7 +34,7 @@ impl Store {
         transaction.commit(ACTION).await
     }
 
-    /// Returns the texts of those hashes that are known.
+    /// Returns the texts of the hashes that are known.
     pub async fn approved_bodies(
         &self,
         hashes: &[[u8; 32]],
@@ -54,9 +54,9 @@ mod tests {
     use super::*;
     use crate::test_store::{TestPlace, each_engine};
 
-    each_engine!(an_approved_text_comes_back_to_the_letter_and_never_changes);
+    each_engine!(an_approved_text_is_returned_verbatim_and_never_changes);
 
-    async fn an_approved_text_comes_back_to_the_letter_and_never_changes(place: TestPlace) {
+    async fn an_approved_text_is_returned_verbatim_and_never_changes(place: TestPlace) {
         let store = place.open().await;
         let row = |hash: u8, body: &str| ApprovedDefinition {
             hash: [hash; 32],

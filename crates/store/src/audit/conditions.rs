@@ -1,4 +1,4 @@
-//! The conditions of an audit query that both engines spell alike.
+//! The conditions of an audit query that are the same in both engines.
 
 use kitbag_domain::{ServerName, Tenant};
 use sqlx::{Database, Encode, QueryBuilder, Type};

@@ -1,11 +1,11 @@
-//! The record of what happened: one row for each call, and for each event beside the calls.
+//! The audit: one row for each call, and for each other event.
 //!
-//! - [`sink`]: takes rows in off the hot path; `queue`: the rows that wait to be written
-//! - `writer`: the task that writes them; `trouble`: what it tells the operator
-//! - [`query`]: reads rows, narrowed and page by page; [`row`]: one row
-//! - [`tool_statistics`]: the success and the latency of tools
-//! - `columns`: a record as the columns of a row; `sqlite`, `postgres`: the statements of the table, and `narrowing`: the
-//!   conditions that both spell alike
+//! - [`sink`]: accepts rows off the hot path; `queue`: rows to be written
+//! - `writer`: the writing task; `trouble_log`: its warnings
+//! - [`query`]: filtered and paged reads; [`row`]: one row
+//! - [`tool_statistics`]: success and latency of tools
+//! - `columns`: a record as columns; `sqlite`, `postgres`: the statements of the table, and
+//!   `conditions`: the conditions common to both
 
 mod columns;
 mod conditions;

@@ -1,4 +1,4 @@
-//! Reads the audit: narrowed, page by page, or as it grows.
+//! Reads the audit: filtered, page by page, or as it grows.
 
 use kitbag_domain::{KeyId, Outcome, ServerName, Tenant, Timestamp};
 
@@ -7,7 +7,7 @@ use super::{postgres, sqlite};
 use crate::engine::statement;
 use crate::{Error, Store};
 
-/// Asks for the newest `limit` rows of those that fit every condition.
+/// Asks for the newest `limit` rows that match every condition.
 #[derive(Debug, Clone)]
 pub struct AuditQuery {
     pub limit: u32,
@@ -23,19 +23,19 @@ pub struct AuditQuery {
     /// Any of these kinds; calls as well as events, if it is empty.
     pub kinds: Vec<AuditRowKind>,
     pub since: Option<Timestamp>,
-    /// Rows before this moment, without those of the moment itself.
+    /// Rows before this time, exclusive.
     pub until: Option<Timestamp>,
     pub page: AuditPage,
 }
 
-/// Selects a part of all fitting rows.
+/// Selects a part of all matching rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditPage {
-    /// The newest first.
+    /// Newest first.
     Newest,
-    /// Rows older than one that was read before, the newest first.
+    /// Rows older than one that was read before, newest first.
     OlderThan { at: Timestamp, id: i64 },
-    /// Rows written after another one, in the order in which they were written.
+    /// Rows written after another one, in the order of writing.
     WrittenAfter { id: i64 },
 }
 
@@ -62,7 +62,7 @@ impl Store {
         read_rows(statement!(&self.engine, select(query))?)
     }
 
-    /// Returns those of the rows that still exist, as they are now.
+    /// Returns the rows that still exist, in their current state.
     pub async fn read_audit_rows(&self, ids: &[i64]) -> Result<Vec<AuditRow>, Error> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -70,7 +70,7 @@ impl Store {
         read_rows(statement!(&self.engine, select_by_id(ids))?)
     }
 
-    /// Returns the id of the last row that was written, or zero.
+    /// Returns the id of the last row, or zero.
     pub async fn newest_audit_row_id(&self) -> Result<i64, Error> {
         let newest = statement!(&self.engine, newest_id())?;
         Ok(newest.unwrap_or(0))
@@ -96,14 +96,14 @@ mod tests {
     use crate::{AuditRecord, AuditRowContent};
 
     each_engine!(
-        every_field_of_a_call_comes_back_after_a_restart,
-        every_field_of_an_event_comes_back,
-        every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind,
+        every_field_of_a_call_survives_a_restart,
+        every_field_of_an_event_is_stored,
+        every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind,
         the_newest_rows_come_first_and_a_query_narrows_them,
-        pages_follow_one_another_and_rows_written_later_are_found,
+        pages_are_consecutive_and_later_rows_are_found,
     );
 
-    /// The names of what the query finds, in order.
+    /// Checks the names of the matching rows, in order.
     async fn check(store: &Store, query: AuditQuery, expected: &str) {
         let rows = store.read_audit(&query).await.unwrap();
         let name = |row: AuditRow| match row.content {
@@ -123,14 +123,14 @@ mod tests {
 
     fn origin() -> Origin {
         Origin {
-            request: Some(ShortText::cut("0011aabb")),
-            run: Some(ShortText::cut("77ff00ee")),
+            request: Some(ShortText::truncate("0011aabb")),
+            run: Some(ShortText::truncate("77ff00ee")),
             address: "192.0.2.7".parse().ok(),
             trace: TRACE.parse().ok(),
         }
     }
 
-    async fn every_field_of_a_call_comes_back_after_a_restart(place: TestPlace) {
+    async fn every_field_of_a_call_survives_a_restart(place: TestPlace) {
         let store = place.open().await;
         let expected: Vec<Observation> = Outcome::ALL
             .into_iter()
@@ -139,8 +139,8 @@ mod tests {
             .map(|(number, (outcome, kind))| {
                 let mut call = seen(number as i64, "acme", "git/log");
                 (call.outcome, call.capability.kind) = (outcome, kind);
-                call.client =
-                    (number % 2 == 0).then(|| ShortText::cut("Claude '\"; DROP TABLE audit; --"));
+                call.client = (number % 2 == 0)
+                    .then(|| ShortText::truncate("Claude '\"; DROP TABLE audit; --"));
                 call.caller.key = (number % 3 == 0).then(|| KeyId("0123abcd".to_owned()));
                 call.origin = if number % 2 == 1 {
                     origin()
@@ -205,16 +205,16 @@ mod tests {
         }
     }
 
-    async fn every_field_of_an_inquiry_comes_back_and_it_is_found_by_its_kind(place: TestPlace) {
+    async fn every_field_of_an_inquiry_is_stored_and_it_is_found_by_its_kind(place: TestPlace) {
         let store = place.open().await;
         let inquiry = |kind| Inquiry {
             at: Timestamp(1),
             kind,
             caller: seen(1, "acme", "git/log").caller,
-            client: Some(ShortText::cut("claude")),
+            client: Some(ShortText::truncate("claude")),
             origin: origin(),
             purpose: Purpose::Measurement,
-            subject: ShortText::cut(kind.as_str()),
+            subject: ShortText::truncate(kind.as_str()),
             outcome: Outcome::Ok,
             latency: Duration::from_micros(5),
             cost: CallCost {
@@ -222,7 +222,7 @@ mod tests {
                 price: None,
             },
             arguments: Some(RecordedArguments::truncate("{\"query\":\"x\"}")),
-            detail: Some(ShortText::cut("5 found")),
+            detail: Some(ShortText::truncate("5 found")),
         };
         let all = InquiryKind::ALL.map(|kind| AuditRecord::from(inquiry(kind)));
         store.record_all(&all).await.unwrap();
@@ -245,14 +245,14 @@ mod tests {
         }
     }
 
-    async fn every_field_of_an_event_comes_back(place: TestPlace) {
+    async fn every_field_of_an_event_is_stored(place: TestPlace) {
         let store = place.open().await;
         let event = |action| Event {
             tenant: "acme".parse().ok(),
             key: Some(KeyId("0123abcd".to_owned())),
-            actor: Some(ShortText::cut("ann")),
-            client: Some(ShortText::cut("kitbag key create")),
-            detail: Some(ShortText::cut("more of it")),
+            actor: Some(ShortText::truncate("ann")),
+            client: Some(ShortText::truncate("kitbag key create")),
+            detail: Some(ShortText::truncate("more of it")),
             origin: origin(),
             ..Event::new(Timestamp(1), action, "what it was about")
         };
@@ -301,7 +301,7 @@ mod tests {
             panic!("a call")
         };
         (last.outcome, last.caller.key) = (Outcome::TimedOut, Some(KeyId("77".to_owned())));
-        last.origin.run = Some(ShortText::cut("5ea7"));
+        last.origin.run = Some(ShortText::truncate("5ea7"));
         rows.push(Event::new(Timestamp(4), Action::SecretSet, "token").into());
         store.record_all(&rows).await.unwrap();
         let everything = || EVERYTHING;
@@ -415,7 +415,7 @@ mod tests {
         }
     }
 
-    async fn pages_follow_one_another_and_rows_written_later_are_found(place: TestPlace) {
+    async fn pages_are_consecutive_and_later_rows_are_found(place: TestPlace) {
         let store = place.open().await;
         store
             .record_all(&records(

@@ -1,5 +1,6 @@
-//! The rows that wait to be written into the audit. They are bounded by number, by bytes and for
-//! each tenant, and are kept until they are written.
+//! The queue of audit rows to be written. It is limited by number, by bytes and per tenant, and
+//! keeps
+//! rows until they are written.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +14,7 @@ use tokio::time::Instant;
 
 use super::{AuditBatch, AuditRecord, AuditRowId, CallEnding};
 
-/// Bounds how much may wait, and how long the writer goes on trying after it was asked to end.
+/// Limits the queue, and how long the writer keeps trying after shutdown began.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QueueLimits {
     pub(crate) entries: usize,
@@ -25,7 +26,7 @@ pub(crate) struct QueueLimits {
 #[derive(Debug)]
 pub(crate) enum QueuedWrite {
     Record(AuditRecord),
-    /// A call that must not go out before its row is there.
+    /// A call that must not go out before its row is written.
     Begin {
         observation: Observation,
         done: RowSender,
@@ -33,10 +34,10 @@ pub(crate) enum QueuedWrite {
     End(CallEnding),
 }
 
-/// Takes the row of a call to the caller that waits for it.
+/// Returns the row of a call to the waiting caller.
 pub(crate) type RowSender = oneshot::Sender<Result<AuditRowId, ()>>;
 
-/// The reasons for which the queue takes in no more.
+/// The reasons why the queue rejects a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum QueueRefusal {
     Full,
@@ -51,7 +52,7 @@ pub(crate) struct AuditQueue {
     news: Notify,
     /// Notified when a caller waits for the next write.
     urgent: Notify,
-    /// Every entry with a smaller number is written, or given up.
+    /// Every entry with a smaller number is written or dropped.
     settled: watch::Sender<u64>,
     lost: AtomicU64,
     failing: AtomicBool,
@@ -60,7 +61,7 @@ pub(crate) struct AuditQueue {
 #[derive(Debug, Default)]
 struct QueueState {
     waiting: VecDeque<QueueEntry>,
-    /// Counts the entries that wait and those that are being written.
+    /// Counts the queued entries and the entries being written.
     entries: usize,
     bytes: usize,
     tenants: HashMap<String, usize>,
@@ -88,8 +89,8 @@ impl AuditQueue {
         }
     }
 
-    /// Takes a write in, or returns why not. The end of a call that has its row is taken in also by
-    /// a full queue: there are no more of these than calls under way.
+    /// Adds a write, or returns the reason for rejecting it. The end of a call that has its row is
+    /// accepted even by a full queue: there are no more of these than running calls.
     pub(crate) fn put(&self, write: QueuedWrite) -> Result<(), QueueRefusal> {
         let urgent = matches!(write, QueuedWrite::Begin { .. });
         self.try_add(write)?;
@@ -128,7 +129,7 @@ impl AuditQueue {
         state.waiting.drain(..count).collect()
     }
 
-    /// The batch is on the disk; `rows` are those of the calls that have begun.
+    /// The batch is on disk; `rows` are the rows of the calls that have begun.
     pub(crate) fn complete_batch(&self, batch: Vec<QueueEntry>, rows: Vec<AuditRowId>) {
         self.failing.store(false, Ordering::Relaxed);
         let mut rows = rows.into_iter();
@@ -144,9 +145,9 @@ impl AuditQueue {
         self.publish_progress(state);
     }
 
-    /// Nothing of the batch is on the disk, so it waits where it was before. Calls that must have
-    /// their row first are refused, also those behind the batch: while nothing can be written, the
-    /// rows in front of them become more, and the next batch might not reach them either.
+    /// Nothing of the batch is on disk, so it returns to its position in the queue. Calls that must
+    /// have their row first are rejected, even behind the batch: while nothing can be written, the
+    /// rows in front of them increase, and the next batch might not reach them either.
     pub(crate) fn requeue_batch(&self, batch: Vec<QueueEntry>) {
         self.set_failing();
         let mut state = lock(&self.state);
@@ -157,7 +158,7 @@ impl AuditQueue {
         self.publish_progress(state);
     }
 
-    /// Drops every entry, because the time for writing is over. Returns how many those were.
+    /// Drops every entry, because the time for writing is over. Returns their number.
     pub(crate) fn give_up(&self) -> u64 {
         let mut state = lock(&self.state);
         let lost = state.clear();
@@ -187,7 +188,7 @@ impl AuditQueue {
         lock(&self.state).entries
     }
 
-    /// Takes nothing in from now on. The writer has until `give_up_at` to write the rest.
+    /// Accepts nothing from now on. The writer has until `give_up_at` to write the rest.
     pub(crate) fn close(&self) {
         let end = Instant::now() + self.limits.patience;
         lock(&self.state).give_up_at.get_or_insert(end);
@@ -204,7 +205,7 @@ impl AuditQueue {
         self.urgent.notified().await;
     }
 
-    /// Returns when every entry taken in before is written, or given up.
+    /// Returns when every earlier entry is written or dropped.
     pub(crate) async fn wait_until_settled(&self) {
         let before = lock(&self.state).accepted;
         self.urgent.notify_one();
@@ -213,7 +214,7 @@ impl AuditQueue {
         let _ = settled.wait_for(|number| *number >= before).await;
     }
 
-    /// Reports how far the entries are written.
+    /// Publishes how far the entries are written.
     fn publish_progress(&self, state: MutexGuard<'_, QueueState>) {
         let oldest = state.waiting.front().map(|entry| entry.number);
         let settled = oldest.unwrap_or(state.accepted);
@@ -223,7 +224,7 @@ impl AuditQueue {
 }
 
 impl QueueState {
-    /// Returns nothing if that is not known yet, because the queue is empty and open.
+    /// Returns `None` if that is not known yet, because the queue is empty and open.
     fn has_work(&self) -> Option<bool> {
         if !self.waiting.is_empty() {
             Some(true)
@@ -260,7 +261,7 @@ impl QueueState {
         self.accepted += 1;
     }
 
-    /// Reports to a waiting call that its row is there.
+    /// Reports to a waiting call that its row is written.
     fn report_row(&mut self, row: AuditRowId, done: RowSender) {
         if done.send(Ok(row)).is_err() {
             // The caller has left in the meantime, and nothing went out.
@@ -273,7 +274,7 @@ impl QueueState {
         }
     }
 
-    /// Refuses every call that waits for its row.
+    /// Rejects every call that waits for its row.
     fn reject_waiting_calls(&mut self) {
         for entry in std::mem::take(&mut self.waiting) {
             match entry.write {
@@ -331,7 +332,7 @@ impl QueuedWrite {
     }
 }
 
-/// Sorts the entries of a batch by what has to be done for them.
+/// Sorts the entries of a batch by the required write.
 pub(crate) fn to_batch(entries: &[QueueEntry]) -> AuditBatch<'_> {
     let mut batch = AuditBatch::default();
     for entry in entries {

@@ -30,7 +30,7 @@ pub struct AuditRow {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AuditRowContent {
-    /// The latency is cut to microseconds.
+    /// The latency is truncated to microseconds.
     Call {
         capability: Capability,
         latency: Duration,
@@ -51,7 +51,7 @@ pub enum AuditRowContent {
     },
 }
 
-/// The kinds of rows by which a query can be narrowed.
+/// The kinds of rows that a query can filter by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuditRowKind {
     Call,
@@ -60,7 +60,7 @@ pub enum AuditRowKind {
 }
 
 impl AuditRow {
-    /// Returns what was called, if this is the row of a call.
+    /// Returns the called capability, if this is the row of a call.
     pub fn capability(&self) -> Option<&Capability> {
         match &self.content {
             AuditRowContent::Call { capability, .. } => Some(capability),
@@ -69,7 +69,7 @@ impl AuditRow {
     }
 }
 
-/// A row as both engines give it.
+/// A row as both engines return it.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct StoredAuditRow {
     id: i64,

@@ -1,12 +1,13 @@
-//! Writes to the audit table off the hot path, and loses nothing it has taken in while the
-//! process lives.
+//! Writes to the audit table off the hot path, and loses no accepted record while the process
+//! lives.
 //!
-//! Requests put their records into a bounded queue and go on; a task writes them in batches
-//! (`writer`). A batch that cannot be written, because the disk is full or the database is away, is
-//! tried again until it can be.
+//! Requests put their records into a bounded queue and continue; a task writes them in batches
+//! (`writer`). A batch that cannot be written, because the disk is full or the database
+//! unreachable,
+//! is retried until it can be.
 //!
-//! If the audit is required, a call begins with its row: [`AuditSink::begin`] returns when
-//! the row is on the disk. All calls that wait at the same time share one sync.
+//! If the audit is required, a call begins with its row: [`AuditSink::begin_call`] returns when the
+//! row is on disk. All calls that wait at the same time share one sync.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,16 +25,16 @@ pub struct AuditSink {
     producer: Arc<QueueProducer>,
 }
 
-/// The reasons for which the row of a call could not be written before the call.
+/// The reasons why the row of a call could not be written before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum AuditBeginError {
-    #[error("the audit cannot be written at the moment")]
+    #[error("the audit cannot be written")]
     NotWritten,
-    #[error("more calls wait to be recorded than may wait")]
+    #[error("too many calls are waiting to be recorded")]
     Full,
-    #[error("it took too long to record the call")]
+    #[error("recording the call timed out")]
     TooSlow,
-    #[error("the gateway is closing")]
+    #[error("the gateway is shutting down")]
     Closing,
 }
 
@@ -47,7 +48,7 @@ impl From<QueueRefusal> for AuditBeginError {
 }
 
 impl Store {
-    /// Starts the writing task. The caller is within a Tokio runtime.
+    /// Starts the writing task. Requires a Tokio runtime.
     pub fn start_audit_sink(&self) -> AuditSink {
         AuditSink::start(self.clone(), LIMITS)
     }
@@ -55,17 +56,18 @@ impl Store {
 
 impl AuditSink {
     /// Never waits: if the queue is full, or after [`AuditSink::shutdown`], the observation is
-    /// lost, which is counted and logged.
+    /// lost,
+    /// which is counted and logged.
     pub fn record_call(&self, observation: Observation) {
         self.put(QueuedWrite::Record(AuditRecord::Call(observation)));
     }
 
-    /// Like `observe`, for an inquiry.
+    /// Like `record_call`, for an inquiry.
     pub fn record_inquiry(&self, inquiry: Inquiry) {
         self.put(QueuedWrite::Record(AuditRecord::Inquiry(inquiry)));
     }
 
-    /// Like `observe`, for an event.
+    /// Like `record_call`, for an event.
     pub fn record_event(&self, event: Event) {
         self.put(QueuedWrite::Record(AuditRecord::Event(event)));
     }
@@ -105,24 +107,25 @@ impl AuditSink {
         }));
     }
 
-    /// Resolves when everything observed before has been written.
+    /// Resolves when everything recorded before has been written.
     pub async fn flush(&self) {
         self.producer.0.wait_until_settled().await;
     }
 
-    /// Takes nothing in any more, from any clone. Resolves when everything observed before has been
-    /// written, or was given up because it could not be written for some seconds.
+    /// Closes the queue for all clones. Resolves when everything recorded before has been written,
+    /// or
+    /// was dropped because it could not be written for some seconds.
     pub async fn shutdown(&self) {
         self.producer.0.close();
         self.producer.0.wait_until_settled().await;
     }
 
-    /// The number of observations that were lost since the start.
+    /// The number of observations lost since the start.
     pub fn lost_count(&self) -> u64 {
         self.producer.0.lost_count()
     }
 
-    /// The number of records that wait to be written.
+    /// The number of records to be written.
     pub fn queued_count(&self) -> usize {
         self.producer.0.len()
     }
@@ -148,7 +151,7 @@ impl AuditSink {
     }
 }
 
-/// The end of the queue that records are put into. Dropping the last one closes the queue.
+/// The producing end of the queue. Dropping the last one closes the queue.
 #[derive(Debug)]
 struct QueueProducer(Arc<AuditQueue>);
 
@@ -164,10 +167,10 @@ const LIMITS: QueueLimits = QueueLimits {
     bytes: 16 * 1024 * 1024,
     patience: Duration::from_secs(5),
 };
-/// The longest time that a call waits for its row, also while another process writes.
+/// How long a call waits for its row, including writes of other processes.
 const BEGIN_PATIENCE: Duration = Duration::from_secs(10);
-/// The same after a write that failed: long enough for the next attempt, unless the database is
-/// away, and then calls should not pile up.
+/// The same after a failed write: long enough for the next attempt, unless the database is
+/// unreachable, and then calls should not pile up.
 const FAILING_PATIENCE: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
@@ -182,12 +185,12 @@ mod tests {
         an_overflowing_queue_loses_and_counts_instead_of_blocking,
         one_tenant_cannot_fill_the_queue_for_the_others,
         the_queue_is_bounded_by_bytes_too,
-        a_shutdown_writes_what_is_queued_and_takes_no_more,
+        a_shutdown_writes_queued_records_and_accepts_no_more,
         records_that_cannot_be_written_before_the_end_are_counted_as_lost,
         records_that_could_not_be_written_for_a_while_are_written_later,
         a_call_begins_only_after_its_row_is_written,
-        a_call_is_refused_by_the_first_failed_write_however_many_rows_wait_before_it,
-        the_row_of_a_caller_that_left_before_its_call_began_says_so,
+        a_call_is_rejected_by_the_first_failed_write_however_many_rows_are_queued_before_it,
+        the_row_of_a_caller_that_left_before_its_call_began_is_marked,
     );
 
     async fn written(store: &Store) -> usize {
@@ -211,7 +214,7 @@ mod tests {
         patience: Duration::from_millis(300),
     };
 
-    /// Lets no row into the table, as a full disk would not: a trigger refuses each.
+    /// Makes every insert fail with a trigger, as a full disk would.
     async fn close_table(store: &Store) {
         let statements: &[&str] = match &store.engine {
             Engine::Sqlite(_) => &[
@@ -295,7 +298,7 @@ mod tests {
         assert_eq!(sink.lost_count() as usize + sink.queued_count(), 1000);
     }
 
-    async fn a_shutdown_writes_what_is_queued_and_takes_no_more(place: TestPlace) {
+    async fn a_shutdown_writes_queued_records_and_accepts_no_more(place: TestPlace) {
         let store = place.open().await;
         let sink = store.start_audit_sink();
         sink.record_call(seen(1, "acme", "git/log"));
@@ -362,7 +365,7 @@ mod tests {
         assert_eq!(outcomes(&store).await, [Outcome::Unfinished, Outcome::Ok]);
     }
 
-    async fn a_call_is_refused_by_the_first_failed_write_however_many_rows_wait_before_it(
+    async fn a_call_is_rejected_by_the_first_failed_write_however_many_rows_are_queued_before_it(
         place: TestPlace,
     ) {
         let store = place.open().await;
@@ -383,7 +386,7 @@ mod tests {
         assert_eq!(written(&store).await, 3001);
     }
 
-    async fn the_row_of_a_caller_that_left_before_its_call_began_says_so(place: TestPlace) {
+    async fn the_row_of_a_caller_that_left_before_its_call_began_is_marked(place: TestPlace) {
         let store = place.open().await;
         let sink = store.start_audit_sink();
         let beginning = sink.begin_call(seen(1, "acme", "git/push"));

@@ -1,4 +1,4 @@
-//! Counts how tools did in a span of the audit, from the rows of their calls.
+//! Computes success and latency of tools in a span of the audit, from the rows of their calls.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,24 +9,24 @@ use super::{postgres, sqlite};
 use crate::engine::statement;
 use crate::{Error, Store, unreadable};
 
-/// The calls of one tool, in figures.
+/// The calls of one tool in figures.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ToolStatistics {
     /// Calls whose outcome the tool caused.
     pub calls: u64,
     pub succeeded: u64,
-    /// Of the calls that were carried out.
+    /// Latencies of the calls that were carried out.
     pub latencies: LatencyHistogram,
-    /// The answers whose tokens were counted, and all their tokens.
+    /// The number of answers with counted tokens, and the sum of their tokens.
     pub answers: u64,
     pub tokens: u64,
-    /// The calls whose price is known, and all their prices.
+    /// The number of calls with a known price, and the sum of their prices.
     pub priced: u64,
     pub spent: NanoUsd,
 }
 
-/// A part of the audit: rows that were written after one row and not after another, and that
-/// happened between two moments, without the second.
+/// A part of the audit: rows written after one row and not after another, that happened between two
+/// times (the second is exclusive).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditSpan {
     pub after: i64,
@@ -35,7 +35,7 @@ pub struct AuditSpan {
     pub until: Timestamp,
 }
 
-/// A call of a tool, as it is read to be counted.
+/// A tool call with the columns needed for counting.
 #[derive(Debug, sqlx::FromRow)]
 pub(super) struct ToolCallRow {
     id: i64,
@@ -51,7 +51,7 @@ pub(super) struct ToolCallRow {
 const PAGE: u32 = 10_000;
 
 impl AuditSpan {
-    /// All rows that happened since a moment.
+    /// All rows that happened since a time.
     pub fn starting_at(since: Timestamp) -> Self {
         Self {
             after: 0,
@@ -63,7 +63,7 @@ impl AuditSpan {
 }
 
 impl Store {
-    /// Returns the statistics of all tools that were called in a span.
+    /// Returns the statistics of all tools called in a span.
     pub async fn tool_statistics(
         &self,
         span: &AuditSpan,
@@ -79,7 +79,7 @@ impl Store {
         Ok(statistics)
     }
 
-    /// Returns the smallest id of the rows that happened since a moment.
+    /// Returns the smallest id of the rows that happened since a time.
     pub async fn first_audit_row_id(&self, since: Timestamp) -> Result<Option<i64>, Error> {
         statement!(&self.engine, first_id(since))
     }
@@ -134,7 +134,7 @@ fn is_caused_by_tool(outcome: Outcome) -> bool {
     }
 }
 
-/// Returns true if the server worked on the call, so that its latency says how fast the tool is.
+/// Returns true if the server carried out the call, so that its latency measures the tool.
 fn is_carried_out(outcome: Outcome) -> bool {
     matches!(
         outcome,

@@ -1,4 +1,4 @@
-//! Tells the operator that the audit cannot be written, and when it can be written again.
+//! Warns the operator when the audit cannot be written, and reports when it can be written again.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use tokio::time::Instant;
 use super::queue::AuditQueue;
 use crate::Error;
 
-/// The time between two log lines about losses and failures that last.
+/// The time between two log lines about lasting losses and failures.
 const LOG_EVERY: Duration = Duration::from_secs(60);
 
-/// Logs trouble for the operator at once, and then every [`LOG_EVERY`].
+/// Logs trouble at once, and then every [`LOG_EVERY`].
 #[derive(Debug, Default)]
 pub(super) struct TroubleLog {
     logged_at: Option<Instant>,
@@ -32,7 +32,7 @@ impl TroubleLog {
             self.log_losses(lost);
         }
         if std::mem::take(&mut self.failing) {
-            tracing::warn!("the audit is written again");
+            tracing::warn!("the audit can be written again");
             self.logged_at = None;
         }
     }
@@ -48,16 +48,13 @@ impl TroubleLog {
             error,
             waiting,
             lost,
-            "the audit cannot be written; it is tried again"
+            "the audit cannot be written; retrying"
         );
         self.mark_logged(lost);
     }
 
     fn log_losses(&mut self, lost: u64) {
-        tracing::error!(
-            lost,
-            "records of the audit were lost, because too many waited to be written"
-        );
+        tracing::error!(lost, "audit records were lost because the queue was full");
         self.mark_logged(lost);
     }
 

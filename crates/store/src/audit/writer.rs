@@ -1,8 +1,8 @@
 //! The task that writes the rows of the queue, a batch at a time.
 //!
-//! After each batch it lets the next one gather for a moment, so a quiet gateway writes at
-//! once and a busy one does not spend its time on syncing the disk. A batch that cannot be
-//! written is tried again, after pauses that grow.
+//! After each batch it lets the next one gather for a moment, so a quiet gateway writes at once and
+//! a busy one does not spend its time on disk syncs. A batch that cannot be written is retried with
+//! growing delays.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,11 +14,11 @@ use super::trouble_log::TroubleLog;
 use super::{AuditRowId, AuditWriteError, BatchMark};
 use crate::{Error, Store};
 
-/// Rows in one transaction: a sync of the disk for each would be the slowest part.
+/// Rows in one transaction: a disk sync for each would be the slowest part.
 const BATCH_SIZE: usize = 1024;
-/// If the audit is not required, a crash loses the rows of this time and of the write under way.
+/// If the audit is not required, a crash loses the rows of this time and of the write in progress.
 const GATHER_TIME: Duration = Duration::from_millis(50);
-/// Pauses between attempts to write: they begin with the first and double up to the last.
+/// Delays between attempts to write: they start with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(2);
 
@@ -71,8 +71,9 @@ impl AuditWriter {
         self.pause_after_error(error).await;
     }
 
-    /// Finds out whether the batch was written before anything else is: to write it again might
-    /// write it twice, and to go on might lose it.
+    /// Checks whether the batch was written before continuing: writing it again might duplicate it,
+    /// and
+    /// skipping it might lose it.
     async fn resolve_doubtful_batch(
         &mut self,
         entries: Vec<QueueEntry>,
@@ -96,7 +97,7 @@ impl AuditWriter {
         if self.is_too_late() {
             return;
         }
-        // The database gets a pause also while calls wait for their rows.
+        // The database gets a pause even while calls wait for their rows.
         tokio::time::sleep(FIRST_RETRY).await;
         sleep_unless_urgent(self.retry, &self.queue).await;
         self.retry = (self.retry * 2).min(LAST_RETRY);
@@ -115,7 +116,7 @@ fn give_up(queue: &AuditQueue) {
         tracing::error!(
             given_up,
             lost = queue.lost_count(),
-            "records of the audit could not be written and are lost"
+            "audit records could not be written and are lost"
         );
     }
 }

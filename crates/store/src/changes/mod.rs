@@ -1,7 +1,7 @@
-//! Tells which tables have changed, also if another process or another gateway changed them.
+//! Reports which tables have changed, including changes by other processes and gateways.
 //!
-//! - `postgres`: listens for the notifications that triggers of the tables send
-//! - `sqlite`: reads the numbers that triggers of the tables count up, twice a second
+//! - `postgres`: notifications sent by triggers of the tables
+//! - `sqlite`: counters incremented by triggers of the tables, read twice a second
 
 mod postgres;
 mod sqlite;
@@ -17,8 +17,8 @@ use tokio::task::AbortHandle;
 use crate::Store;
 use crate::engine::Engine;
 
-/// Numbers that rise when a table may have changed. All of them rise when changes may have been
-/// missed, for example because the connection to the database was lost.
+/// Counters that rise when a table may have changed. All of them rise when changes may have been
+/// missed, for example because the database connection was lost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ChangeCounts {
     pub keys: u64,
@@ -31,7 +31,7 @@ pub struct ChangeCounts {
     pub credentials: u64,
 }
 
-/// The tables whose changes a gateway wants to hear of.
+/// The watched tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum WatchedTable {
     Keys,
@@ -44,8 +44,8 @@ enum WatchedTable {
     Credentials,
 }
 
-/// Follows the tables from the first time that it is asked, until the last handle to the store
-/// goes or the store is closed.
+/// Follows the tables from the first request until the last handle to the store is dropped or the
+/// store is closed.
 pub(crate) struct ChangeFeed {
     news: Arc<ChangeState>,
     task: OnceLock<AbortHandle>,
@@ -55,13 +55,13 @@ pub(crate) struct ChangeFeed {
 #[derive(Debug)]
 struct ChangeState {
     counts: watch::Sender<ChangeCounts>,
-    /// The last moment up to which every change is known to have been heard of.
+    /// Every change up to this time has been received.
     heard_at: Mutex<Option<Instant>>,
 }
 
 impl Store {
-    /// Follows the tables. On PostgreSQL a change is heard of at once, on SQLite within half a
-    /// second. The caller is within a Tokio runtime.
+    /// Follows the tables. A change is received at once on PostgreSQL, and within half a second on
+    /// SQLite. Requires a Tokio runtime.
     pub fn watch_changes(&self) -> watch::Receiver<ChangeCounts> {
         self.feed.start(&self.engine);
         self.feed.news.counts.subscribe()
@@ -90,12 +90,12 @@ impl ChangeFeed {
         *lock(&self.news.heard_at) = None;
     }
 
-    /// The number of changes of keys that were heard of.
+    /// The number of received changes of keys.
     pub(crate) fn key_change_count(&self) -> u64 {
         self.news.counts.borrow().keys
     }
 
-    /// Returns true if every change up to less than that time ago has been heard of.
+    /// Returns true if every change has been received that is older than this.
     pub(crate) fn is_current(&self, within: Duration) -> bool {
         let heard_at = *lock(&self.news.heard_at);
         heard_at.is_some_and(|at| at.elapsed() < within)
@@ -135,7 +135,7 @@ impl ChangeState {
         }
     }
 
-    /// Every change before that moment has been heard of.
+    /// Every change before that time has been received.
     fn set_current_at(&self, at: Instant) {
         *lock(&self.heard_at) = Some(at);
     }
@@ -196,9 +196,9 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
     use crate::{KeyOrder, PriorsRun, Secret, StoredListing, StoredTemplate};
 
-    each_engine!(a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet);
+    each_engine!(a_change_of_a_table_is_received_elsewhere_and_others_stay_quiet);
 
-    async fn a_change_of_a_table_is_heard_of_elsewhere_and_others_stay_quiet(place: TestPlace) {
+    async fn a_change_of_a_table_is_received_elsewhere_and_others_stay_quiet(place: TestPlace) {
         let (here, elsewhere) = (place.open().await, place.open().await);
         settle(&here, &elsewhere).await;
         let before = *here.watch_changes().borrow();
@@ -254,7 +254,7 @@ mod tests {
         *found.expect("the change is heard of").unwrap()
     }
 
-    /// Waits until the feed follows: a listing is written until one is heard of.
+    /// Waits until the feed follows: listings are written until one is received.
     async fn settle(here: &Store, elsewhere: &Store) {
         let mut changes = here.watch_changes();
         let listing = StoredListing {

@@ -1,8 +1,9 @@
-//! Listens for the notifications that the triggers of the tables send.
+//! Listens for the notifications sent by triggers of the tables.
 //!
-//! A connection that is dead without having been closed brings no notifications and looks no
-//! different, so it is asked something again and again. While it does not answer, nothing counts as
-//! heard, and readers of the keys go back to the table.
+//! A dead connection that was not closed brings no notifications and looks no different, so it is
+//! pinged regularly. While it does not answer, nothing counts as received, and readers of the keys
+//! go
+//! back to the table.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +16,11 @@ use crate::engine::postgres::{Postgres, connect_options};
 use crate::engine::with_timeout;
 use crate::{Error, store_error};
 
-/// More often than once a second, which is the age at which keys are no longer believed.
+/// More often than once a second, the age at which cached keys are no longer trusted.
 const ASK_EVERY: Duration = Duration::from_millis(400);
 /// A connection that has not answered for this long is replaced.
 const ANSWER_WITHIN: Duration = Duration::from_secs(3);
-/// Pauses between attempts to connect: they begin with the first and double up to the last.
+/// Delays between attempts to connect: they start with the first and double up to the last.
 const FIRST_RETRY: Duration = Duration::from_millis(100);
 const LAST_RETRY: Duration = Duration::from_secs(5);
 
@@ -44,7 +45,7 @@ pub(super) async fn follow_changes(postgres: Postgres, news: Arc<ChangeState>) {
     }
 }
 
-/// Tells the operator once that changes are not heard of, and once that they are again.
+/// Logs once when changes are no longer received, and once when they are again.
 #[derive(Debug, Default)]
 struct ConnectionLog {
     failing: bool,
@@ -53,24 +54,21 @@ struct ConnectionLog {
 impl ConnectionLog {
     fn log_success(&mut self) {
         if std::mem::take(&mut self.failing) {
-            tracing::warn!("changes in the database are heard of again");
+            tracing::warn!("database changes are being received again");
         }
     }
 
     fn log_failure(&mut self, error: &Error) {
         if !std::mem::replace(&mut self.failing, true) {
             let error: &dyn std::error::Error = error;
-            tracing::warn!(
-                error,
-                "changes in the database are not heard of; it is tried again"
-            );
+            tracing::warn!(error, "database changes are not being received; retrying");
         }
     }
 }
 
 /// Listens until the connection fails.
 async fn listen_until_error(mut listener: PgListener, news: &ChangeState) -> Error {
-    // Changes that happened before were not heard of.
+    // Earlier changes were not received.
     news.count_all_changes();
     loop {
         if let Err(error) = check_and_receive(&mut listener, news).await {
@@ -79,7 +77,7 @@ async fn listen_until_error(mut listener: PgListener, news: &ChangeState) -> Err
     }
 }
 
-/// Makes sure that the connection works, and waits a little for the next change.
+/// Checks that the connection works, and waits a little for the next change.
 async fn check_and_receive(listener: &mut PgListener, news: &ChangeState) -> Result<(), Error> {
     let asked_at = Instant::now();
     with_timeout(ANSWER_WITHIN, ping(listener)).await?;
@@ -96,7 +94,7 @@ async fn check_and_receive(listener: &mut PgListener, news: &ChangeState) -> Res
     Ok(())
 }
 
-/// The listening connection is kept apart from the pool, so that it takes no place from requests.
+/// The listening connection is not in the pool, so it takes no connection from requests.
 async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
     let alone = PgPoolOptions::new()
         .max_connections(1)
@@ -116,7 +114,7 @@ async fn connect_listener(postgres: &Postgres) -> Result<PgListener, Error> {
     Ok(listener)
 }
 
-/// Notifications of changes that were committed before come ahead of the answer.
+/// Notifications of changes that were committed before arrive before the answer.
 async fn ping(listener: &mut PgListener) -> Result<(), Error> {
     let answer = listener.execute("SELECT 1").await;
     answer.map(drop).map_err(store_error(LISTEN))

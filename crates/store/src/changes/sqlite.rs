@@ -1,5 +1,5 @@
-//! Reads the number of changes of each table, twice a second. A few numbers from memory cost less than
-//! finding out whether there is anything to read.
+//! Reads each table's change counter twice a second. A few numbers from memory cost less than
+//! checking whether there is anything to read.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) async fn follow_changes(sqlite: Sqlite, news: Arc<ChangeState>) {
     let mut known = read_counts(&sqlite).await.unwrap_or_default();
     loop {
         tokio::time::sleep(LOOK_EVERY).await;
-        // A number that cannot be read now is read the next time.
+        // A counter that cannot be read now is read the next time.
         let Ok(counts) = read_counts(&sqlite).await else {
             continue;
         };

@@ -1,5 +1,5 @@
-//! A backup: the whole store in one SQLite file, whichever engine it stands on. To restore it, it
-//! is opened like any store and copied into a new one.
+//! A backup: the whole store in one SQLite file, whichever its engine. To restore it, it is opened
+//! like any store and copied into a new one.
 
 use std::fs::File;
 use std::io;
@@ -17,8 +17,9 @@ use crate::{Error, Store, StoreAddress, private_file, store_error};
 const ACTION: &str = "write a backup";
 
 impl Store {
-    /// Writes everything into a new file, which only its owner can read. It holds the pepper of the
-    /// keys, and not the key that secrets are encrypted under.
+    /// Writes everything into a new file, which only its owner can read. It contains the pepper of
+    /// the
+    /// keys, but not the key of the secrets.
     pub async fn back_up(
         &self,
         path: &Path,
@@ -38,7 +39,7 @@ impl Store {
         publish_draft(&draft, path)
     }
 
-    /// SQLite writes the copy by itself, from one moment and without gaps.
+    /// SQLite writes a consistent copy by itself.
     async fn vacuum_into(&self, sqlite: &Sqlite, path: &Path) -> Result<(), Error> {
         create_private_file(path).map_err(|source| Error::file_error("create", path, source))?;
         sqlx::query("VACUUM INTO ?")
@@ -76,7 +77,7 @@ impl Store {
     }
 }
 
-/// Takes away the rest of a backup that was interrupted.
+/// Removes the rest of an interrupted backup.
 fn remove_draft(draft: &Path) -> Result<(), Error> {
     let draft = draft.as_os_str();
     for side_file in ["", "-wal", "-shm"] {
@@ -87,7 +88,7 @@ fn remove_draft(draft: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// A backup has its name only when all of it is on the disk.
+/// A backup gets its name only when it is completely on disk.
 fn publish_draft(draft: &Path, path: &Path) -> Result<(), Error> {
     let done = sync_file(draft)
         .and_then(|()| std::fs::rename(draft, path))

@@ -1,11 +1,12 @@
-//! Copies a whole store into another one, whichever engines they stand on. A move to another
-//! engine, a backup and its restoration are all such copies.
+//! Copies a whole store into another one, whichever their engines. A migration to another engine, a
+//! backup and its restoration are all such copies.
 //!
-//! Everything is read from one moment of the source, so that it may be in use meanwhile. The tables
-//! are copied one after another in pages, in the order of their keys. A copy that was interrupted
-//! goes on after the last row that arrived. At the end the rows of both sides are counted.
+//! Everything is read from one snapshot of the source, so it may stay in use. The tables are copied
+//! one after another in pages, in key order. An interrupted copy continues after the last copied
+//! row.
+//! At the end the rows of both sides are counted.
 //!
-//! The key that secrets are encrypted under is in no store, so that no copy has it.
+//! The key of the secrets is in no store, so no copy contains it.
 //!
 //! - `tables`: the tables, and their rows as plain values
 //! - `backup`: a copy in one file
@@ -26,7 +27,7 @@ use crate::{Error, Store, StoreAddress};
 /// Rows that are written together.
 const PAGE: usize = 1000;
 
-/// The rows of a table that are copied so far.
+/// The rows of a table copied so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyProgress {
     pub table: &'static str,
@@ -34,16 +35,16 @@ pub struct CopyProgress {
     pub of: u64,
 }
 
-/// The rows that the target has of each table.
+/// The rows of each table in the target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CopyReport {
     pub tables: Vec<(&'static str, u64)>,
-    /// True if an earlier copy was interrupted and this one went on with it.
+    /// True if an earlier copy was interrupted and this one continued it.
     pub resumed: bool,
 }
 
-/// Copies everything into a store that holds nothing yet, or a part of an interrupted copy of the
-/// same source. The target recognises the keys of the source when this returns.
+/// Copies everything into an empty store, or one with a part of an interrupted copy of the same
+/// source. The target recognises the keys of the source when this returns.
 pub async fn copy_store(
     from: &Store,
     to: &Store,
@@ -79,7 +80,7 @@ async fn copy_engine_data(
     Ok(CopyReport { tables, resumed })
 }
 
-/// Marks the target as a copy of this source. Returns true if it was that before.
+/// Marks the target as a copy of this source. Returns true if it already was.
 async fn begin_copy(from: &Engine, to: &Engine, address: &StoreAddress) -> Result<bool, Error> {
     let source = from.read_property(Property::Identity).await?;
     let source = source.unwrap_or_default();
@@ -109,7 +110,7 @@ async fn is_empty(engine: &Engine) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The target is a store of its own from here on.
+/// The target is an independent store from here on.
 async fn finish_copy(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
     const ACTION: &str = "finish a copy";
     if let Engine::Postgres(it) = to {
@@ -123,7 +124,7 @@ async fn finish_copy(to: &Engine, pepper: &Pepper) -> Result<(), Error> {
     transaction.commit(ACTION).await
 }
 
-/// One moment of a store, for reading.
+/// A snapshot of a store, for reading.
 type Snapshot = ByEngine<sqlite::SqliteSnapshot, postgres::PostgresSnapshot>;
 
 impl Snapshot {
@@ -161,7 +162,7 @@ struct RunningCopy<'a, P> {
 }
 
 impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
-    /// Copies the table, and returns how many rows it has.
+    /// Copies the table, and returns its number of rows.
     async fn copy_table(&mut self, table: &CopiedTable) -> Result<u64, Error> {
         let wanted = self.from.count_rows(table).await?;
         if self.resumed {
@@ -170,7 +171,7 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
         self.copy_rows(table, wanted).await?;
         let mut copied = count_rows(self.to, table).await?;
         if copied != wanted && self.resumed {
-            // The source was changed between the two attempts, so that the first is of no use.
+            // The source changed between the two attempts, so the first is useless.
             delete_all_rows(self.to, table).await?;
             self.copy_rows(table, wanted).await?;
             copied = count_rows(self.to, table).await?;
@@ -186,7 +187,7 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
         }
     }
 
-    /// Removes rows of the first attempt that may have been changed in the source since then.
+    /// Removes rows of the first attempt that may have changed in the source since then.
     async fn delete_stale_rows(&self, table: &CopiedTable) -> Result<(), Error> {
         match table.stale {
             Some(condition) => delete_rows(self.to, table, condition).await,
@@ -194,7 +195,7 @@ impl<P: FnMut(CopyProgress)> RunningCopy<'_, P> {
         }
     }
 
-    /// Copies the rows after the last one that the target has.
+    /// Copies the rows after the last one in the target.
     async fn copy_rows(&mut self, table: &CopiedTable, wanted: u64) -> Result<(), Error> {
         let mut rows = count_rows(self.to, table).await?;
         let mut last = read_last_key(self.to, table).await?;

@@ -18,7 +18,7 @@ use crate::{Error, store_error};
 const READ: &str = "read rows to copy";
 const WRITE: &str = "write copied rows";
 
-/// A transaction that sees the database as it was at one moment.
+/// A transaction with a snapshot of the database.
 #[derive(Debug)]
 pub(super) struct PostgresSnapshot(sqlx::Transaction<'static, sqlx::Postgres>);
 
@@ -29,7 +29,7 @@ pub(super) async fn begin_snapshot(postgres: &Postgres) -> Result<PostgresSnapsh
         .begin_with(begin)
         .await
         .map_err(store_error(READ))?;
-    // To count a large table, or to write a page to a slow disk, takes longer than a request may.
+    // Counting a large table, or writing a page to a slow disk, takes longer than a request may.
     for limit in [
         "SET LOCAL statement_timeout = 0",
         "SET LOCAL idle_in_transaction_session_timeout = 0",
@@ -68,7 +68,7 @@ pub(super) async fn count_rows(
     Ok(count.unsigned_abs())
 }
 
-/// Returns the next rows in the order of the key.
+/// Returns the next rows in key order.
 pub(super) async fn read_page(
     snapshot: &mut PostgresSnapshot,
     table: &CopiedTable,
@@ -115,7 +115,7 @@ pub(super) async fn read_last_key(
     row.map(|row| tables::read_row(&row, key)).transpose()
 }
 
-/// Inserts the page by one statement, with one array for each column.
+/// Inserts the page with one statement, with one array per column.
 pub(super) async fn insert_rows(
     postgres: &Postgres,
     table: &CopiedTable,
@@ -197,7 +197,7 @@ pub(super) async fn delete_rows(
         .map_err(store_error(WRITE))
 }
 
-/// Lets the next rows that are numbered have ids above those that were copied.
+/// Advances the sequences past the copied ids.
 pub(super) async fn advance_sequences(postgres: &Postgres) -> Result<(), Error> {
     for table in ["audit", "lessons", "agent_feedback", "context_facts"] {
         let count = format!(

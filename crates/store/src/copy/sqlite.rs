@@ -15,7 +15,7 @@ use crate::{Error, store_error};
 const READ: &str = "read rows to copy";
 const WRITE: &str = "write copied rows";
 
-/// A connection that sees the database as it was at one moment.
+/// A connection with a snapshot of the database.
 #[derive(Debug)]
 pub(super) struct SqliteSnapshot(PoolConnection<sqlx::Sqlite>);
 
@@ -45,7 +45,7 @@ impl DerefMut for SqliteSnapshot {
 
 impl Drop for SqliteSnapshot {
     fn drop(&mut self) {
-        // The next reader must not see the old moment.
+        // The next reader must not see the old snapshot.
         self.0.close_on_drop();
     }
 }
@@ -62,7 +62,7 @@ pub(super) async fn count_rows(
     Ok(count.unsigned_abs())
 }
 
-/// Returns the next rows in the order of the key.
+/// Returns the next rows in key order.
 pub(super) async fn read_page(
     snapshot: &mut SqliteSnapshot,
     table: &CopiedTable,

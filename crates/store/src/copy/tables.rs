@@ -1,4 +1,4 @@
-//! The tables that a copy takes along, and their rows as plain values.
+//! The tables that a copy includes, and their rows as plain values.
 
 use sqlx::{ColumnIndex, Decode, Row, Type};
 
@@ -8,9 +8,9 @@ use crate::{Error, store_error};
 pub(super) struct CopiedTable {
     pub(super) name: &'static str,
     pub(super) columns: &'static [CopiedColumn],
-    /// The first columns, this many, are the key.
+    /// The number of leading columns that form the key.
     pub(super) key: usize,
-    /// The rows that an interrupted copy has to read again, as they may have been changed since.
+    /// The rows that a resumed copy reads again, because they may have changed since.
     pub(super) stale: Option<&'static str>,
 }
 
@@ -38,7 +38,7 @@ pub(super) type CopiedRow = Vec<CopiedValue>;
 
 const ALL_ROWS: Option<&str> = Some("TRUE");
 
-/// Every table whose rows are worth keeping. Small ones are copied anew after an interruption.
+/// Every table worth keeping. Small ones are copied again after an interruption.
 pub(super) const TABLES: [CopiedTable; 18] = [
     CopiedTable {
         name: "listings",
@@ -301,7 +301,7 @@ pub(super) fn column_list(columns: &[CopiedColumn]) -> String {
     names.join(", ")
 }
 
-/// The columns of a key from the last row to the first, as a list in SQL.
+/// The key columns in descending order, as a list in SQL.
 pub(super) fn descending_order(columns: &[CopiedColumn]) -> String {
     let names: Vec<String> = columns
         .iter()

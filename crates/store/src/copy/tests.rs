@@ -1,4 +1,4 @@
-//! Every pair of engines, and what interrupts a copy.
+//! Tests every pair of engines, and interrupted copies.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,8 +19,8 @@ use crate::{
 
 each_engine!(
     everything_arrives_in_either_engine,
-    a_copy_that_was_interrupted_goes_on,
-    a_target_with_other_data_is_refused,
+    an_interrupted_copy_continues,
+    a_target_with_other_data_is_rejected,
     a_backup_is_one_file_that_can_be_restored,
 );
 
@@ -32,7 +32,7 @@ fn key() -> VaultKey {
 }
 
 /// Something in every table, and more than two pages of calls.
-async fn filled(store: &Store) -> NewKey {
+async fn fill_store(store: &Store) -> NewKey {
     let order = KeyOrder {
         label: Some("ünï".to_owned()),
         expires_at: Some(Timestamp(1_000)),
@@ -184,7 +184,7 @@ fn lesson() -> NewLesson {
 /// The call of this number; every second one belongs to a run of code.
 fn row(number: usize) -> Observation {
     let mut call = seen(number as i64, "acme", &format!("git/{number}"));
-    call.origin.run = (number % 2 == 1).then(|| ShortText::cut("5ea7"));
+    call.origin.run = (number % 2 == 1).then(|| ShortText::truncate("5ea7"));
     call.cost.tokens = number.is_multiple_of(2).then_some(12);
     call.cost.price = number.is_multiple_of(3).then_some(NanoUsd(5));
     call.arguments = number
@@ -200,7 +200,7 @@ fn space(namespace: &str) -> VectorSpace<'_> {
     }
 }
 
-/// Everything that a store can be asked for.
+/// Everything that can be read from a store.
 async fn contents(store: &Store, token: &str) -> String {
     let vault = store.vault(Some(key()));
     let server = "docs".parse().unwrap();
@@ -239,7 +239,7 @@ async fn contents(store: &Store, token: &str) -> String {
 
 async fn everything_arrives_in_either_engine(place: TestPlace) {
     let from = place.open().await;
-    let key = filled(&from).await;
+    let key = fill_store(&from).await;
     let wanted = contents(&from, key.token.reveal()).await;
     for target in [TestPlace::sqlite(), TestPlace::postgres()] {
         let to = target.open().await;
@@ -264,9 +264,9 @@ async fn everything_arrives_in_either_engine(place: TestPlace) {
     }
 }
 
-async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
+async fn an_interrupted_copy_continues(place: TestPlace) {
     let from = place.open().await;
-    let key = filled(&from).await;
+    let key = fill_store(&from).await;
     execute(
         &from,
         "UPDATE audit SET outcome = 'unfinished' WHERE id = 700",
@@ -274,7 +274,7 @@ async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
     .await;
     for target in [TestPlace::sqlite(), TestPlace::postgres()] {
         let to = target.open().await;
-        // Dropped in the middle of the last table, as a process that ends.
+        // Dropped in the middle of the last table, like a process that ends.
         let (send, mut page) = tokio::sync::mpsc::unbounded_channel();
         let copying = copy_store(&from, &to, |it| {
             if it.table == "audit" {
@@ -298,7 +298,7 @@ async fn a_copy_that_was_interrupted_goes_on(place: TestPlace) {
     }
 }
 
-async fn a_target_with_other_data_is_refused(place: TestPlace) {
+async fn a_target_with_other_data_is_rejected(place: TestPlace) {
     let from = place.open().await;
     let to = TestPlace::sqlite();
     let to = to.open().await;
@@ -312,7 +312,7 @@ async fn a_target_with_other_data_is_refused(place: TestPlace) {
 
 async fn a_backup_is_one_file_that_can_be_restored(place: TestPlace) {
     let store = place.open().await;
-    let key = filled(&store).await;
+    let key = fill_store(&store).await;
     let wanted = contents(&store, key.token.reveal()).await;
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("kitbag.backup");
@@ -331,10 +331,10 @@ async fn a_backup_is_one_file_that_can_be_restored(place: TestPlace) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_store_in_use_is_copied_as_it_was_at_one_moment() {
+async fn a_store_in_use_is_copied_from_one_snapshot() {
     let (place, target) = (TestPlace::sqlite(), TestPlace::postgres());
     let (from, to) = (place.open().await, target.open().await);
-    filled(&from).await;
+    fill_store(&from).await;
     let writing = tokio::spawn({
         let from = from.clone();
         async move {

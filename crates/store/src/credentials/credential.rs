@@ -13,19 +13,19 @@ use crate::{Error, unreadable};
 /// The tenants that may use a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CredentialHolder {
-    /// Those that have none of that name of their own.
+    /// All tenants without a credential of that name.
     AllTenants,
     Tenant(Tenant),
 }
 
-/// Tells credentials apart.
+/// Identifies a credential.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CredentialKey {
     pub holder: CredentialHolder,
     pub name: CredentialName,
 }
 
-/// The values of a credential, by the names of its fields. `Debug` does not print them.
+/// The values of a credential, by field name. `Debug` does not print them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CredentialFields(BTreeMap<String, Secret>);
 
@@ -37,14 +37,14 @@ pub struct CredentialInfo {
     pub updated_at: Timestamp,
 }
 
-/// Fields to set, and fields to take away.
+/// Fields to set, and fields to remove.
 #[derive(Debug, Clone, Default)]
 pub struct CredentialChange {
     changes: Vec<(String, Option<Secret>)>,
 }
 
 impl CredentialHolder {
-    /// The word for all tenants; no tenant can be called so.
+    /// The word for all tenants, which is no valid tenant name.
     pub const ALL: &str = "*";
 
     /// The value in the column `tenant`.
@@ -91,7 +91,7 @@ impl CredentialKey {
     }
 }
 
-/// The name that the credential is sealed for. It has blanks and the name of a secret has none, so
+/// The name that the credential is sealed for. It contains spaces, unlike the name of a secret, so
 /// that neither opens in the row of the other.
 pub(super) fn sealed_for(tenant: &str, name: &str) -> String {
     format!("credential {name} of {tenant}")

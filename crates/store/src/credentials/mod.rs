@@ -1,7 +1,7 @@
-//! The credentials with which tools call APIs: a few named fields for each tenant, encrypted like the
+//! The credentials with which tools call APIs: a few named fields per tenant, encrypted like the
 //! secrets.
 //!
-//! - `credential`: the nouns
+//! - `credential`: the types
 
 mod credential;
 mod statements;
@@ -18,15 +18,16 @@ use crate::secrets::{SealedRow, Secret, Vault};
 use crate::{Error, skip_unreadable, unreadable};
 
 impl Vault {
-    /// Sets some fields of a credential and takes others away; the rest stays. A credential without
-    /// fields is gone. Returns the fields that it has then.
+    /// Sets some fields of a credential and removes others; the rest stays. A credential without
+    /// fields
+    /// is deleted. Returns the resulting fields.
     pub async fn change_credential(
         &self,
         key: &CredentialKey,
         change: CredentialChange,
         at: Timestamp,
     ) -> Result<CredentialFields, Error> {
-        // A token that is renewed and an operator who sets a field may come at the same time.
+        // A token renewal and an operator who sets a field may coincide.
         let _alone = StoreLock::take(self.address(), "credentials.lock", "credentials").await?;
         let mut fields = self.open_credential_key(key).await?.unwrap_or_default();
         change.apply(&mut fields);
@@ -48,7 +49,7 @@ impl Vault {
         statements::put_credential(&self.engine, key, &fields.names(), &sealed, at).await
     }
 
-    /// Returns the credential of that name that a tenant uses: its own, or else the one for all tenants.
+    /// Returns the credential of that name for a tenant: its own, or else the one for all tenants.
     pub async fn find_credential(
         &self,
         tenant: &Tenant,
@@ -103,7 +104,7 @@ impl Vault {
         statements::delete_credential(&self.engine, key).await
     }
 
-    /// Returns every credential as it is stored, with the name that it is sealed for.
+    /// Returns every credential as stored, with the name that it is sealed for.
     pub(crate) async fn sealed_credentials(&self) -> Result<Vec<SealedRow>, Error> {
         let rows = statements::select_credentials(&self.engine).await?;
         let named = rows
@@ -119,7 +120,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear,
+        a_tenant_has_its_own_or_the_common_credential_and_none_is_in_plain_text,
         fields_are_changed_one_by_one,
         a_credential_moved_to_another_tenant_does_not_open,
     );
@@ -145,7 +146,7 @@ mod tests {
         Some(fields.get("token")?.reveal().to_owned())
     }
 
-    async fn a_tenant_has_its_own_credential_or_that_of_all_and_none_is_in_the_clear(
+    async fn a_tenant_has_its_own_or_the_common_credential_and_none_is_in_plain_text(
         place: TestPlace,
     ) {
         let store = place.open().await;

@@ -1,4 +1,4 @@
-//! Locks that several gateways on several machines share: advisory locks of PostgreSQL.
+//! Locks that several gateways on several machines share: PostgreSQL advisory locks.
 
 use std::fmt;
 use std::io::ErrorKind;
@@ -13,15 +13,17 @@ use super::{postgres, with_timeout};
 use crate::address::{PostgresAddress, SchemaName};
 use crate::{Error, store_error};
 
-/// The longest time that one gateway waits for another that holds the lock. Migrations and logins
-/// at slow servers are done before that.
+/// How long one gateway waits for another that holds the lock. Migrations and logins at slow
+/// servers
+/// take less time.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// The pause between two attempts to connect.
+/// The delay between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(100);
 
-/// A lock with a connection of its own, outside the pool: it is released when the connection
-/// closes, also by a process that dies.
+/// A lock with its own connection, outside the pool: it is released when the connection closes,
+/// even
+/// if the process dies.
 pub(crate) struct AdvisoryLock {
     connection: PgConnection,
 }
@@ -34,7 +36,7 @@ impl AdvisoryLock {
     }
 
     pub(crate) async fn release(self) {
-        // A connection that cannot be closed is closed already, and the lock is gone with it.
+        // A connection that cannot be closed is already closed, and the lock is released.
         let _ = self.connection.close().await;
     }
 }
@@ -56,8 +58,8 @@ async fn take_lock(address: &PostgresAddress, name: &str) -> Result<AdvisoryLock
     Ok(AdvisoryLock { connection })
 }
 
-/// Connects, and tries again for as long as a connection may take: a server that starts together
-/// with the gateway needs a moment.
+/// Connects, and retries as long as a connection may take: a server that starts together with the
+/// gateway needs a moment.
 async fn connect_with_retry(
     options: &PgConnectOptions,
     address: &PostgresAddress,
@@ -80,12 +82,12 @@ async fn connect_with_retry(
     }
 }
 
-/// Returns true if the same may succeed a moment later.
+/// Returns true if a retry may succeed.
 fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        // A certificate that is not trusted is invalid data, and stays so.
+        // An untrusted certificate is reported as invalid data, and a retry does not help.
         sqlx::Error::Io(error) => error.kind() != ErrorKind::InvalidData,
-        // The server is starting, ending, or has no connection left.
+        // The server is starting, stopping, or has no connection left.
         sqlx::Error::Database(error) => {
             matches!(error.code().as_deref(), Some("57P01" | "57P03" | "53300"))
         }
@@ -93,8 +95,8 @@ fn is_transient(error: &sqlx::Error) -> bool {
     }
 }
 
-/// The number of a lock. Numbers are shared by all programs that use the database, so that they are
-/// taken from a hash.
+/// The number of a lock. All programs that use the database share the numbers, so they are derived
+/// from a hash.
 pub(crate) fn lock_number(schema: &SchemaName, name: &str) -> i64 {
     let hash = blake3::hash(format!("kitbag {} {name}", schema.as_str()).as_bytes());
     let (first, _) = hash.as_bytes().split_at(size_of::<i64>());

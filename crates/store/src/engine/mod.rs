@@ -1,7 +1,8 @@
-//! The two engines that a store may stand on, and how a statement reaches the one at hand.
+//! The two engines of a store, and how a statement reaches the one in use.
 //!
-//! Each table has a file `sqlite.rs` and a file `postgres.rs` with functions of the same names. The
-//! macro `statement!` calls the one that fits.
+//! A table whose statements differ has a file `sqlite.rs` and a file `postgres.rs` with functions
+//! of
+//! the same names. The macro `statement!` calls the right one.
 
 pub(crate) mod advisory;
 pub(crate) mod postgres;
@@ -14,7 +15,7 @@ use sqlx::migrate::Migrator;
 
 use crate::{Error, StoreAddress};
 
-/// A thing of SQLite, or the same thing of PostgreSQL.
+/// A SQLite value, or its PostgreSQL counterpart.
 #[derive(Debug, Clone)]
 pub(crate) enum ByEngine<S, P> {
     Sqlite(S),
@@ -23,17 +24,18 @@ pub(crate) enum ByEngine<S, P> {
 
 pub(crate) type Engine = ByEngine<sqlite::Sqlite, postgres::Postgres>;
 
-/// Several writes that happen together or not at all.
+/// Several writes that are committed together or not at all.
 pub(crate) type Transaction = ByEngine<sqlite::SqliteTransaction, postgres::PostgresTransaction>;
 
 /// The exclusive right to prepare a store, across processes and machines, until it is dropped.
 pub(crate) type PreparationGuard = ByEngine<sqlite::PreparationLock, advisory::AdvisoryLock>;
 
-/// The purpose for which a gateway is alone while it creates what others would create, too.
+/// The purpose of the lock under which a gateway creates the store.
 const PREPARE: &str = "prepare";
 
-/// Calls the function of this name from the `sqlite.rs` or the `postgres.rs` of the room, on the
-/// engine or on a transaction.
+/// Calls the function of this name from the module's `sqlite.rs` or `postgres.rs`, on the engine or
+/// on
+/// a transaction.
 macro_rules! statement {
     ($on:expr, $name:ident($($argument:expr),* $(,)?)) => {
         match $on {
@@ -47,8 +49,9 @@ macro_rules! statement {
 }
 pub(crate) use statement;
 
-/// Gives up on a server that is connected and does not answer, for example because its machine
-/// hangs. The limit of the server itself does not help then.
+/// Stops waiting for a connected server that does not answer, for example because its machine
+/// hangs.
+/// The server's own timeout does not help then.
 pub(crate) async fn with_timeout<T>(
     patience: Duration,
     asked: impl Future<Output = Result<T, Error>>,
@@ -89,7 +92,7 @@ impl PreparationGuard {
 }
 
 impl Engine {
-    /// Connects, and brings the tables up to date. Returns the lock under which that was done.
+    /// Connects and migrates the tables. Returns the lock under which that was done.
     pub(crate) async fn connect_and_migrate(
         address: &StoreAddress,
     ) -> Result<(Self, PreparationGuard), Error> {
@@ -107,7 +110,7 @@ impl Engine {
         }
     }
 
-    /// Begins to write. Other connections, and the next start, see none of it before
+    /// Begins to write. Other connections, and the next start, see nothing of it before
     /// [`Transaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<Transaction, Error> {
         match self {
@@ -142,7 +145,7 @@ impl Transaction {
     }
 }
 
-/// The version of the tables that this program knows.
+/// The schema version that this program supports.
 fn newest_version(migrations: &Migrator) -> i64 {
     let versions = migrations.iter().map(|migration| migration.version);
     versions.max().unwrap_or(0)

@@ -1,8 +1,9 @@
-//! A PostgreSQL server: the pool of connections to it, and its migrations.
+//! A PostgreSQL server: its connection pool and its migrations.
 //!
-//! All tables lie in one schema, which is created if it is missing, so that a database may be
-//! shared with other programs. A pool in front of the server must keep a session for as long as a
-//! client is connected: advisory locks and notifications belong to sessions.
+//! All tables are in one schema, which is created if it is missing, so a database may be shared
+//! with
+//! other programs. A pooler in front of the server must use session mode: advisory locks and
+//! notifications belong to sessions.
 
 use std::borrow::Cow;
 use std::ops::{Deref, DerefMut};
@@ -19,10 +20,10 @@ use crate::{Error, store_error};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// The time that an answer may take beyond the server's own limit for a statement.
+/// How much longer than the server's own statement timeout an answer may take.
 const ON_THE_WAY: Duration = Duration::from_secs(5);
 
-/// A connection that was not used for this long is closed, so that a quiet gateway holds few.
+/// A connection unused for this long is closed, so that a quiet gateway holds few.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(300);
 
 #[derive(Debug, Clone)]
@@ -52,7 +53,7 @@ impl Postgres {
         })
     }
 
-    /// The longest time that a statement may take, with its way there and back.
+    /// How long a statement may take, including the round trip.
     pub(crate) fn timeout(&self) -> Duration {
         self.address.limits.statement + self.address.limits.connect + ON_THE_WAY
     }
@@ -87,8 +88,9 @@ impl PostgresTransaction {
         self.patience
     }
 
-    /// Takes the lock of that name until the transaction ends, so that transactions which read what
-    /// they replace come one after another.
+    /// Takes the lock of that name until the transaction ends, to serialize transactions that read
+    /// the
+    /// rows they replace.
     pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
         let number = advisory::lock_number(&self.schema, name);
         sqlx::query("SELECT pg_advisory_xact_lock($1)")
@@ -114,8 +116,9 @@ impl DerefMut for PostgresTransaction {
     }
 }
 
-/// PostgreSQL keeps no text with a zero byte. A client may send one, and must not keep the rows of others,
-/// which are written in the same statement, from being written.
+/// PostgreSQL stores no text with a zero byte. A client may send one, and must not block the rows
+/// of
+/// others, which are written in the same statement.
 pub(crate) fn replace_zero_bytes(text: &str) -> Cow<'_, str> {
     if text.contains('\0') {
         Cow::Owned(text.replace('\0', "\u{fffd}"))
@@ -131,7 +134,7 @@ pub(crate) fn connect_options(address: &PostgresAddress) -> PgConnectOptions {
         ("statement_timeout", &limit),
         // A gateway that hangs in the middle of a transaction must not hold its locks for ever.
         ("idle_in_transaction_session_timeout", &limit),
-        // The server notices within a minute that a machine is gone, and gives its locks to others.
+        // The server notices within a minute that a machine is gone, and releases its locks.
         ("tcp_keepalives_idle", "30"),
         ("tcp_keepalives_interval", "10"),
         ("tcp_keepalives_count", "3"),
@@ -148,8 +151,9 @@ fn pool_options(limits: PoolLimits) -> PgPoolOptions {
         .test_before_acquire(true)
 }
 
-/// To create a schema that exists needs a right that a careful operator does not give, so it is
-/// looked for first.
+/// `CREATE SCHEMA IF NOT EXISTS` needs a right that a careful operator does not grant, so the
+/// schema
+/// is looked up first.
 async fn create_schema(alone: &mut AdvisoryLock, address: &PostgresAddress) -> Result<(), Error> {
     const ACTION: &str = "create its schema";
     let schema = address.schema.as_str();
@@ -177,6 +181,6 @@ async fn run_migrations(alone: &mut AdvisoryLock, address: &PostgresAddress) -> 
             found,
             known: super::newest_version(&MIGRATIONS),
         },
-        other => store_error("bring the database up to date")(other),
+        other => store_error("migrate the database")(other),
     })
 }

@@ -1,7 +1,7 @@
-//! A query that runs on either engine: SQL with the parameters `$1`, `$2` … and the values bound to them.
+//! A query for either engine: SQL with the parameters `$1`, `$2` … and the values bound to them.
 //!
-//! Where the engines need different SQL, [`ByEngine::pick`] selects one of two texts. All SQL is constant, so
-//! that no value becomes SQL, and each text is prepared once per connection.
+//! Where the engines need different SQL, [`ByEngine::pick`] selects one of two texts. All SQL is
+//! constant, so no value becomes SQL, and each text is prepared once per connection.
 
 use std::borrow::Cow;
 
@@ -72,8 +72,8 @@ enum Target<'c> {
     PostgresTransaction(&'c mut PostgresTransaction, PgArguments),
 }
 
-/// Evaluates the expression with the SQL, the values and the connection of the query. On SQLite, `$pool` names
-/// the pool to use outside of a transaction. On PostgreSQL the time is limited.
+/// Evaluates the expression with the SQL, the values and the connection of the query. On SQLite,
+/// `$pool` is the pool to use outside of a transaction. On PostgreSQL the time is limited.
 macro_rules! run {
     ($query:ident, $action:ident, $pool:ident, |$sql:ident, $values:ident, $on:ident| $run:expr) => {{
         let $sql = AssertSqlSafe($query.sql);
@@ -103,8 +103,9 @@ macro_rules! run {
 }
 
 impl Engine {
-    /// Starts a query. On SQLite, [`Query::execute`] uses the connection that writes, and the other methods
-    /// use one that only reads.
+    /// Starts a query. On SQLite, [`Query::execute`] uses the writer's connection, and the other
+    /// methods
+    /// use a read-only one.
     pub(crate) fn query(&self, sql: &'static str) -> Query<'_> {
         Query {
             sql: Cow::Borrowed(sql),
@@ -131,8 +132,9 @@ impl Transaction {
         }
     }
 
-    /// Waits until no other transaction holds the lock of this name, and holds it until this one ends. On
-    /// SQLite only one transaction writes at a time anyway.
+    /// Waits until no other transaction holds the lock of this name, and holds it until this one
+    /// ends.
+    /// On SQLite only one transaction writes at a time anyway.
     pub(crate) async fn lock(&mut self, name: &str, action: &'static str) -> Result<(), Error> {
         match self {
             Self::Sqlite(_) => Ok(()),

@@ -1,8 +1,10 @@
 //! The database file, its connections and its migrations.
 //!
-//! One connection writes, so that writers in this process queue up in memory instead of
-//! fighting for the file; a few others read beside it, which WAL permits. Every commit is
-//! synced to the disk before it is acknowledged.
+//! One connection writes, so that writers in this process queue up in memory instead of fighting
+//! for
+//! the file; a few others read concurrently, which WAL permits. Every commit is synced to disk
+//! before
+//! it is acknowledged.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
@@ -24,10 +26,10 @@ use crate::{Error, store_error};
 
 static MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 
-/// Reads are short and come from memory, so that a few connections serve many requests.
+/// Reads are short and come from memory, so a few connections serve many requests.
 const READERS: u32 = 4;
 
-/// The longest time that a write waits for another process that is writing.
+/// How long a write waits for another writing process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Clone)]
@@ -37,7 +39,7 @@ pub(crate) struct Sqlite {
 }
 
 impl Sqlite {
-    /// The caller holds the [`PreparationLock`] of the same path meanwhile.
+    /// The caller must hold the [`PreparationLock`] of the same path.
     pub(crate) async fn connect(path: &Path) -> Result<Self, Error> {
         let writing = connect_options(path).journal_mode(SqliteJournalMode::Wal);
         let writer = pool_options(1).connect_with(writing).await;
@@ -49,7 +51,7 @@ impl Sqlite {
         Ok(Self { writer, reader })
     }
 
-    /// Begins to write. Other connections, and the next start, see none of it before
+    /// Begins to write. Other connections, and the next start, see nothing of it before
     /// [`SqliteTransaction::commit`].
     pub(crate) async fn begin(&self, action: &'static str) -> Result<SqliteTransaction, Error> {
         let connection = self.writer.acquire().await.map_err(store_error(action))?;
@@ -65,7 +67,7 @@ impl Sqlite {
     }
 
     pub(crate) async fn check_writable(&self) -> Result<(), Error> {
-        // A number in the head of the file that Kitbag does not use.
+        // A number in the header of the file that Kitbag does not use.
         sqlx::query("PRAGMA user_version = 0")
             .execute(&self.writer)
             .await
@@ -74,8 +76,9 @@ impl Sqlite {
     }
 
     pub(crate) async fn close(&self) {
-        // The last connection to close folds the log back into the database, and only the
-        // writer may do that.
+        // The last connection to close checkpoints the log into the database, and only the writer
+        // may do
+        // that.
         self.reader.close().await;
         self.writer.close().await;
     }
@@ -83,10 +86,10 @@ impl Sqlite {
 
 /// The writer's connection while several statements belong together.
 ///
-/// A transaction that ends in any other way than by `commit` closes its connection, and the next
-/// one opens a new one. When the disk is full SQLite rolls back by itself, and sqlx may then be
-/// wrong about the state of that connection. To close it is right in every case, and undoes what
-/// was begun.
+/// A transaction that ends without `commit` closes its connection, and the next one opens a new
+/// one.
+/// When the disk is full SQLite rolls back by itself, and sqlx may then be wrong about the state of
+/// the connection. Closing it is always correct, and rolls back.
 #[derive(Debug)]
 pub(crate) struct SqliteTransaction {
     connection: PoolConnection<sqlx::Sqlite>,
@@ -129,9 +132,10 @@ impl Drop for SqliteTransaction {
 /// The exclusive right to prepare a store, across processes, until it is dropped.
 ///
 /// Switching to WAL fails at once instead of waiting when another process is connected, two
-/// processes must not run the same migration, and there must be only one pepper. The lock is
-/// on the directory, which needs no file of its own; a lock on the database file itself would
-/// disturb SQLite's.
+/// processes must not run the same migration, and there must be only one pepper. The lock is on the
+/// directory, which needs no additional file; a lock on the database file itself would interfere
+/// with
+/// SQLite's.
 #[derive(Debug)]
 pub(crate) struct PreparationLock {
     path: PathBuf,
@@ -139,11 +143,11 @@ pub(crate) struct PreparationLock {
 }
 
 impl PreparationLock {
-    /// Creates what is missing of the directory and the database file, and takes the lock.
+    /// Creates the missing parts of the directory and the database file, and takes the lock.
     pub(crate) async fn take(path: &Path) -> Result<Self, Error> {
         let path = path.to_owned();
         let prepared = tokio::task::spawn_blocking(move || Self::create_and_lock(&path)).await;
-        prepared.map_err(store_error("prepare its files"))?
+        prepared.map_err(store_error("prepare the database files"))?
     }
 
     fn create_and_lock(path: &Path) -> Result<Self, Error> {
@@ -167,7 +171,7 @@ impl PreparationLock {
         })
     }
 
-    /// Makes sure that files created in the directory are still in it after a power cut.
+    /// Ensures that files created in the directory survive a power failure.
     pub(crate) fn sync_directory(&self) -> Result<(), Error> {
         self.directory
             .sync_all()
@@ -179,8 +183,8 @@ pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
-/// SQLite gives its side files the mode of the database, so only that has to be made first.
-/// An existing file is not even opened: closing it would drop the locks that SQLite holds on
+/// SQLite gives its side files the mode of the database, so only the database has to be created
+/// first. An existing file is not even opened: closing it would drop the locks that SQLite holds on
 /// it elsewhere in this process.
 pub(crate) fn create_private_file(path: &Path) -> io::Result<()> {
     match OpenOptions::new()
@@ -212,8 +216,9 @@ fn pool_options(connections: u32) -> SqlitePoolOptions {
         .test_before_acquire(false)
 }
 
-/// Reads once. The files beside the database exist as long as a connection has read it: one reader
-/// keeps them, or nothing could be read on a full disk once the writer's connection was closed.
+/// Reads once. SQLite's side files exist as long as a connection has read: this reader keeps them,
+/// or
+/// nothing could be read on a full disk once the writer's connection was closed.
 async fn open_first_reader(reader: &SqlitePool) -> Result<(), Error> {
     sqlx::query("PRAGMA schema_version")
         .execute(reader)
@@ -229,7 +234,7 @@ async fn run_migrations(writer: &SqlitePool, path: &Path) -> Result<(), Error> {
             found,
             known: super::newest_version(&MIGRATIONS),
         },
-        other => store_error("bring the database up to date")(other),
+        other => store_error("migrate the database")(other),
     })
 }
 
@@ -239,7 +244,7 @@ mod tests {
     use crate::{Store, TextHash};
 
     #[tokio::test]
-    async fn vectors_from_before_there_were_namespaces_belong_to_the_capabilities() {
+    async fn vectors_without_a_namespace_are_migrated_to_the_capabilities() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("kitbag.db");
         let old = pool_options(1)

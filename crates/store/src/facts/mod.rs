@@ -1,7 +1,8 @@
 //! Facts with their sources, of one tenant or of all.
 //!
-//! A fact is added and forgotten, and never changed. How far a source is to be trusted is a number whose
-//! meaning is known outside.
+//! A fact is added and deleted, and never changed. How far a source is trusted is a number that
+//! only
+//! the caller interprets.
 
 mod statements;
 
@@ -9,10 +10,10 @@ use kitbag_domain::{Tenant, Timestamp};
 
 use crate::{ContextVector, Error, Store, skip_unreadable, small_vector, unreadable};
 
-/// A fact to keep. The fields with `_key` hold the text as it is compared with that of a question.
+/// A fact to store. The fields with `_key` hold the text in its form for comparison with queries.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewFact {
-    /// Absent if all tenants may read it.
+    /// `None` if all tenants may read it.
     pub tenant: Option<Tenant>,
     pub subject: String,
     pub subject_key: String,
@@ -22,24 +23,24 @@ pub struct NewFact {
     /// The name of the source.
     pub source: String,
     pub url: Option<String>,
-    /// The words of the source.
+    /// The quoted text of the source.
     pub quote: String,
     /// The most trusted have the smallest number.
     pub authority: i64,
     pub observed_at: Timestamp,
     pub valid_until: Option<Timestamp>,
-    /// Of the whole fact, for questions in plain words.
+    /// The vector of the whole fact, for queries in plain language.
     pub meaning: Option<ContextVector>,
 }
 
-/// A fact as it was kept. Its vector comes back to two digits.
+/// A stored fact. Its vector is accurate to two digits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredFact {
     pub id: i64,
     pub fact: NewFact,
 }
 
-/// The facts of a question or of a person at the command line: all that fit every field.
+/// Selects facts that match every field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FactFilter {
     pub holders: FactHolders,
@@ -47,31 +48,31 @@ pub struct FactFilter {
     pub predicate_key: Option<String>,
     pub source: Option<String>,
     pub id: Option<i64>,
-    /// Facts up to this number do not fit.
+    /// Only facts after this id match.
     pub after_id: i64,
-    /// All, if it is absent.
+    /// `None` for all.
     pub limit: Option<u32>,
 }
 
-/// The tenants whose facts are meant.
+/// The holders of the selected facts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FactHolders {
     #[default]
     Any,
-    /// Facts of this tenant, or those for all of them if none is named, and no others.
+    /// Only facts of this tenant, or only the common facts if `None`.
     Only(Option<Tenant>),
-    /// Facts that this tenant may read: its own, and those for all tenants.
+    /// Facts that this tenant may read: its own, and the common ones.
     ReadBy(Tenant),
 }
 
-/// The facts of one holder that come in together.
+/// The facts of one holder that are imported together.
 #[derive(Debug, Clone, Copy)]
 pub struct FactImport<'a> {
     pub holder: Option<&'a Tenant>,
-    /// The facts of this source that are there make room for the new ones.
+    /// Existing facts of this source are replaced.
     pub replaced_source: Option<&'a str>,
     pub facts: &'a [NewFact],
-    /// The most that this holder may have.
+    /// The holder's limit.
     pub most: i64,
 }
 
@@ -79,19 +80,19 @@ pub struct FactImport<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactImportOutcome {
     Imported {
-        /// Facts that were not there before.
+        /// New facts.
         added: u64,
-        /// Facts that made room.
+        /// Replaced facts.
         replaced: u64,
     },
-    /// The holder would have more than it may; nothing was changed.
+    /// The holder would exceed its limit; nothing was changed.
     TooMany { would_be: i64 },
 }
 
 impl Store {
-    /// Keeps all of these facts or none. A fact that is there already is not added again.
+    /// Stores all of these facts or none. An existing fact is not added again.
     pub async fn import_facts(&self, import: FactImport<'_>) -> Result<FactImportOutcome, Error> {
-        const ACTION: &str = "keep facts";
+        const ACTION: &str = "store facts";
         let holder = holder_column(import.holder);
         let mut transaction = self.engine.begin(ACTION).await?;
         let mut replaced = 0;
@@ -107,13 +108,13 @@ impl Store {
         Ok(FactImportOutcome::Imported { added, replaced })
     }
 
-    /// Returns the facts that fit, in the order in which they came.
+    /// Returns the matching facts, in the order of their addition.
     pub async fn facts(&self, filter: &FactFilter) -> Result<Vec<StoredFact>, Error> {
         let rows = statements::select_facts(&self.engine, filter).await?;
         Ok(skip_unreadable(rows, read_fact))
     }
 
-    /// Forgets the facts that fit, whatever the limit, and returns their number.
+    /// Deletes the matching facts, whatever the limit, and returns their number.
     pub async fn delete_facts(&self, filter: &FactFilter) -> Result<u64, Error> {
         statements::delete_facts(&self.engine, filter).await
     }
@@ -124,7 +125,7 @@ fn holder_column(holder: Option<&Tenant>) -> &str {
     holder.map_or("", Tenant::as_str)
 }
 
-/// The columns that are written, in their order.
+/// The inserted columns, in order.
 const INSERTED_COLUMNS: &str = "tenant, fingerprint, subject, subject_key, predicate, predicate_key, object, source, \
                        url, quote, authority, observed_at, valid_until, model, vector";
 
@@ -179,7 +180,7 @@ fn read_fact(row: FactRow) -> Result<StoredFact, Error> {
 }
 
 impl NewFact {
-    /// Tells facts apart by everything that was said, without the vector.
+    /// Identifies a fact by all its fields except the vector.
     fn fingerprint(&self) -> Vec<u8> {
         let mut hasher = blake3::Hasher::new();
         let url = self.url.as_deref().unwrap_or_default();

@@ -7,7 +7,7 @@ use crate::{Error, small_vector};
 
 const DELETE: &str = "delete facts";
 
-/// The values of these rows are well below the number that an engine accepts in one statement.
+/// Keeps the number of values in a statement well below the limits of both engines.
 const ROWS_PER_STATEMENT: usize = 200;
 
 /// Returns the number of facts that were not stored before.

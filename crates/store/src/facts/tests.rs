@@ -1,13 +1,13 @@
-//! The claims about facts, on both engines.
+//! Tests facts, on both engines.
 
 use super::*;
 use crate::test_store::{TestPlace, each_engine};
 
 each_engine!(
-    every_field_of_a_fact_comes_back_after_a_restart_and_none_is_there_twice,
+    every_field_of_a_fact_survives_a_restart_and_no_fact_is_stored_twice,
     a_tenant_reads_its_own_facts_and_those_for_all,
-    a_source_is_replaced_and_facts_that_fit_are_forgotten,
-    a_holder_has_no_more_than_it_may,
+    a_source_is_replaced_and_matching_facts_are_deleted,
+    a_holder_has_no_more_facts_than_its_limit,
 );
 
 fn fact(subject: &str, object: &str, source: &str) -> NewFact {
@@ -52,21 +52,25 @@ async fn objects(store: &Store, filter: &FactFilter) -> String {
     objects.join(" ")
 }
 
-const fn added(added: u64, replaced: u64) -> FactImportOutcome {
+const fn outcome_of(added: u64, replaced: u64) -> FactImportOutcome {
     FactImportOutcome::Imported { added, replaced }
 }
 
-async fn every_field_of_a_fact_comes_back_after_a_restart_and_none_is_there_twice(
-    place: TestPlace,
-) {
+async fn every_field_of_a_fact_survives_a_restart_and_no_fact_is_stored_twice(place: TestPlace) {
     let store = place.open().await;
     let acme: Tenant = "acme".parse().unwrap();
     let facts = [
         fact("Contoso", "900", "CRM"),
         fact("Contoso", "850", "press"),
     ];
-    assert_eq!(import(&store, Some(&acme), None, &facts).await, added(2, 0));
-    assert_eq!(import(&store, Some(&acme), None, &facts).await, added(0, 0));
+    assert_eq!(
+        import(&store, Some(&acme), None, &facts).await,
+        outcome_of(2, 0)
+    );
+    assert_eq!(
+        import(&store, Some(&acme), None, &facts).await,
+        outcome_of(0, 0)
+    );
     store.close().await;
     let store = place.open().await;
     let found = store.facts(&FactFilter::default()).await.unwrap();
@@ -99,12 +103,15 @@ async fn a_tenant_reads_its_own_facts_and_those_for_all(place: TestPlace) {
     }
 }
 
-async fn a_source_is_replaced_and_facts_that_fit_are_forgotten(place: TestPlace) {
+async fn a_source_is_replaced_and_matching_facts_are_deleted(place: TestPlace) {
     let store = place.open().await;
     let facts = [fact("Contoso", "1", "a"), fact("Fabrikam", "2", "b")];
     import(&store, None, None, &facts).await;
     let newer = [fact("Contoso", "3", "a")];
-    assert_eq!(import(&store, None, Some("a"), &newer).await, added(1, 1));
+    assert_eq!(
+        import(&store, None, Some("a"), &newer).await,
+        outcome_of(1, 1)
+    );
     let all = FactFilter::default;
     for (filter, expected) in [
         (all(), "2 3"),
@@ -161,7 +168,7 @@ async fn a_source_is_replaced_and_facts_that_fit_are_forgotten(place: TestPlace)
     assert_eq!(objects(&store, &all()).await, "3");
 }
 
-async fn a_holder_has_no_more_than_it_may(place: TestPlace) {
+async fn a_holder_has_no_more_facts_than_its_limit(place: TestPlace) {
     let store = place.open().await;
     let facts = ["1", "2", "3", "4"].map(|object| fact("Contoso", object, "a"));
     assert_eq!(
@@ -172,7 +179,7 @@ async fn a_holder_has_no_more_than_it_may(place: TestPlace) {
     import(&store, None, None, &facts[..3]).await;
     assert_eq!(
         import(&store, None, Some("a"), &facts[1..]).await,
-        added(3, 3)
+        outcome_of(3, 3)
     );
     assert_eq!(objects(&store, &FactFilter::default()).await, "2 3 4");
 }

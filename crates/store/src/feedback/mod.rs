@@ -1,7 +1,7 @@
-//! Reports of agents to the operators: what they lacked, and what became of it.
+//! Reports of agents to the operators: missing features, and their resolution.
 //!
-//! The words for kinds and severities are the business of those who write and read them. What a tenant
-//! may leave here is handed in.
+//! Kinds and severities are interpreted only by writers and readers. The caller passes a tenant's
+//! limits.
 
 mod statements;
 
@@ -9,28 +9,28 @@ use kitbag_domain::{KeyId, ShortText, Tenant, Timestamp};
 
 use crate::{Error, Store, skip_unreadable, unreadable};
 
-/// A report to keep.
+/// A report to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewFeedback {
     pub tenant: Tenant,
-    /// The key of the caller; none for the person at this machine.
+    /// The key of the caller; `None` for the user at this machine.
     pub key: Option<KeyId>,
     pub client: Option<ShortText>,
     pub at: Timestamp,
     pub kind: String,
     pub severity: Option<String>,
-    /// The tool that it is about.
+    /// The tool the report is about.
     pub tool: Option<ShortText>,
     pub summary: String,
     pub details: Option<String>,
 }
 
-/// A report as it was kept.
+/// A stored report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredFeedback {
     pub id: i64,
     pub feedback: NewFeedback,
-    /// Absent while it is open.
+    /// `None` while it is open.
     pub resolved: Option<FeedbackResolution>,
 }
 
@@ -40,7 +40,7 @@ pub struct FeedbackResolution {
     pub note: Option<String>,
 }
 
-/// Asks for the newest `limit` reports of those that fit every condition.
+/// Asks for the newest `limit` reports that match every condition.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FeedbackQuery {
     pub limit: u32,
@@ -52,23 +52,23 @@ pub struct FeedbackQuery {
     pub before_id: Option<i64>,
 }
 
-/// The most that a tenant may leave.
+/// The limits of a tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedbackLimits {
-    /// Further reports are refused.
+    /// Further reports are rejected.
     pub open: i64,
-    /// Older resolved reports make room.
+    /// Older resolved reports are removed.
     pub resolved: i64,
 }
 
 impl Store {
-    /// Keeps a report and returns its number; nothing if the tenant has as many open ones as it may.
+    /// Stores a report and returns its number; `None` if the tenant has too many open ones.
     pub async fn add_feedback(
         &self,
         feedback: &NewFeedback,
         limits: FeedbackLimits,
     ) -> Result<Option<i64>, Error> {
-        const ACTION: &str = "keep feedback";
+        const ACTION: &str = "store feedback";
         let mut transaction = self.engine.begin(ACTION).await?;
         let open = statements::count_open(&mut transaction, &feedback.tenant).await?;
         if open >= limits.open {
@@ -81,7 +81,7 @@ impl Store {
         Ok(Some(id))
     }
 
-    /// Returns reports, the newest first.
+    /// Returns reports, newest first.
     pub async fn list_feedback(&self, query: &FeedbackQuery) -> Result<Vec<StoredFeedback>, Error> {
         let rows = statements::select_page(&self.engine, query).await?;
         Ok(skip_unreadable(rows, read_feedback))
@@ -92,7 +92,7 @@ impl Store {
         row.map(read_feedback).transpose()
     }
 
-    /// Marks an open report as resolved. Returns false if there is no open report of this number.
+    /// Marks an open report as resolved. Returns false if there is no open report with this number.
     pub async fn resolve_feedback(
         &self,
         id: i64,
@@ -128,11 +128,11 @@ fn read_feedback(row: FeedbackRow) -> Result<StoredFeedback, Error> {
         feedback: NewFeedback {
             tenant: tenant.map_err(|_| unreadable("tenant", row.tenant))?,
             key: row.key_id.map(KeyId),
-            client: row.client.as_deref().map(ShortText::cut),
+            client: row.client.as_deref().map(ShortText::truncate),
             at: Timestamp(row.at),
             kind: row.kind,
             severity: row.severity,
-            tool: row.tool.as_deref().map(ShortText::cut),
+            tool: row.tool.as_deref().map(ShortText::truncate),
             summary: row.summary,
             details: row.details,
         },
@@ -149,7 +149,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        reports_come_back_newest_first_and_a_query_narrows_them,
+        reports_are_listed_newest_first_and_filtered,
         a_tenant_with_too_many_open_reports_waits_until_some_are_resolved,
     );
 
@@ -162,11 +162,11 @@ mod tests {
         NewFeedback {
             tenant: tenant.parse().unwrap(),
             key: Some(KeyId("k1".to_owned())),
-            client: Some(ShortText::cut("claude")),
+            client: Some(ShortText::truncate("claude")),
             at: Timestamp(5),
             kind: kind.to_owned(),
             severity: Some("high".to_owned()),
-            tool: Some(ShortText::cut("git__log")),
+            tool: Some(ShortText::truncate("git__log")),
             summary: "ünï '; --".to_owned(),
             details: (kind == "bug").then(|| "more".to_owned()),
         }
@@ -177,7 +177,7 @@ mod tests {
         found.iter().map(|it| it.id).collect()
     }
 
-    async fn reports_come_back_newest_first_and_a_query_narrows_them(place: TestPlace) {
+    async fn reports_are_listed_newest_first_and_filtered(place: TestPlace) {
         let store = place.open().await;
         for (tenant, kind) in [("acme", "bug"), ("acme", "idea"), ("globex", "bug")] {
             let kept = store.add_feedback(&report(tenant, kind), LIMITS).await;

@@ -1,4 +1,4 @@
-//! Recognises a key by the keyed hash of its secret, and notes that it was used.
+//! Verifies a key by the keyed hash of its secret, and records its use.
 
 use std::time::{Duration, Instant};
 
@@ -21,17 +21,18 @@ pub enum Recognition {
     Expired(KeyId),
 }
 
-/// The longest time that a request waits for the row of a key that was seen before.
+/// How long a request waits for the row of a cached key.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 impl Store {
     /// Finds the caller that this token belongs to.
     ///
-    /// A key that this process has seen is recognised from memory. A key that another process
-    /// revokes is refused within a second, and one that this process revokes at once. On
-    /// PostgreSQL the other process is heard of; while that does not work, memory is believed for a
-    /// second only, as on SQLite. While the database does not answer at all, memory is believed for
-    /// five minutes.
+    /// A key that this process has seen is verified from its cache. A key revoked by another
+    /// process is
+    /// rejected within a second, and one revoked by this process at once. PostgreSQL notifies this
+    /// process; while that does not work, the cache is trusted for only a second, as on SQLite.
+    /// While
+    /// the database does not answer at all, the cache is trusted for five minutes.
     pub async fn authenticate(&self, token: &str, at: Timestamp) -> Result<Recognition, Error> {
         let Some(presented) = PresentedToken::parse(token) else {
             return Ok(Recognition::Unknown);
@@ -50,7 +51,7 @@ impl Store {
         Ok(recognition)
     }
 
-    /// Writes when keys were last used, where the table does not have that yet.
+    /// Writes when keys were last used, if the table is out of date.
     pub async fn keep_key_uses(&self) -> Result<(), Error> {
         let unwritten = self.key_cache.unwritten_uses();
         if unwritten.is_empty() {
@@ -62,7 +63,7 @@ impl Store {
     }
 
     async fn write_key_uses(&self, uses: &[(String, Timestamp)]) -> Result<(), Error> {
-        const ACTION: &str = "note the use of keys";
+        const ACTION: &str = "record the use of keys";
         let mut transaction = self.engine.begin(ACTION).await?;
         statements::update_last_used(&mut transaction, uses).await?;
         transaction.commit(ACTION).await
@@ -101,7 +102,7 @@ impl Store {
     }
 
     async fn read_key(&self, id: &str) -> Result<Option<CachedKey>, Error> {
-        // Taken before the table is read, so that the entry is never believed to be newer than it is.
+        // Taken before the table is read, so that the entry never appears newer than it is.
         let (read_at, changes) = (Instant::now(), self.feed.key_change_count());
         let row = statements::select_record(&self.engine, id).await?;
         let record = row.map(read_record).transpose()?;
@@ -109,7 +110,7 @@ impl Store {
     }
 }
 
-/// A token of the right shape; its secret is still unchecked.
+/// A well-formed token; its secret is still unchecked.
 struct PresentedToken<'a> {
     id: &'a str,
     secret: &'a str,
@@ -138,21 +139,21 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        a_key_is_recognised_for_its_tenant_also_after_a_restart,
+        a_key_is_recognised_for_its_tenant_even_after_a_restart,
         nothing_but_the_exact_token_is_recognised,
-        an_operators_key_is_recognised_as_one,
+        an_operators_key_is_recognised,
         a_revoked_key_is_no_longer_recognised,
         a_key_is_recognised_until_it_expires,
         a_key_revoked_elsewhere_is_refused_within_two_seconds,
-        a_key_that_was_found_to_have_ended_is_refused_from_then_on,
+        a_key_that_was_found_inactive_is_rejected_from_then_on,
         a_key_created_elsewhere_works_at_once,
-        the_last_use_is_written_down_once_a_minute_at_most,
+        the_last_use_is_written_once_a_minute_at_most,
         a_secret_is_neither_printed_nor_stored,
     );
 
     const NOW: Timestamp = Timestamp(10);
 
-    async fn created(store: &Store) -> NewKey {
+    async fn create_key(store: &Store) -> NewKey {
         store
             .create_key(&KeyOrder::user("acme".parse().unwrap()), Timestamp(5))
             .await
@@ -167,9 +168,9 @@ mod tests {
         Recognition::Known(Caller::user("acme".parse().unwrap(), key.id.clone()))
     }
 
-    async fn a_key_is_recognised_for_its_tenant_also_after_a_restart(place: TestPlace) {
+    async fn a_key_is_recognised_for_its_tenant_even_after_a_restart(place: TestPlace) {
         let store = place.open().await;
-        let key = created(&store).await;
+        let key = create_key(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
         assert_eq!(
             found(&store, key.token.reveal()).await,
@@ -183,7 +184,7 @@ mod tests {
 
     async fn nothing_but_the_exact_token_is_recognised(place: TestPlace) {
         let store = place.open().await;
-        let (key, other) = (created(&store).await, created(&store).await);
+        let (key, other) = (create_key(&store).await, create_key(&store).await);
         let token = key.token.reveal();
         let (head, secret) = token.rsplit_once('_').unwrap();
         let (other_head, _) = other.token.reveal().rsplit_once('_').unwrap();
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(found(&store, token).await, known(&key));
     }
 
-    async fn an_operators_key_is_recognised_as_one(place: TestPlace) {
+    async fn an_operators_key_is_recognised(place: TestPlace) {
         let store = place.open().await;
         let key = store
             .create_key(&KeyOrder::operator(), Timestamp(5))
@@ -219,7 +220,7 @@ mod tests {
 
     async fn a_revoked_key_is_no_longer_recognised(place: TestPlace) {
         let store = place.open().await;
-        let key = created(&store).await;
+        let key = create_key(&store).await;
         assert_eq!(found(&store, key.token.reveal()).await, known(&key));
         assert!(store.revoke_key(&key.id, Timestamp(9)).await.unwrap());
         assert_eq!(
@@ -277,7 +278,7 @@ mod tests {
     async fn a_key_revoked_elsewhere_is_refused_within_two_seconds(place: TestPlace) {
         let here = place.open().await;
         let elsewhere = place.open().await;
-        let key = created(&here).await;
+        let key = create_key(&here).await;
         assert_eq!(found(&here, key.token.reveal()).await, known(&key));
         elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
         let refused = async {
@@ -290,10 +291,10 @@ mod tests {
             .expect("the revocation was noticed");
     }
 
-    async fn a_key_that_was_found_to_have_ended_is_refused_from_then_on(place: TestPlace) {
+    async fn a_key_that_was_found_inactive_is_rejected_from_then_on(place: TestPlace) {
         let here = place.open().await;
         let elsewhere = place.open().await;
-        let key = created(&here).await;
+        let key = create_key(&here).await;
         assert_eq!(found(&here, key.token.reveal()).await, known(&key));
         elsewhere.revoke_key(&key.id, Timestamp(9)).await.unwrap();
         let ended = here
@@ -310,13 +311,13 @@ mod tests {
     async fn a_key_created_elsewhere_works_at_once(place: TestPlace) {
         let here = place.open().await;
         let elsewhere = place.open().await;
-        let key = created(&elsewhere).await;
+        let key = create_key(&elsewhere).await;
         assert_eq!(found(&here, key.token.reveal()).await, known(&key));
     }
 
-    async fn the_last_use_is_written_down_once_a_minute_at_most(place: TestPlace) {
+    async fn the_last_use_is_written_once_a_minute_at_most(place: TestPlace) {
         let store = place.open().await;
-        let key = created(&store).await;
+        let key = create_key(&store).await;
         let written = async |at| {
             store
                 .authenticate(key.token.reveal(), Timestamp(at))
@@ -345,7 +346,7 @@ mod tests {
 
     async fn a_secret_is_neither_printed_nor_stored(place: TestPlace) {
         let store = place.open().await;
-        let key = created(&store).await;
+        let key = create_key(&store).await;
         found(&store, key.token.reveal()).await;
         let (_, secret) = key.token.reveal().rsplit_once('_').unwrap();
         let hash = to_hex(store.key_cache.hash_secret(secret).as_bytes());

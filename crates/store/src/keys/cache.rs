@@ -1,6 +1,6 @@
 //! The keys that this process has seen, and when they were used.
 //!
-//! Ids that no key has are not cached, so that a client cannot fill the memory by guessing.
+//! Unknown ids are not cached, so that a client cannot fill the memory by guessing.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,23 +22,23 @@ pub(crate) struct KeyCache {
     uses: Mutex<HashMap<String, KeyUse>>,
 }
 
-/// It is locked while the table is read, so that of many requests with one key a single one reads
-/// and the others wait for what it finds.
+/// Locked while the table is read, so that of many requests with one key only one reads and the
+/// others wait for its result.
 pub(super) type SharedKey = Arc<tokio::sync::Mutex<CachedKey>>;
 
 /// A row of the table as it was at `read_at`.
 #[derive(Debug, Clone)]
 pub(super) struct CachedKey {
-    /// Absent right after this process has revoked the key.
+    /// `None` right after this process has revoked the key.
     record: Option<KeyRecord>,
     read_at: Instant,
-    /// The number of changes of keys that were heard of before the row was read.
+    /// The number of received changes of keys before the row was read.
     changes: u64,
-    /// The last time that the database was asked for the row again and did not answer.
+    /// When the database was last asked for the row without answering.
     unanswered_at: Option<Instant>,
 }
 
-/// The columns of a key that decide whether a token is accepted, and for whom.
+/// The columns that decide whether a token is accepted, and for whom.
 #[derive(Debug, Clone)]
 pub(super) struct KeyRecord {
     pub(super) tenant: Tenant,
@@ -52,7 +52,7 @@ pub(super) struct KeyRecord {
 #[derive(Clone)]
 pub(crate) struct KeyHash([u8; blake3::OUT_LEN]);
 
-/// The last use of a key, and the last one that is in the table.
+/// The last use of a key, and the last use in the table.
 #[derive(Debug, Clone, Copy)]
 struct KeyUse {
     at: Timestamp,
@@ -60,7 +60,7 @@ struct KeyUse {
 }
 
 impl KeyCache {
-    /// Milliseconds between two uses of a busy key that are written to the table.
+    /// Milliseconds between two writes of a busy key's use.
     const USE_IS_EXACT_TO: i64 = 60_000;
 
     pub(crate) fn new(pepper: Pepper) -> Self {
@@ -80,7 +80,7 @@ impl KeyCache {
         pepper.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Recognises keys by another pepper from now on, because the keys of another store came here.
+    /// Replaces the pepper, because the keys of another store were copied here.
     pub(crate) fn replace_pepper(&self, pepper: Pepper) {
         *self.pepper.write().unwrap_or_else(PoisonError::into_inner) = pepper;
         lock(&self.keys).clear();
@@ -90,13 +90,13 @@ impl KeyCache {
         lock(&self.keys).get(id).cloned()
     }
 
-    /// Keeps an entry that is there already: it may be a revocation that came after `key` was read.
+    /// Keeps an existing entry: it may be a revocation that came after `key` was read.
     pub(super) fn add_if_absent(&self, id: &str, key: CachedKey) {
         let mut keys = lock(&self.keys);
         keys.entry(id.to_owned()).or_insert_with(|| new_shared(key));
     }
 
-    /// Refuses the key from now on, until the table is read again.
+    /// Rejects the key from now on, until the table is read again.
     pub(super) fn reject_key(&self, id: &str) {
         lock(&self.keys).insert(id.to_owned(), new_shared(CachedKey::new_rejected()));
     }
@@ -133,13 +133,15 @@ impl KeyCache {
 impl CachedKey {
     /// A key that another process revokes is accepted by this one for at most this long.
     const TRUSTED_FOR: Duration = Duration::from_secs(1);
-    /// The same while every change is heard of. It bounds the harm of a change that is not told,
-    /// such as one by an operator who has switched the triggers off.
+    /// The same while every change is received. It limits the harm of an unreported change, such as
+    /// one
+    /// by an operator who has disabled the triggers.
     const TRUSTED_WHILE_LISTENING: Duration = Duration::from_secs(60);
     /// The same while the database does not answer: few keys are revoked, and all requests would
-    /// fail. It bounds the harm of a gateway that is cut off from a database which others reach.
+    /// fail.
+    /// It limits the harm of a gateway that is cut off from a database which others reach.
     const TRUSTED_WHILE_AWAY: Duration = Duration::from_secs(300);
-    /// The time for which a database that did not answer is left alone.
+    /// How long an unresponsive database is not asked again.
     const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(5);
 
     pub(super) fn new(record: KeyRecord, read_at: Instant, changes: u64) -> Self {
@@ -181,18 +183,19 @@ impl CachedKey {
         self.changes != feed.key_change_count() || age > trusted_for
     }
 
-    /// Returns true if the row is believed although the database does not answer.
+    /// Returns true if the row is trusted although the database does not answer.
     pub(super) fn is_trusted_while_unavailable(&self) -> bool {
         self.record.is_some() && self.read_at.elapsed() < Self::TRUSTED_WHILE_AWAY
     }
 
-    /// The database was asked for the row again, and did not answer.
+    /// Records that the database did not answer.
     pub(super) fn mark_unanswered(&mut self) {
         self.unanswered_at = Some(Instant::now());
     }
 
-    /// Compares the hash of a presented secret with that of the key. The hash is compared first: a
-    /// client with a wrong secret must not learn that a key was revoked or has expired.
+    /// Compares the hash of a presented secret with the key's. The hash is compared first: a client
+    /// with
+    /// a wrong secret must not learn that a key was revoked or has expired.
     pub(super) fn check_hash(self, id: &str, hash: &KeyHash, at: Timestamp) -> Recognition {
         let id = KeyId(id.to_owned());
         match self.record {
@@ -226,7 +229,7 @@ impl KeyHash {
         Self(*hash.as_bytes())
     }
 
-    /// Returns nothing if the length is not that of a hash.
+    /// Returns `None` if the length is wrong.
     pub(super) fn from_bytes(bytes: Vec<u8>) -> Option<Self> {
         bytes.try_into().ok().map(Self)
     }

@@ -1,9 +1,10 @@
-//! API keys: created once, shown once, listed, rotated and revoked.
+//! API keys: created, shown once, listed, rotated and revoked.
 //!
-//! A token is `kb_<id>_<secret>`. The id is public and finds the row; the secret has 256 random
-//! bits and is stored nowhere.
+//! A token is `kb_<id>_<secret>`. The id is public and identifies the row; the secret has 256
+//! random
+//! bits and is not stored.
 //!
-//! - [`recognise`]: a token that a client presents becomes a caller
+//! - [`authentication`]: from a client's token to a caller
 //! - `cache`: the keys that this process has seen, so that few requests read the table
 //! - `row`: the rows of the table; `statements`: its statements
 
@@ -23,15 +24,15 @@ use crate::engine::{Engine, Transaction};
 use crate::private_file::random_bytes;
 use crate::{Error, Store, skip_unreadable};
 
-/// The properties of a key that is to be created.
+/// The properties of a key to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyOrder {
     /// `local` for an operator, who belongs to no tenant.
     pub tenant: Tenant,
     pub role: Role,
-    /// A few words by which people recognise the key.
+    /// A short label for people.
     pub label: Option<String>,
-    /// The key is refused from this moment on.
+    /// The key is rejected from this time on.
     pub expires_at: Option<Timestamp>,
 }
 
@@ -41,12 +42,12 @@ pub struct NewKey {
     pub token: Token,
 }
 
-/// A key that takes the place of another.
+/// A key that replaces another.
 #[derive(Debug)]
 pub struct RotatedKey {
     pub order: KeyOrder,
     pub key: NewKey,
-    /// The former key stops working at this moment.
+    /// When the former key stops working.
     pub former_ends_at: Timestamp,
 }
 
@@ -61,12 +62,12 @@ pub struct KeyInfo {
     pub label: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Option<Timestamp>,
-    /// Exact to the minute, and written some time after the use.
+    /// Accurate to the minute, and written some time after the use.
     pub last_used_at: Option<Timestamp>,
     pub revoked_at: Option<Timestamp>,
 }
 
-/// The beginning of every key, by which a key of ours is told from others.
+/// The prefix of every key, which distinguishes Kitbag's keys from others.
 pub const KEY_PREFIX: &str = "kb_";
 /// Eight digits are short enough to be read aloud. If two keys draw the same id, the second draws
 /// another one when it is inserted.
@@ -75,7 +76,7 @@ const ID_BYTES: usize = 4;
 const SECRET_BYTES: usize = 32;
 
 impl KeyOrder {
-    /// A key for calling tools as that tenant, which does not expire.
+    /// A key for calling tools as that tenant, without an expiry.
     pub fn user(tenant: Tenant) -> Self {
         Self {
             tenant,
@@ -85,7 +86,7 @@ impl KeyOrder {
         }
     }
 
-    /// A key for reading the figures of every tenant, which does not expire.
+    /// A key for reading the figures of every tenant, without an expiry.
     pub fn operator() -> Self {
         Self {
             role: Role::Operator,
@@ -93,9 +94,10 @@ impl KeyOrder {
         }
     }
 
-    /// The order for a key that follows `former`. Where `former` had a lifetime, the new key gets
-    /// as long a one, unless `expires_at` says otherwise.
-    fn succeeding(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
+    /// The order for the successor of `former`. If `former` had a lifetime, the new key gets the
+    /// same,
+    /// unless `expires_at` is set.
+    fn for_successor(former: KeyInfo, expires_at: Option<Timestamp>, at: Timestamp) -> Self {
         let same_lifetime = former
             .lifetime()
             .map(|lifetime| Timestamp(at.0.saturating_add(lifetime)));
@@ -117,13 +119,13 @@ impl KeyInfo {
         self.revoked_at.is_none() && !self.is_expired(at)
     }
 
-    /// In milliseconds, from the creation of the key until it expires.
+    /// In milliseconds, from creation to expiry.
     fn lifetime(&self) -> Option<i64> {
         let end = self.expires_at?;
         Some(end.0.saturating_sub(self.created_at.0))
     }
 
-    /// The moment at which this key ends if it is replaced at `at` and may go on for `grace`.
+    /// When this key ends if it is replaced at `at` with a grace period of `grace`.
     fn end_of_grace(&self, grace: Duration, at: Timestamp) -> Timestamp {
         let grace = i64::try_from(grace.as_millis()).unwrap_or(i64::MAX);
         let end = Timestamp(at.0.saturating_add(grace));
@@ -152,9 +154,10 @@ impl Store {
         Ok(key)
     }
 
-    /// Creates a key like that one, which itself goes on working for `grace`. Returns nothing if
-    /// there is no such key that still works. A key with a lifetime is followed by one that lives
-    /// as long, unless `expires_at` says otherwise.
+    /// Creates a key like the given one, which keeps working for `grace`. Returns `None` if there
+    /// is no
+    /// such active key. A key with a lifetime is followed by one with the same lifetime, unless
+    /// `expires_at` is set.
     pub async fn rotate_key(
         &self,
         id: &KeyId,
@@ -170,7 +173,7 @@ impl Store {
             return Ok(None);
         };
         let former_ends_at = former.end_of_grace(grace, at);
-        let order = KeyOrder::succeeding(former, expires_at, at);
+        let order = KeyOrder::for_successor(former, expires_at, at);
         let key = self.insert_key(&mut transaction, &order, at).await?;
         statements::set_expiry(&mut transaction, id, former_ends_at).await?;
         transaction.commit(ACTION).await?;
@@ -181,7 +184,7 @@ impl Store {
         }))
     }
 
-    /// Returns every key there ever was, the oldest first.
+    /// Returns every key ever created, oldest first.
     pub async fn list_keys(&self) -> Result<Vec<KeyInfo>, Error> {
         let rows = statements::select_keys(&self.engine).await?;
         Ok(skip_unreadable(rows, row::read_info))
@@ -194,13 +197,14 @@ impl Store {
         Ok(revoked)
     }
 
-    /// Returns true if any key is accepted at that moment.
+    /// Returns true if any key is accepted at that time.
     pub async fn has_active_keys(&self, at: Timestamp) -> Result<bool, Error> {
         statements::has_active_keys(&self.engine, at).await
     }
 
-    /// Returns those of the keys that are no longer accepted: revoked, expired or gone. The cache
-    /// forgets them.
+    /// Returns which of the keys are no longer accepted: revoked, expired or deleted. They are
+    /// removed
+    /// from the cache.
     pub async fn inactive_keys(&self, of: &[KeyId], at: Timestamp) -> Result<Vec<KeyId>, Error> {
         let mut ended = of.to_vec();
         let active = statements::select_active(&self.engine, of, at).await?;
@@ -227,7 +231,7 @@ impl Store {
     }
 }
 
-/// Returns true if the hash of any key that was not revoked depends on the pepper.
+/// Returns true if the hash of any unrevoked key depends on the pepper.
 pub(crate) async fn has_unrevoked_keys(engine: &Engine) -> Result<bool, Error> {
     statements::has_unrevoked_keys(engine).await
 }
@@ -245,8 +249,8 @@ mod tests {
     each_engine!(
         keys_are_listed_with_everything_but_their_secret,
         a_rotated_key_works_until_its_grace_ends_and_its_successor_from_the_start,
-        grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated,
-        of_the_keys_in_use_those_that_ended_are_named,
+        grace_never_extends_a_key_and_an_inactive_key_is_not_rotated,
+        inactive_keys_are_found_among_the_keys_in_use,
     );
 
     fn acme() -> Tenant {
@@ -323,9 +327,7 @@ mod tests {
         assert!(!opens(&former, 150).await && opens(&rotated.key, 150).await);
     }
 
-    async fn grace_never_lengthens_the_life_of_a_key_and_a_dead_one_is_not_rotated(
-        place: TestPlace,
-    ) {
+    async fn grace_never_extends_a_key_and_an_inactive_key_is_not_rotated(place: TestPlace) {
         let store = place.open().await;
         let order = KeyOrder {
             expires_at: Some(Timestamp(100)),
@@ -351,7 +353,7 @@ mod tests {
         assert!(none.unwrap().is_none());
     }
 
-    async fn of_the_keys_in_use_those_that_ended_are_named(place: TestPlace) {
+    async fn inactive_keys_are_found_among_the_keys_in_use(place: TestPlace) {
         let store = place.open().await;
         let living = store
             .create_key(&KeyOrder::user(acme()), Timestamp(0))

@@ -1,4 +1,4 @@
-//! The rows of the table `api_keys`, as both engines give them.
+//! The rows of the table `api_keys`, as both engines return them.
 
 use kitbag_domain::{KeyId, Role, Tenant, Timestamp};
 

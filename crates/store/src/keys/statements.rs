@@ -47,8 +47,8 @@ pub(super) async fn select_keys(engine: &Engine) -> Result<Vec<InfoRow>, Error> 
         .await
 }
 
-/// Locks the row, so that when two gateways rotate the key at once, the second sees the changes of the
-/// first. On SQLite only one transaction writes at a time anyway.
+/// Locks the row, so that when two gateways rotate the key at once, the second sees the changes of
+/// the first. On SQLite only one transaction writes at a time anyway.
 pub(super) async fn lock_key(
     transaction: &mut Transaction,
     id: &KeyId,
@@ -63,7 +63,7 @@ pub(super) async fn lock_key(
         .await
 }
 
-/// Reads the columns that are needed to verify the key.
+/// Reads the columns needed to verify the key.
 pub(super) async fn select_record(engine: &Engine, id: &str) -> Result<Option<RecordRow>, Error> {
     engine
         .query(
@@ -139,8 +139,8 @@ pub(super) async fn set_expiry(
         .map(drop)
 }
 
-/// Writes when the keys were last used, unless another process has seen a later use. PostgreSQL locks the
-/// rows in the order of their ids, so that two gateways do not wait for each other.
+/// Writes when the keys were last used, unless another process has seen a later use. PostgreSQL
+/// locks the rows in id order, so that two gateways do not deadlock.
 pub(super) async fn update_last_used(
     transaction: &mut Transaction,
     uses: &[(String, Timestamp)],

@@ -1,7 +1,8 @@
-//! Programs that worked, and what is known of each: candidates, and templates that came from them.
+//! Programs that worked, and their state: candidates, and templates made from them.
 //!
-//! The body is the gateway's business. A row is written only over the revision that was read, so
-//! that of two gateways that count at once, the second reads again and adds to the first.
+//! Only the gateway interprets the body. A row is written only over the revision that was read, so
+//! of
+//! two gateways that count at once, the second reads again and adds to the first.
 
 mod statements;
 
@@ -13,16 +14,17 @@ use crate::{Error, Store, skip_unreadable, unreadable};
 pub struct StoredTemplate {
     pub tenant: Tenant,
     pub id: String,
-    /// The revision that was read; zero for a row that is not there yet.
+    /// The revision that was read; zero for a new row.
     pub revision: i64,
-    /// JSON that only the gateway understands; kept to the letter.
+    /// JSON that only the gateway interprets; stored verbatim.
     pub body: String,
     pub updated_at: Timestamp,
 }
 
 impl Store {
-    /// Writes a row over the revision that it names. Returns false, and writes nothing, if another
-    /// writer was faster: read the row again, and apply the change to that.
+    /// Writes a row over its expected revision. Returns false, and writes nothing, if another
+    /// writer was
+    /// faster: read the row again, and apply the change to that.
     pub async fn put_learned_template(&self, template: &StoredTemplate) -> Result<bool, Error> {
         match template.revision {
             0 => statements::insert_template(&self.engine, template).await,
@@ -69,8 +71,8 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
-        rows_belong_to_their_tenant_and_come_back_to_the_letter,
-        a_row_is_written_over_the_revision_that_was_read_alone,
+        rows_belong_to_their_tenant_and_are_returned_verbatim,
+        a_row_is_written_only_over_the_revision_that_was_read,
     );
     each_engine_on_threads!(counts_of_several_gateways_add_up);
 
@@ -84,7 +86,7 @@ mod tests {
         }
     }
 
-    async fn rows_belong_to_their_tenant_and_come_back_to_the_letter(place: TestPlace) {
+    async fn rows_belong_to_their_tenant_and_are_returned_verbatim(place: TestPlace) {
         let store = place.open().await;
         for (tenant, id) in [("globex", "1"), ("acme", "2"), ("acme", "1")] {
             let new = row(tenant, id, 0, &format!("{{ \"of\":\"{tenant}\" }}\n"));
@@ -109,7 +111,7 @@ mod tests {
         );
     }
 
-    async fn a_row_is_written_over_the_revision_that_was_read_alone(place: TestPlace) {
+    async fn a_row_is_written_only_over_the_revision_that_was_read(place: TestPlace) {
         let store = place.open().await;
         for (revision, body, written) in [
             (1, "nothing to write over", false),

@@ -9,7 +9,7 @@ use crate::engine::Engine;
 const WRITE: &str = "store a learned template";
 const READ: &str = "read learned templates";
 
-/// Returns true if there was no such row and it was inserted.
+/// Returns true if the row was new and was inserted.
 pub(super) async fn insert_template(
     engine: &Engine,
     template: &StoredTemplate,
@@ -28,7 +28,7 @@ pub(super) async fn insert_template(
     Ok(inserted == 1)
 }
 
-/// Returns true if the row still had the revision of the template and was updated.
+/// Returns true if the row still had the expected revision and was updated.
 pub(super) async fn update_template(
     engine: &Engine,
     template: &StoredTemplate,

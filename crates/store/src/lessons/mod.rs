@@ -1,6 +1,6 @@
-//! Lessons of the use of tools: in this context, this tool had this outcome.
+//! Lessons from the use of tools: in this context, this tool had this outcome.
 //!
-//! The gateway knows what a signal means. A lesson is added, read and forgotten, and never changed.
+//! Only the gateway interprets a signal. A lesson is added, read and deleted, and never changed.
 
 mod statements;
 
@@ -8,78 +8,78 @@ use kitbag_domain::{KeyId, Tenant, Timestamp};
 
 use crate::{Error, Store, skip_unreadable, small_vector, unreadable};
 
-/// A lesson to keep.
+/// A lesson to store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLesson {
     pub tenant: Tenant,
-    /// The key of the caller; none for the person at this machine.
+    /// The key of the caller; `None` for the user at this machine.
     pub credential: Option<KeyId>,
-    /// Tells sessions apart, and says nothing else.
+    /// Distinguishes sessions, and has no other meaning.
     pub session: i64,
     pub at: Timestamp,
     /// The name by which clients call the tool.
     pub tool: String,
     pub signal: String,
-    /// Absent if the tool was used and nothing is known of the reason.
+    /// `None` if the tool was used for an unknown reason.
     pub context: Option<ContextVector>,
-    /// The text that the vector was made of, if the operator wants it kept.
+    /// The text of the vector, if the operator wants it stored.
     pub words: Option<String>,
 }
 
-/// The vector of a context, and the model that made it. Vectors of two models cannot be compared.
+/// The vector of a context, and its model. Vectors of two models cannot be compared.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextVector {
     pub model: String,
     pub vector: Vec<f32>,
 }
 
-/// A lesson as it was kept. Its vector comes back to two digits.
+/// A stored lesson. Its vector is accurate to two digits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredLesson {
     pub id: i64,
     pub lesson: NewLesson,
 }
 
-/// The lessons that a person wants to see or to have forgotten: all that fit every field.
+/// Selects lessons that match every field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LessonFilter {
     pub tenant: Option<Tenant>,
     pub tool: Option<String>,
     pub credential: Option<KeyId>,
-    /// Lessons of this time and later ones do not fit.
+    /// Only lessons before this time match.
     pub before: Option<Timestamp>,
-    /// Lessons up to this number do not fit.
+    /// Only lessons after this id match.
     pub after_id: i64,
 }
 
 impl Store {
-    /// Keeps all of these lessons or, on an error, none.
+    /// Stores all of these lessons or, on an error, none.
     pub async fn add_lessons(&self, lessons: &[NewLesson]) -> Result<(), Error> {
-        const ACTION: &str = "remember lessons";
+        const ACTION: &str = "store lessons";
         let mut transaction = self.engine.begin(ACTION).await?;
         statements::insert_lessons(&mut transaction, lessons).await?;
         transaction.commit(ACTION).await
     }
 
-    /// Returns the lessons that fit, in the order in which they came.
+    /// Returns the matching lessons, in the order of their addition.
     pub async fn lessons(&self, filter: &LessonFilter) -> Result<Vec<StoredLesson>, Error> {
         let rows = statements::select_lessons(&self.engine, filter).await?;
         Ok(skip_unreadable(rows, read_lesson))
     }
 
-    /// Returns the number of lessons that fit.
+    /// Returns the number of matching lessons.
     pub async fn count_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
         statements::count_lessons(&self.engine, filter)
             .await
             .map(i64::cast_unsigned)
     }
 
-    /// Forgets the lessons that fit, and returns their number.
+    /// Deletes the matching lessons, and returns their number.
     pub async fn delete_lessons(&self, filter: &LessonFilter) -> Result<u64, Error> {
         statements::delete_lessons(&self.engine, filter).await
     }
 
-    /// Forgets single lessons, and returns the number of those that were there.
+    /// Deletes lessons by id, and returns how many existed.
     pub async fn delete_lessons_by_id(&self, ids: &[i64]) -> Result<u64, Error> {
         statements::delete_ids(&self.engine, ids).await
     }
@@ -127,9 +127,9 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        lessons_come_back_in_order_after_a_restart,
-        only_what_fits_is_read_counted_and_forgotten,
-        words_that_an_engine_cannot_keep_cost_the_other_lessons_nothing,
+        lessons_are_in_order_after_a_restart,
+        only_matching_lessons_are_read_counted_and_deleted,
+        text_that_an_engine_cannot_store_does_not_affect_other_lessons,
     );
 
     fn lesson(tenant: &str, tool: &str, at: i64) -> NewLesson {
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    async fn lessons_come_back_in_order_after_a_restart(place: TestPlace) {
+    async fn lessons_are_in_order_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let kept: Vec<NewLesson> = (0..700).map(|at| lesson("acme", "git__log", at)).collect();
         store.add_lessons(&kept).await.unwrap();
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(found, kept);
     }
 
-    async fn words_that_an_engine_cannot_keep_cost_the_other_lessons_nothing(place: TestPlace) {
+    async fn text_that_an_engine_cannot_store_does_not_affect_other_lessons(place: TestPlace) {
         let store = place.open().await;
         let mut hostile = lesson("acme", "git__log\0", 3);
         hostile.words = Some("a\0b'; DROP TABLE lessons; --".to_owned());
@@ -172,7 +172,7 @@ mod tests {
         assert!(words.ends_with("b'; DROP TABLE lessons; --"), "{words}");
     }
 
-    async fn only_what_fits_is_read_counted_and_forgotten(place: TestPlace) {
+    async fn only_matching_lessons_are_read_counted_and_deleted(place: TestPlace) {
         let store = place.open().await;
         let kept = [
             lesson("acme", "git__log", 1),

@@ -1,5 +1,4 @@
-//! The listings of servers: what each offered when it was last asked, so that the next start need
-//! not ask first.
+//! The last listing of each server, so that the next start need not ask first.
 
 mod statements;
 
@@ -10,15 +9,15 @@ use crate::{Error, Store, skip_unreadable, unreadable};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredListing {
     pub server: ServerName,
-    /// A hash of the configuration of the server. A listing made under another one is stale.
+    /// A hash of the server's configuration. A listing made under another one is stale.
     pub fingerprint: String,
-    /// JSON that only the gateway understands; kept to the letter.
+    /// JSON that only the gateway interprets; stored verbatim.
     pub body: String,
     pub listed_at: Timestamp,
 }
 
 impl Store {
-    /// Remembers the listing in place of an earlier one of the same server.
+    /// Stores the listing in place of an earlier one of the same server.
     pub async fn put_listing(&self, listing: &StoredListing) -> Result<(), Error> {
         statements::put_listing(&self.engine, listing).await
     }
@@ -28,7 +27,7 @@ impl Store {
         row.map(read_listing).transpose()
     }
 
-    /// All listings, by the name of their server.
+    /// All listings, by server name.
     pub async fn listings(&self) -> Result<Vec<StoredListing>, Error> {
         let rows = statements::select_listings(&self.engine).await?;
         Ok(skip_unreadable(rows, read_listing))
@@ -58,7 +57,7 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine};
 
     each_engine!(
-        a_listing_comes_back_to_the_letter_after_a_restart,
+        a_listing_is_unchanged_after_a_restart,
         a_new_listing_replaces_the_old_one_of_that_server_only,
     );
 
@@ -71,7 +70,7 @@ mod tests {
         }
     }
 
-    async fn a_listing_comes_back_to_the_letter_after_a_restart(place: TestPlace) {
+    async fn a_listing_is_unchanged_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let odd = sample(
             "git",

@@ -1,5 +1,6 @@
-//! The right to renew the login at a server, which one gateway at a time has: a second one would
-//! present a token that the first has used up.
+//! The lock for renewing the login at a server: a second gateway would present a token that the
+//! first
+//! has used up.
 
 use kitbag_domain::ServerName;
 

@@ -1,6 +1,6 @@
-//! The logins at servers: one text for each server, encrypted like the secrets.
+//! The logins at servers: one text per server, encrypted like the secrets.
 //!
-//! - [`lock`]: the right to renew one
+//! - [`lock`]: the lock for renewing one
 
 pub mod lock;
 mod statements;
@@ -11,7 +11,7 @@ use crate::Error;
 use crate::secrets::{SealedRow, Secret, Vault};
 
 impl Vault {
-    /// Keeps a login in place of the one that the server has so far.
+    /// Stores a login in place of the server's current one.
     pub async fn put_login(
         &self,
         server: &ServerName,
@@ -36,7 +36,7 @@ impl Vault {
         opened.ok_or(Error::Sealed { name })
     }
 
-    /// Returns every login as it is stored, with the name that it is sealed for.
+    /// Returns every login as stored, with the name that it is sealed for.
     pub(crate) async fn sealed_logins(&self) -> Result<Vec<SealedRow>, Error> {
         let rows = statements::select_logins(&self.engine).await?;
         let named = rows
@@ -51,7 +51,7 @@ impl Vault {
     }
 }
 
-/// The name that the login is sealed for. It has blanks and the name of a secret has none, so that
+/// The name that the login is sealed for. It contains spaces, unlike the name of a secret, so that
 /// neither opens in the row of the other.
 fn sealed_name(server: &ServerName) -> String {
     sealed_for(server.as_str())
@@ -67,11 +67,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear,
+        a_login_is_returned_for_its_server_only_and_is_in_no_file_in_plain_text,
         a_lost_key_is_not_replaced_while_there_is_a_login,
     );
 
-    async fn a_login_comes_back_for_its_server_only_and_is_in_no_file_in_the_clear(
+    async fn a_login_is_returned_for_its_server_only_and_is_in_no_file_in_plain_text(
         place: TestPlace,
     ) {
         let store = place.open().await;

@@ -1,7 +1,7 @@
-//! The mirror of an index: its entries, to be read by exact name without searching.
+//! The mirror of an index: its entries, readable by exact name without a search.
 //!
-//! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is
-//! JSON that only the gateway understands.
+//! An entry's key is `{namespace}:{name}`, such as `capability_index:git__log`; its value is JSON
+//! that only the gateway interprets.
 
 mod postgres;
 mod sqlite;
@@ -12,15 +12,17 @@ use crate::engine::statement;
 use crate::{Error, Store};
 
 impl Store {
-    /// Makes these the entries of the namespace, and the only ones. Returns how many had to be
-    /// written or removed for that. Readers see the former entries or these, never a mixture.
-    /// Of two entries with the same name the later counts.
+    /// Makes these the only entries of the namespace. Returns how many were written or removed.
+    /// Readers
+    /// see the former entries or these, never a mixture. Of two entries with the same name the
+    /// later
+    /// wins.
     pub async fn replace_mirror(
         &self,
         namespace: &str,
         entries: &[(String, String)],
     ) -> Result<u64, Error> {
-        const ACTION: &str = "mirror entries";
+        const ACTION: &str = "write the mirror";
         let mut transaction = self.engine.begin(ACTION).await?;
         let wanted = dedup_by_name(entries);
         let changed = statement!(&mut transaction, replace(namespace, &wanted))?;
@@ -28,8 +30,9 @@ impl Store {
         Ok(changed)
     }
 
-    /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if the
-    /// namespace would not have this number of entries then: another process has written into it.
+    /// Writes and removes a few entries of the namespace. Returns false, and changes nothing, if
+    /// the
+    /// namespace would not have this number of entries: another process has written into it.
     pub async fn change_mirror(
         &self,
         namespace: &str,
@@ -37,7 +40,7 @@ impl Store {
         gone: &[String],
         entries: u64,
     ) -> Result<bool, Error> {
-        const ACTION: &str = "mirror entries";
+        const ACTION: &str = "write the mirror";
         let mut transaction = self.engine.begin(ACTION).await?;
         let (changed, gone) = (dedup_by_name(changed), gone.iter().map(String::as_str));
         let gone: Vec<&str> = gone.collect();
@@ -77,11 +80,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, each_engine_on_threads};
 
     each_engine!(
-        an_entry_comes_back_to_the_letter_after_a_restart,
+        an_entry_is_unchanged_after_a_restart,
         a_name_that_vanished_is_gone_and_other_namespaces_are_left_alone,
         only_what_differs_is_written,
-        a_few_entries_change_unless_others_have_come_meanwhile,
-        of_two_entries_with_one_name_the_later_counts,
+        a_few_entries_change_unless_others_were_written_concurrently,
+        the_later_of_two_entries_with_one_name_wins,
         an_entry_has_the_key_of_its_namespace_and_name,
     );
 
@@ -109,7 +112,7 @@ mod tests {
         names.join(" ")
     }
 
-    async fn an_entry_comes_back_to_the_letter_after_a_restart(place: TestPlace) {
+    async fn an_entry_is_unchanged_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let value = "{ \"b\":1.0,\"a\" : 12345678901234567890, \"é\":\"\\u0000\" }\n";
         store
@@ -171,7 +174,7 @@ mod tests {
         check(&[], 3).await;
     }
 
-    async fn a_few_entries_change_unless_others_have_come_meanwhile(place: TestPlace) {
+    async fn a_few_entries_change_unless_others_were_written_concurrently(place: TestPlace) {
         let store = place.open().await;
         store
             .replace_mirror(TOOLS, &entries(&["a 1", "b 1"]))
@@ -205,7 +208,7 @@ mod tests {
         assert_eq!(names(&store, "tenant_acme").await, "z");
     }
 
-    async fn of_two_entries_with_one_name_the_later_counts(place: TestPlace) {
+    async fn the_later_of_two_entries_with_one_name_wins(place: TestPlace) {
         let store = place.open().await;
         store
             .replace_mirror(TOOLS, &entries(&["a 1", "a 2"]))

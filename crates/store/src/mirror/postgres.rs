@@ -28,14 +28,14 @@ pub(super) async fn select_all(
         .map_err(store_error("read a mirror"))
 }
 
-/// Returns how many rows had to be written or removed.
+/// Returns how many rows were written or removed.
 pub(super) async fn replace(
     transaction: &mut PostgresTransaction,
     namespace: &str,
     wanted: &[(&str, &str)],
 ) -> Result<u64, Error> {
     transaction
-        .lock(&format!("mirror {namespace}"), "mirror entries")
+        .lock(&format!("mirror {namespace}"), "write the mirror")
         .await?;
     let (names, values): (Vec<&str>, Vec<&str>) = wanted.iter().copied().unzip();
     let removed = delete_others(transaction, namespace, &names).await?;
@@ -43,7 +43,7 @@ pub(super) async fn replace(
     Ok(removed + written)
 }
 
-/// Returns how many rows there are then.
+/// Returns the resulting number of rows.
 pub(super) async fn change(
     transaction: &mut PostgresTransaction,
     namespace: &str,
@@ -51,7 +51,7 @@ pub(super) async fn change(
     gone: &[&str],
 ) -> Result<u64, Error> {
     transaction
-        .lock(&format!("mirror {namespace}"), "mirror entries")
+        .lock(&format!("mirror {namespace}"), "write the mirror")
         .await?;
     let (names, values): (Vec<&str>, Vec<&str>) = changed.iter().copied().unzip();
     insert_entries(transaction, namespace, &names, &values).await?;
@@ -86,7 +86,7 @@ async fn delete_others(
     Ok(done.rows_affected())
 }
 
-/// Leaves rows alone that have their value already.
+/// Skips rows that already have their value.
 async fn insert_entries(
     transaction: &mut PostgresTransaction,
     namespace: &str,
@@ -104,6 +104,6 @@ async fn insert_entries(
     .bind(values)
     .execute(&mut **transaction)
     .await
-    .map_err(store_error("mirror entries"))?;
+    .map_err(store_error("write the mirror"))?;
     Ok(done.rows_affected())
 }

@@ -28,8 +28,8 @@ pub(super) async fn select_all(sqlite: &Sqlite, namespace: &str) -> Result<Vec<M
     select_entries(namespace, &sqlite.reader).await
 }
 
-/// Returns how many rows had to be written or removed. There is one writer, so that the rows do not
-/// change between reading and writing them.
+/// Returns how many rows were written or removed. There is one writer, so the rows do not change
+/// between reading and writing them.
 pub(super) async fn replace(
     transaction: &mut SqliteTransaction,
     namespace: &str,
@@ -43,7 +43,7 @@ pub(super) async fn replace(
     Ok((difference.changed.len() + difference.gone.len()) as u64)
 }
 
-/// Returns how many rows there are then.
+/// Returns the resulting number of rows.
 pub(super) async fn change(
     transaction: &mut SqliteTransaction,
     namespace: &str,
@@ -60,7 +60,7 @@ pub(super) async fn change(
     Ok(rows.unsigned_abs())
 }
 
-/// The rows that have to be written and removed.
+/// The rows to write and to remove.
 struct MirrorDifference<'a> {
     changed: Vec<(&'a str, &'a str)>,
     gone: Vec<&'a str>,
@@ -88,7 +88,7 @@ async fn insert_entries(
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .execute(&mut **transaction)
             .await
-            .map_err(store_error("mirror entries"))?;
+            .map_err(store_error("write the mirror"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The configurations that share a database, and the mirror that each of them owns.
+//! The configurations that share a database, and the mirror of each.
 
 mod statements;
 
@@ -10,14 +10,14 @@ use crate::{Error, Store};
 
 /// The mirror of a configuration that no gateway has used for this long is removed.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(90 * 86_400);
-/// The use of a mirror is noted this often.
+/// The use of a mirror is recorded this often.
 const USED_WITHIN: Duration = Duration::from_secs(86_400);
 
 const FIND: &str = "find the mirror of a configuration";
 
 impl Store {
-    /// Returns the namespace in which a configuration keeps its mirror. The first configuration of
-    /// a database has `base` itself, others have one of their own beside it.
+    /// Returns the namespace of a configuration's mirror. The first configuration of a database has
+    /// `base` itself, others have a derived one.
     pub async fn mirror_namespace(
         &self,
         base: &str,
@@ -54,7 +54,7 @@ impl Store {
 /// The namespace of a configuration, and when it was last used.
 type OwnerRow = (String, i64);
 
-/// A namespace of its own for the configuration. Sixteen digits of the hash tell apart more
+/// Derives a namespace for the configuration. Sixteen digits of the hash suffice for more
 /// configurations than any database has.
 fn derive_namespace(base: &str, configuration: &str) -> String {
     let hash = blake3::hash(configuration.as_bytes()).to_hex();

@@ -78,7 +78,7 @@ pub(super) async fn is_claimed(
         .await
 }
 
-/// Deletes the mirrors that no gateway has used since then, and the priors that belong to them.
+/// Deletes the mirrors that no gateway has used since then, and their priors.
 pub(super) async fn delete_unused_mirrors(
     transaction: &mut Transaction,
     since: Timestamp,

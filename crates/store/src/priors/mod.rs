@@ -1,5 +1,5 @@
-//! The record of each tool, as the last run over the audit left it. The gateway knows what the JSON
-//! of a row means.
+//! The priors of each tool, as of the last run over the audit. Only the gateway interprets the JSON
+//! of a row.
 //!
 //! Each configuration has its own, in the namespace of its mirror.
 
@@ -11,7 +11,7 @@ use crate::lock::StoreLock;
 use crate::properties::Property;
 use crate::{Error, Store, skip_unreadable, unreadable};
 
-/// The record of one tool.
+/// The prior of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPrior {
     pub server: ServerName,
@@ -24,7 +24,7 @@ pub struct StoredPrior {
 /// The part of the audit that is counted in the priors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PriorsRun {
-    /// The last row of the audit that is counted.
+    /// The last counted row of the audit.
     pub counted_to: i64,
     pub counted_at: Timestamp,
 }
@@ -33,7 +33,7 @@ pub struct PriorsRun {
 type PriorRow = (String, String, String, i64);
 
 const WRITE: &str = "write the priors of tools";
-const MARK: &str = "note that the priors of tools are up to date";
+const MARK: &str = "record the update of the priors";
 
 impl Store {
     pub async fn priors(&self, namespace: &str) -> Result<Vec<StoredPrior>, Error> {
@@ -49,8 +49,7 @@ impl Store {
         }))
     }
 
-    /// Makes these the priors of the namespace, and the only ones. A process that dies meanwhile
-    /// leaves the former ones.
+    /// Makes these the only priors of the namespace. If the process dies, the former ones stay.
     pub async fn replace_priors(
         &self,
         namespace: &str,
@@ -63,14 +62,14 @@ impl Store {
         transaction.commit(WRITE).await
     }
 
-    /// Returns when priors, index and mirror last were up to date with the audit.
+    /// Returns when priors, index and mirror were last up to date with the audit.
     pub async fn priors_updated_at(&self, namespace: &str) -> Result<Option<Timestamp>, Error> {
         let property = Property::PriorsUpdatedAt { namespace };
         let value = self.engine.read_property(property).await?;
         value.map(|value| parse_seconds(&value)).transpose()
     }
 
-    /// To be called last, when priors, index and mirror are written.
+    /// Called last, when priors, index and mirror are written.
     pub async fn set_priors_updated_at(&self, namespace: &str, at: Timestamp) -> Result<(), Error> {
         let value = (at.0 / 1_000).to_string();
         let mut transaction = self.engine.begin(MARK).await?;
@@ -100,7 +99,7 @@ impl StoredPrior {
     }
 }
 
-/// Reads the number of seconds since the Unix epoch, which people can read in the table, too.
+/// Parses the number of seconds since the Unix epoch, stored as readable text.
 fn parse_seconds(value: &[u8]) -> Result<Timestamp, Error> {
     let text = String::from_utf8_lossy(value);
     let seconds: Option<i64> = text.parse().ok();

@@ -1,4 +1,4 @@
-//! Facts about the store itself, such as the pepper of its keys.
+//! Properties of the store itself, such as the pepper of its keys.
 
 mod statements;
 
@@ -9,13 +9,13 @@ use crate::engine::{Engine, Transaction};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Property<'a> {
-    /// Sixteen random bytes that tell this store from any other.
+    /// Sixteen random bytes that identify this store.
     Identity,
-    /// The secret that the hashes of keys depend on. In SQLite only if the store was copied.
+    /// The secret that the key hashes depend on. In SQLite only if the store was copied.
     Pepper,
     /// The identity of the store that is being copied into this one.
     CopySource,
-    /// The last time at which the priors of a configuration were up to date.
+    /// When the priors of a configuration were last up to date.
     PriorsUpdatedAt { namespace: &'a str },
 }
 

@@ -1,8 +1,8 @@
-//! Secrets that configuration refers to by name, encrypted under a key that is not in the
-//! database.
+//! Named secrets for the configuration, encrypted with a key that is not in the database.
 //!
-//! The code that opens the [`Vault`] gives the key, or names the [`KeyKeeper`] that keeps it. A
-//! secret is bound to its name: moved to another row, it does not open.
+//! The code that opens the [`Vault`] passes the key, or the [`KeyKeeper`] that stores it. A secret
+//! is
+//! bound to its name: moved to another row, it cannot be decrypted.
 
 mod secret;
 mod statements;
@@ -40,7 +40,7 @@ enum KeySource {
 }
 
 impl Store {
-    /// The secrets under the given key, or else under the one in [`Store::key_file`].
+    /// The secrets with the given key, or else with the one in [`Store::key_file`].
     pub fn vault(&self, given: Option<VaultKey>) -> Vault {
         match given {
             Some(key) => self.vault_under(KeySource::Given(key)),
@@ -48,7 +48,7 @@ impl Store {
         }
     }
 
-    /// The secrets, under a key that is kept elsewhere.
+    /// The secrets with a key that is stored elsewhere.
     pub fn vault_kept_by(&self, keeper: Arc<dyn KeyKeeper>) -> Vault {
         self.vault_under(KeySource::Kept(keeper))
     }
@@ -63,8 +63,9 @@ impl Store {
 }
 
 impl Vault {
-    /// Keeps a secret in place of the one that has the name so far. The first secret of all creates
-    /// the file with the key, if no key was given.
+    /// Stores a secret in place of the current one with that name. The first secret of all creates
+    /// the
+    /// key file, if no key was given.
     pub async fn put_secret(
         &self,
         name: &SecretName,
@@ -87,7 +88,7 @@ impl Vault {
         statements::delete_secret(&self.engine, name).await
     }
 
-    /// Opens every secret.
+    /// Decrypts every secret.
     pub async fn open_all(&self) -> Result<BTreeMap<SecretName, Secret>, Error> {
         let rows = self.sealed_secrets().await?;
         if rows.is_empty() {
@@ -105,8 +106,8 @@ impl Vault {
         statements::select_sealed(&self.engine).await
     }
 
-    /// Copies the key to another keeper and makes sure that it has arrived. Returns false if there
-    /// is no key, which is then created when the first secret is sealed.
+    /// Copies the key to another keeper and verifies it. Returns false if there is no key, which is
+    /// then created with the first secret.
     pub async fn copy_key_to(&self, other: &dyn KeyKeeper) -> Result<bool, Error> {
         let _alone = PreparationGuard::take(&self.address).await?;
         let sealed = self.all_sealed_rows().await?;
@@ -142,8 +143,9 @@ impl Vault {
         }
     }
 
-    /// Returns the key to seal the value of that name under. A key that opens none of the other
-    /// values is refused: gateways with different keys would lock each other out.
+    /// Returns the key for sealing the value of that name. A key that opens none of the other
+    /// values is
+    /// rejected: gateways with different keys would lock each other out.
     pub(crate) async fn key_for_writing(&self, name: &str) -> Result<VaultKey, Error> {
         let key = match self.read_key()? {
             Some(key) => key,
@@ -155,8 +157,8 @@ impl Vault {
         Ok(key)
     }
 
-    /// A new key could not open what was encrypted under a lost one, so it is created only while
-    /// nothing is encrypted.
+    /// A new key could not decrypt values of a lost one, so it is created only while nothing is
+    /// encrypted.
     async fn create_key(&self) -> Result<VaultKey, Error> {
         let KeySource::Kept(keeper) = &self.key else {
             return Err(self.missing_key_error());
@@ -173,7 +175,7 @@ impl Vault {
         Ok(key)
     }
 
-    /// Fails if the key opens none of the values, so that it must be another one.
+    /// Fails if the key opens none of the values, so it must be a different one.
     fn check_key(&self, key: &VaultKey, sealed: &[SealedRow]) -> Result<(), Error> {
         let mut values = sealed.iter();
         if sealed.is_empty() || values.any(|(name, value)| key.open(name, value.clone()).is_some())
@@ -206,7 +208,7 @@ impl Vault {
     }
 }
 
-/// Writes the key and reads it again; a keeper that has another key is left alone.
+/// Writes the key and reads it back; a keeper with another key is not changed.
 fn copy_key(key: &VaultKey, other: &dyn KeyKeeper) -> Result<(), Error> {
     let place = other.place();
     match other.read()? {
@@ -254,11 +256,11 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        a_secret_comes_back_and_is_in_no_file_in_the_clear,
+        a_secret_is_returned_and_is_in_no_file_in_plain_text,
         names_are_listed_and_removed,
         another_key_opens_nothing_and_a_lost_one_is_not_replaced,
         a_given_key_needs_no_file,
-        a_key_is_copied_to_another_place_and_never_over_another_one,
+        a_key_is_copied_to_another_keeper_and_never_over_another_key,
         a_secret_moved_to_another_name_or_changed_does_not_open,
     );
 
@@ -273,7 +275,7 @@ mod tests {
             .unwrap();
     }
 
-    async fn a_secret_comes_back_and_is_in_no_file_in_the_clear(place: TestPlace) {
+    async fn a_secret_is_returned_and_is_in_no_file_in_plain_text(place: TestPlace) {
         let store = place.open().await;
         let vault = store.vault(None);
         assert_eq!(vault.open_all().await.unwrap(), BTreeMap::new());
@@ -368,7 +370,7 @@ mod tests {
         }
     }
 
-    async fn a_key_is_copied_to_another_place_and_never_over_another_one(place: TestPlace) {
+    async fn a_key_is_copied_to_another_keeper_and_never_over_another_key(place: TestPlace) {
         let store = place.open().await;
         let (memory, file) = (Arc::new(MemoryKeeper::default()), store.key_file());
         let kept = store.vault_kept_by(memory.clone());
@@ -417,7 +419,7 @@ mod tests {
         }
     }
 
-    /// SQLite tells bytes from text, PostgreSQL reads either as bytes.
+    /// SQLite distinguishes bytes from text, PostgreSQL reads either as bytes.
     fn engine_bytes(store: &Store, sql: &str) -> String {
         match &store.engine {
             Engine::Sqlite(_) => sql.replace("''", "x''"),

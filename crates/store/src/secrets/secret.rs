@@ -1,4 +1,4 @@
-//! The value of a secret, and the name that configuration has for it.
+//! The value of a secret, and its name in the configuration.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use std::str::FromStr;
 pub struct SecretName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{name}` is not a name for a secret: use 1 to {max} letters, digits, `-`, `_` or `.`", max = SecretName::MAX)]
+#[error("`{name}` is not a valid secret name: use 1 to {max} letters, digits, `-`, `_` or `.`", max = SecretName::MAX)]
 pub struct SecretNameError {
     pub name: String,
 }

@@ -1,7 +1,8 @@
 //! The embeddings of texts, so that no text is embedded twice by the same model.
 //!
-//! A vector belongs to what was embedded, not to the tool it came from: a tool that moves or
-//! shares its text with another costs nothing, and a changed text is simply not there yet.
+//! A vector belongs to the embedded text, not to its tool: a tool that moves or shares its text
+//! with
+//! another costs nothing, and a changed text simply has no vector yet.
 
 mod postgres;
 mod sqlite;
@@ -29,7 +30,7 @@ impl fmt::Display for TextHash {
 }
 
 impl TextHash {
-    /// Reads a hash as `to_string` writes it.
+    /// Parses a hash as `to_string` writes it.
     pub fn parse(text: &str) -> Option<Self> {
         blake3::Hash::from_hex(text)
             .ok()
@@ -43,8 +44,8 @@ impl fmt::Debug for TextHash {
     }
 }
 
-/// The vectors of one model in one namespace. A model alone stands for the index of capabilities;
-/// what a tenant alone may find lies in a namespace of that tenant.
+/// The vectors of one model in one namespace. A model without a namespace is the index of
+/// capabilities; entries that only one tenant may find are in a namespace of that tenant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorSpace<'a> {
     pub namespace: &'a str,
@@ -71,20 +72,20 @@ impl<'a> From<&'a String> for VectorSpace<'a> {
 }
 
 impl Store {
-    /// Keeps all of them or none, in place of earlier ones of the same texts.
+    /// Stores all of them or none, in place of earlier vectors of the same texts.
     pub async fn put_vectors(
         &self,
         space: impl Into<VectorSpace<'_>>,
         vectors: &[(TextHash, Vec<f32>)],
     ) -> Result<(), Error> {
-        const ACTION: &str = "keep vectors";
+        const ACTION: &str = "store vectors";
         let space = space.into();
         let mut transaction = self.engine.begin(ACTION).await?;
         statement!(&mut transaction, insert(space, vectors))?;
         transaction.commit(ACTION).await
     }
 
-    /// Returns those of the wanted vectors that are there and undamaged.
+    /// Returns the wanted vectors that exist and are undamaged.
     pub async fn vectors(
         &self,
         space: impl Into<VectorSpace<'_>>,
@@ -95,20 +96,20 @@ impl Store {
         Ok(rows.iter().filter_map(read_vector).collect())
     }
 
-    /// Returns how many vectors are kept.
+    /// Returns the number of stored vectors.
     pub async fn vector_count(&self, space: impl Into<VectorSpace<'_>>) -> Result<u64, Error> {
         let space = space.into();
         let count = statement!(&self.engine, count(space))?;
         Ok(count.unsigned_abs())
     }
 
-    /// Removes the vectors of all other texts. Returns how many those were.
+    /// Removes the vectors of all other texts. Returns their number.
     pub async fn retain_vectors(
         &self,
         space: impl Into<VectorSpace<'_>>,
         keep: &HashSet<TextHash>,
     ) -> Result<u64, Error> {
-        const ACTION: &str = "forget vectors";
+        const ACTION: &str = "delete vectors";
         let space = space.into();
         let mut transaction = self.engine.begin(ACTION).await?;
         let removed = statement!(&mut transaction, delete_others(space, keep))?;
@@ -150,13 +151,13 @@ mod tests {
     use crate::test_store::{TestPlace, each_engine, execute};
 
     each_engine!(
-        vectors_come_back_to_the_bit_after_a_restart,
+        vectors_are_identical_after_a_restart,
         every_wanted_vector_that_is_there_is_found_and_no_other,
         models_do_not_see_each_others_vectors,
         a_tenant_has_vectors_of_its_own,
         a_later_vector_replaces_the_earlier_one,
         vectors_no_longer_needed_are_forgotten_and_the_others_stay,
-        a_damaged_vector_is_as_good_as_missing_and_can_be_replaced,
+        a_damaged_vector_counts_as_missing_and_can_be_replaced,
     );
 
     const MODEL: &str = "small-1";
@@ -195,7 +196,7 @@ mod tests {
         );
     }
 
-    async fn vectors_come_back_to_the_bit_after_a_restart(place: TestPlace) {
+    async fn vectors_are_identical_after_a_restart(place: TestPlace) {
         let store = place.open().await;
         let odd = vec![
             f32::MIN_POSITIVE / 2.0,
@@ -290,7 +291,7 @@ mod tests {
         check(store.vectors(MODEL, &all).await, &all[1400..]);
     }
 
-    async fn a_damaged_vector_is_as_good_as_missing_and_can_be_replaced(place: TestPlace) {
+    async fn a_damaged_vector_counts_as_missing_and_can_be_replaced(place: TestPlace) {
         let store = place.open().await;
         let all = texts(0..4);
         store.put_vectors(MODEL, &embedded(&all)).await.unwrap();

@@ -25,13 +25,13 @@ async fn insert_chunk(
     space: VectorSpace<'_>,
     vectors: &[(TextHash, Vec<f32>)],
 ) -> Result<(), Error> {
-    // One statement must not write a row twice; of two vectors of one text the later counts.
+    // One statement must not write a row twice; of two vectors of one text the later wins.
     let distinct: HashMap<&[u8], &Vec<f32>> = vectors
         .iter()
         .map(|(hash, vector)| (hash.0.as_slice(), vector))
         .collect();
     let mut rows: Vec<_> = distinct.into_iter().collect();
-    // In one order, so that two gateways that embed the same do not wait for each other.
+    // In a fixed order, so that two gateways that embed the same texts do not deadlock.
     rows.sort_unstable_by_key(|(hash, _)| *hash);
     let (hashes, vectors): (Vec<_>, Vec<_>) = rows.into_iter().unzip();
     sqlx::query(
@@ -49,7 +49,7 @@ async fn insert_chunk(
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(store_error("keep vectors"))
+    .map_err(store_error("store vectors"))
 }
 
 pub(super) async fn select(
@@ -72,7 +72,7 @@ pub(super) async fn select(
     )
     .fetch_all(&postgres.pool)
     .await
-    .map_err(store_error("recall vectors"))
+    .map_err(store_error("read vectors"))
 }
 
 pub(super) async fn count(postgres: &Postgres, space: VectorSpace<'_>) -> Result<i64, Error> {
@@ -84,7 +84,7 @@ pub(super) async fn count(postgres: &Postgres, space: VectorSpace<'_>) -> Result
         .map_err(store_error("count vectors"))
 }
 
-/// Deletes all vectors but those to keep, and returns how many those were.
+/// Deletes all vectors except the given ones, and returns their number.
 pub(super) async fn delete_others(
     transaction: &mut PostgresTransaction,
     space: VectorSpace<'_>,
@@ -99,6 +99,6 @@ pub(super) async fn delete_others(
     .bind(keep.iter().map(|hash| hash.0.as_slice()).collect::<Vec<_>>())
     .execute(&mut **transaction)
     .await
-    .map_err(store_error("forget vectors"))?;
+    .map_err(store_error("delete vectors"))?;
     Ok(done.rows_affected())
 }

@@ -22,7 +22,7 @@ pub(super) async fn insert(
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .execute(&mut **transaction)
             .await
-            .map_err(store_error("keep vectors"))?;
+            .map_err(store_error("store vectors"))?;
     }
     Ok(())
 }
@@ -39,7 +39,7 @@ pub(super) async fn select(
             .persistent(some.len() == ROWS_PER_STATEMENT)
             .fetch_all(&sqlite.reader)
             .await
-            .map_err(store_error("recall vectors"))?;
+            .map_err(store_error("read vectors"))?;
         found.extend(rows);
     }
     Ok(found)
@@ -54,7 +54,7 @@ pub(super) async fn count(sqlite: &Sqlite, space: VectorSpace<'_>) -> Result<i64
         .map_err(store_error("count vectors"))
 }
 
-/// Deletes all vectors but those to keep, and returns how many those were.
+/// Deletes all vectors except the given ones, and returns their number.
 pub(super) async fn delete_others(
     transaction: &mut SqliteTransaction,
     space: VectorSpace<'_>,
@@ -77,7 +77,7 @@ async fn select_hashes(
         .bind(space.model)
         .fetch_all(&mut **transaction)
         .await
-        .map_err(store_error("look for vectors to forget"))
+        .map_err(store_error("find vectors to delete"))
 }
 
 async fn delete_vectors(
@@ -88,7 +88,7 @@ async fn delete_vectors(
     let mut delete = QueryBuilder::new("DELETE FROM vectors WHERE ");
     push_key(&mut delete, space, hashes.iter().map(Vec::as_slice));
     let done = delete.build().execute(&mut **transaction).await;
-    done.map(drop).map_err(store_error("forget vectors"))
+    done.map(drop).map_err(store_error("delete vectors"))
 }
 
 fn insert_query(

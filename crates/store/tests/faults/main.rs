@@ -45,7 +45,7 @@ fn listing(body: &str) -> StoredListing {
     }
 }
 
-async fn created(store: &Store) -> Result<NewKey, Error> {
+async fn create_key(store: &Store) -> Result<NewKey, Error> {
     store
         .create_key(&KeyOrder::user(Tenant::local()), NOW)
         .await
@@ -69,7 +69,7 @@ async fn recorded(store: &Store) -> HashMap<String, usize> {
     counts
 }
 
-/// Tries until it succeeds, which it must within half a minute.
+/// Retries until it succeeds, which it must within half a minute.
 async fn eventually<T>(mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> T {
     let deadline = Instant::now() + Duration::from_secs(120);
     loop {
@@ -89,7 +89,7 @@ async fn wait_until(what: &str, condition: impl AsyncFn() -> bool) {
     }
 }
 
-/// Writes keys and calls until it is told to end, and remembers what was acknowledged.
+/// Writes keys and calls until it is asked to end, and records which were acknowledged.
 struct BusyWriter {
     task: tokio::task::JoinHandle<BusyResult>,
     end: Arc<AtomicBool>,
@@ -120,17 +120,17 @@ async fn keep_writing(store: Store, sink: AuditSink, end: Arc<AtomicBool>) -> Bu
     while !end.load(Ordering::Relaxed) {
         sink.record_call(call(&result.calls.to_string()));
         result.calls += 1;
-        match created(&store).await {
+        match create_key(&store).await {
             Ok(key) => result.keys.push(key),
             Err(_) => result.failures += 1,
         }
-        // A full queue would lose calls, which is not what is tested here.
+        // A full queue would lose calls, which is not tested here.
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     result
 }
 
-/// Checks that everything acknowledged is there, and each call once.
+/// Checks that everything acknowledged is stored, and each call once.
 async fn check(store: &Store, sink: &AuditSink, result: &BusyResult) {
     sink.flush().await;
     assert_eq!(sink.lost_count(), 0);
@@ -145,18 +145,18 @@ async fn check(store: &Store, sink: &AuditSink, result: &BusyResult) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_crashes_again_and_again_loses_nothing_that_was_acknowledged() {
+async fn a_server_that_crashes_repeatedly_loses_no_acknowledged_write() {
     let mut server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.start_audit_sink();
     let writer = BusyWriter::start(&store, &sink);
     for _ in 0..3 {
-        eventually(async || created(&store).await).await;
+        eventually(async || create_key(&store).await).await;
         tokio::time::sleep(Duration::from_millis(200)).await;
         server.0.crash();
         server.0.start_again().await;
     }
-    eventually(async || created(&store).await).await;
+    eventually(async || create_key(&store).await).await;
     let result = writer.finish().await;
     assert!(result.failures > 0, "the crashes were noticed");
     check(&store, &sink, &result).await;
@@ -184,7 +184,7 @@ async fn connections_cut_at_any_moment_neither_lose_nor_double_anything() {
 }
 
 #[tokio::test]
-async fn a_batch_whose_commit_was_done_and_not_answered_is_not_written_again() {
+async fn a_committed_but_unacknowledged_batch_is_not_written_again() {
     let server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.start_audit_sink();
@@ -210,11 +210,11 @@ async fn a_batch_whose_commit_was_done_and_not_answered_is_not_written_again() {
 }
 
 #[tokio::test]
-async fn while_the_server_is_stopped_rows_wait_and_keys_that_were_seen_are_recognised() {
+async fn while_the_server_is_stopped_rows_are_queued_and_cached_keys_are_recognised() {
     let mut server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
-    let (sink, key) = (store.start_audit_sink(), created(&store).await.unwrap());
-    let unseen = created(&store).await.unwrap();
+    let (sink, key) = (store.start_audit_sink(), create_key(&store).await.unwrap());
+    let unseen = create_key(&store).await.unwrap();
     let mut changes = store.watch_changes();
     assert!(is_known(&store, &key).await.unwrap());
     wait_until("it listens", async || {
@@ -295,7 +295,7 @@ async fn a_call_that_needs_its_row_first_is_refused_in_time_while_the_server_is_
 async fn a_server_that_hangs_gives_errors_in_time_and_no_wrong_answers() {
     let server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
-    let (sink, key) = (store.start_audit_sink(), created(&store).await.unwrap());
+    let (sink, key) = (store.start_audit_sink(), create_key(&store).await.unwrap());
     assert!(is_known(&store, &key).await.unwrap());
     server.0.freeze();
     sink.record_call(call("1"));
@@ -343,14 +343,14 @@ async fn a_lock_of_another_program_is_named_as_the_reason() {
 }
 
 #[tokio::test]
-async fn a_key_revoked_elsewhere_is_refused_within_a_second_also_when_nothing_is_heard() {
+async fn a_key_revoked_elsewhere_is_rejected_within_a_second_even_without_notifications() {
     let server = OwnServer::start().await;
     let (here, elsewhere) = (
         Store::open(&server.address()).await.unwrap(),
         Store::open(&server.address()).await.unwrap(),
     );
     for hears in [true, false] {
-        let key = created(&elsewhere).await.unwrap();
+        let key = create_key(&elsewhere).await.unwrap();
         assert!(is_known(&here, &key).await.unwrap());
         wait_until("it listens", async || {
             here.watch_changes().borrow().keys > 0
@@ -382,7 +382,7 @@ async fn a_full_disk_stops_the_audit_and_nothing_of_it_is_lost() {
     let server = OwnServer::start().await;
     let store = Store::open(&server.address()).await.unwrap();
     let sink = store.start_audit_sink();
-    let key = created(&store).await.unwrap();
+    let key = create_key(&store).await.unwrap();
     server.0.limit_files("3000000");
     let mut calls = 0;
     while !sink.is_failing() {

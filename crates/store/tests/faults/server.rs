@@ -1,4 +1,4 @@
-//! What the tests of faults do to a server of their own through connections past the store.
+//! Connections that bypass the store, to break its server.
 
 use kitbag_store::StoreAddress;
 use kitbag_testkit::postgres::{OwnPostgres, send};
@@ -13,7 +13,7 @@ impl OwnServer {
         Self(OwnPostgres::start().await)
     }
 
-    /// A server that has its files and does not run yet.
+    /// A server with its files that is not running yet.
     pub(crate) fn prepare() -> Self {
         Self(OwnPostgres::prepare())
     }
@@ -25,7 +25,7 @@ impl OwnServer {
         StoreAddress::parse(&format!("{url}?{limits}"), &data).unwrap()
     }
 
-    /// Stops the process of one connection: the one whose last statement this was.
+    /// Stops the process of the connection with this last statement.
     pub(crate) async fn freeze_connection(&self, statement: &str) {
         let select =
             "SELECT pid FROM pg_stat_activity WHERE application_name = 'kitbag' AND query = $1";
@@ -39,7 +39,7 @@ impl OwnServer {
             .for_each(|pid| send("-STOP", pid.unsigned_abs()));
     }
 
-    /// A connection past the store.
+    /// A connection that bypasses the store.
     pub(crate) async fn session(&self) -> PgConnection {
         let mut session = PgConnection::connect(&self.0.url()).await.unwrap();
         execute(&mut session, "SET search_path = kitbag").await;
@@ -54,7 +54,7 @@ pub(crate) async fn execute(session: &mut PgConnection, sql: &str) {
     done.unwrap();
 }
 
-/// Cuts every connection of Kitbag that fits the condition. Returns true if there was one.
+/// Cuts every Kitbag connection that matches the condition. Returns true if there was one.
 pub(crate) async fn cut(session: &mut PgConnection, condition: &str) -> bool {
     let select =
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'kitbag'";

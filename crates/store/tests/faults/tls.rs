@@ -1,4 +1,4 @@
-//! Connections that are encrypted, and certificates that are not trusted.
+//! Tests encrypted connections and untrusted certificates.
 
 use std::process::{Command, Stdio};
 
@@ -6,7 +6,7 @@ use kitbag_store::{Error, Store, StoreAddress};
 
 use crate::server::OwnServer;
 
-/// An authority, and a certificate of `localhost` that it has signed.
+/// A certificate authority, and a certificate for `localhost` that it signed.
 const CERTIFICATES: &[&[&str]] = &[
     &[
         "req",

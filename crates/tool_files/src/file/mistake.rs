@@ -40,7 +40,7 @@ pub enum ToolFileMistake {
     Pointer(#[from] JsonPointerError),
     #[error(transparent)]
     Host(#[from] HostPatternError),
-    #[error("not the address of an API: {reason}")]
+    #[error("invalid API URL: {reason}")]
     ApiUrl { reason: String },
     #[error("a path begins with `/`")]
     PathBeginning,

@@ -136,7 +136,7 @@ fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
         "owner = ",
         "ownr = ",
         &[
-            "line 5: there is no key `ownr` => did you mean `owner`?",
+            "line 5: unknown key `ownr` => did you mean `owner`?",
             "line 1: the key `owner` is missing => add owner = …",
         ],
     );
@@ -144,7 +144,7 @@ fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
         "\"curated\"",
         "\"curate\"",
         &[
-            "line 2, in `kind`: `curate` is none of `curated`, `platform` => did you mean `curated`?",
+            "line 2, in `kind`: `curate` is not one of `curated`, `platform` => did you mean `curated`?",
         ],
     );
     check(
@@ -156,7 +156,7 @@ fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
         "\"10s\"",
         "\"soon\"",
         &[
-            "line 14, in `api.timeout`: `soon` is not a duration => write it like \"90s\", \"10m\" or \"1h30m\"",
+            "line 14, in `api.timeout`: `soon` is not a valid duration => write it like \"90s\", \"10m\" or \"1h30m\"",
         ],
     );
     for (action, wrong) in [("open", "does more than read"), ("opn", "is not an action")] {
@@ -186,7 +186,7 @@ fn a_mistake_in_a_key_is_reported_with_its_position_and_advice() {
     check(
         "name = \"ticket\"\nkind",
         "name = ticket\nkind",
-        &["line 1: this is not TOML: invalid boolean, expected `true`"],
+        &["line 1: invalid TOML: invalid boolean, expected `true`"],
     );
 }
 
@@ -257,7 +257,7 @@ fn what_could_reach_strangers_or_repeat_a_message_is_refused() {
         "https://{credential.site}.desk.example",
         "http://{credential.site}.desk.example",
         &[
-            "line 10, in `api.url`: not the address of an API: an API must use `https:` => write it like \
+            "line 10, in `api.url`: invalid API URL: an API must use `https:` => write it like \
            \"https://api.example/v1\"",
         ],
     );

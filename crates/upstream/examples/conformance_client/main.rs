@@ -1,14 +1,14 @@
-//! Our upstream half, driven by the official conformance suite.
+//! The upstream crate as a client, driven by the official conformance suite.
 //!
-//! The suite starts this program with the address of a server it watches. The server is
-//! mounted like any other upstream, everything it offers is used once, and every question it
-//! asks on the way is answered, so that each message the crate can send is seen and judged.
-//! Where it requires a login, a person who says yes to everything logs in, as with
-//! `kitbag servers login`, and everything is used again.
+//! The suite starts this program with the URL of a server it observes. The server is configured
+//! like
+//! any other, everything it offers is used once, and every question it asks is answered, so that
+//! each message the crate can send is checked. If the server requires a login, a user who agrees to
+//! everything logs in, as with `kitbag servers login`, and everything is used again.
 //!
 //! # Layout
-//! - this file: using everything a server offers
-//! - [`person`]: who logs in, and where that is kept
+//! - this file: use of everything a server offers
+//! - [`person`]: the user who logs in, and a store for grants
 
 mod person;
 
@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 async fn main() -> anyhow::Result<()> {
     let url = std::env::args()
         .next_back()
-        .context("the suite names the address of its server")?;
+        .context("missing argument: the URL of the suite's server")?;
     let wishes = Wishes::read()?;
     let endpoint = RemoteEndpoint {
         transport: RemoteTransport::Http,
@@ -70,13 +70,13 @@ async fn main() -> anyhow::Result<()> {
     used
 }
 
-/// What a scenario wants of its client beyond the ordinary.
+/// What a scenario requires of its client.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Wishes {
-    /// Calls to make word for word, instead of one call of each tool.
+    /// Exact calls to make, instead of one call of each tool.
     tool_calls: Vec<ToolCall>,
-    /// The scenario, where it needs more than its name to be known.
+    /// The scenario, if its behaviour depends on more than its name.
     name: String,
     #[serde(rename = "client_id")]
     client_id: Option<String>,
@@ -112,7 +112,7 @@ impl Wishes {
     }
 }
 
-/// Everything, and again after each login, for as long as logging in may help.
+/// Uses everything, and again after each login, as long as logging in may help.
 async fn use_with_logins(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
     for _ in 0..MAX_LOGINS {
         match use_everything(server, wishes).await {
@@ -132,7 +132,7 @@ const CLIENT_DOCUMENT: &str = "https://conformance-test.local/client-metadata.js
 
 const MAX_LOGINS: usize = 3;
 
-/// Whether a person would log in now, and not already have been told that it does not help.
+/// Whether a login should be tried, unless a previous one did not help.
 fn wants_login(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
@@ -143,9 +143,9 @@ fn wants_login(error: &anyhow::Error) -> bool {
 
 async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result<()> {
     let listing = server.read_all_lists(|_| {}).await?;
-    // A server that offers nothing is still to see what we say about the client.
+    // A server that offers nothing must still see the client's own information.
     finish(server, method::LIST_TOOLS, RawObject::new()).await?;
-    // All at once, because what belongs to one call must not leak into another.
+    // All at once, because the data of one call must not leak into another.
     try_join_all(
         calls(&listing, wishes)?
             .into_iter()
@@ -168,7 +168,7 @@ async fn use_everything(server: &Arc<Server>, wishes: &Wishes) -> anyhow::Result
     Ok(())
 }
 
-/// The calls to make, each a name and its arguments.
+/// Returns the calls to make, each a name and its arguments.
 fn calls(listing: &Listing, wishes: &Wishes) -> anyhow::Result<Vec<(String, Raw)>> {
     if !wishes.tool_calls.is_empty() {
         return Ok(wishes
@@ -203,10 +203,10 @@ fn arguments(tool: &Raw, listing: &Listing) -> anyhow::Result<Raw> {
     })))
 }
 
-/// A tool that wants to see the schema of its neighbour exactly as we received it.
+/// A tool that expects the schema of another tool exactly as the client received it.
 const SCHEMA_ECHO: &str = "json_schema_echo";
 
-/// Sends a request and, as long as the server wants more input, sends it again with that.
+/// Sends a request, and repeats it with more input as long as the server asks for it.
 async fn finish(server: &Arc<Server>, method: &str, mut params: RawObject) -> anyhow::Result<()> {
     for _ in 0..MAX_ROUNDS {
         let result = RawObject::open(&answer(server, method, params.clone()).await?)?;
@@ -245,7 +245,7 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
         .await?;
     loop {
         match in_flight.next().await {
-            // Being refused is an answer too: some scenarios only watch what is asked for.
+            // A rejection is an answer too: some scenarios only observe the requests.
             CallEvent::Done(Err(CallError::Refused { .. })) => return Ok(RawObject::new().to_raw()),
             CallEvent::Done(result) => return Ok(result?),
             CallEvent::Ask(ask) => reply(ask),
@@ -254,7 +254,7 @@ async fn answer(server: &Arc<Server>, method: &str, params: RawObject) -> anyhow
     }
 }
 
-/// Answers what a legacy server asks during a call.
+/// Answers a question that a legacy server asks during a call.
 fn reply(ask: ClientQuestion) {
     let params = ask
         .params
@@ -266,11 +266,11 @@ fn reply(ask: ClientQuestion) {
     ask.answer(answer.map(|it| raw(&it)).map_err(unknown));
 }
 
-/// Answers what a modern server asks between two rounds.
+/// Answers the questions that a modern server asks between two rounds.
 fn responses(result: &RawObject) -> anyhow::Result<RawObject> {
     let questions = result
         .get_object("inputRequests")
-        .context("input is required, but which is not said")?;
+        .context("the server requires input but asks no question")?;
     let one = |(key, question): (String, Raw)| {
         let question: Value = serde_json::from_str(question.get())?;
         let method = question["method"]
@@ -296,7 +296,7 @@ fn response(method: &str, params: &Value) -> anyhow::Result<Value> {
     }
 }
 
-/// An object that fits the schema: the defaults where it has any, something simple elsewhere.
+/// Returns an object that matches the schema: its defaults, or simple values.
 fn filled_in(schema: &Value, wanted: impl Fn(&str) -> bool) -> Value {
     let properties = schema["properties"].as_object().into_iter().flatten();
     properties

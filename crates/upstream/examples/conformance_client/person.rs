@@ -1,4 +1,4 @@
-//! A person who says yes to everything, and a memory that lasts as long as the program.
+//! A user who agrees to everything, and a grant store in memory.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use kitbag_upstream::oauth::{
 };
 use url::Url;
 
-/// Follows the address as a browser would, up to the one that leads back here.
+/// Follows redirects as a browser would, up to the one that leads back to the client.
 #[derive(Debug)]
 pub(crate) struct Agreeable;
 
 #[async_trait]
 impl Person for Agreeable {
-    /// Nothing listens there: the address is only ever read.
+    /// Nothing listens on this URL; it is only parsed.
     async fn redirect(&mut self, _port: RedirectPort) -> Result<Url, LoginError> {
         Ok("http://127.0.0.1:7421/callback"
             .parse()

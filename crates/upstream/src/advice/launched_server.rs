@@ -12,7 +12,7 @@ use crate::spec::{ServerLimits, ServerSpec};
 pub(super) struct LaunchedServer<'a> {
     spec: &'a ServerSpec,
     launch: &'a Launch<Template>,
-    /// The table of the configuration that describes it.
+    /// The configuration table that describes it.
     pub(super) table: String,
 }
 
@@ -53,7 +53,7 @@ impl<'a> LaunchedServer<'a> {
     pub(super) fn advise_on_access(&self, path: Option<&str>) -> String {
         let path = path.map(|path| format!(" to {path}"));
         format!(
-            "give this user access{}, or set another path in `args` or `env` of {}",
+            "give your user access{}, or set another path in `args` or `env` of {}",
             path.unwrap_or_default(),
             self.table
         )
@@ -65,7 +65,7 @@ impl<'a> LaunchedServer<'a> {
             false => "SSL_CERT_FILE",
         };
         format!(
-            "if a proxy of yours re-signs TLS traffic, set its certificate: `env = {{ {variable} = \"/path/to/ca.pem\" }}` in {}",
+            "if your proxy re-signs TLS traffic, set its certificate: `env = {{ {variable} = \"/path/to/ca.pem\" }}` in {}",
             self.table
         )
     }
@@ -100,15 +100,15 @@ impl<'a> LaunchedServer<'a> {
         )
     }
 
-    /// Advises an older library for this server alone.
+    /// Advises an older library for this server only.
     pub(super) fn advise_pinning(&self, pin: &str) -> String {
         let table = &self.table;
         match self.runner() {
             "uvx" => match self.add_command(&["--with", &format!("'{pin}'")]) {
                 Some(line) => format!("run `{line}`"),
-                None => format!("put `\"--with\", \"{pin}\"` first into `args` of {table}"),
+                None => format!("add `\"--with\", \"{pin}\"` at the start of `args` of {table}"),
             },
-            "uv" => format!("put `\"--with\", \"{pin}\"` after \"run\" into `args` of {table}"),
+            "uv" => format!("add `\"--with\", \"{pin}\"` after \"run\" in `args` of {table}"),
             "pipx" => format!(
                 "run `pipx inject {} '{pin}'`",
                 self.spec.package().unwrap_or("PACKAGE")
@@ -184,7 +184,7 @@ impl<'a> LaunchedServer<'a> {
                 format!("it is at {}: {}", path.display(), self.advise_path(folder))
             }
             None if programs::is_path(command) => {
-                format!("name a program of this machine in `command` of {table}")
+                format!("set `command` of {table} to a program on this machine")
             }
             None => format!(
                 "check that `{command}` is installed and on the PATH of this process{}",
@@ -196,7 +196,7 @@ impl<'a> LaunchedServer<'a> {
     }
 
     pub(super) fn advise_on_network(&self) -> String {
-        // A server does not inherit the proxy of our environment, unless it is configured.
+        // A server does not inherit a proxy from the environment unless it is configured.
         let proxy = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY"]
             .into_iter()
             .find(|name| env::var_os(name).is_some());
@@ -226,8 +226,9 @@ impl<'a> LaunchedServer<'a> {
         )
     }
 
-    /// Returns the command that adds it anew, with these words first; none if that would lose a
-    /// setting, or show an argument that may be a secret.
+    /// Returns the command that adds the server again with `first` at the front of its command
+    /// line, or
+    /// `None` if that would lose a setting or show an argument that may be secret.
     fn add_command(&self, first: &[&str]) -> Option<String> {
         let words: Vec<&str> = self.launch.args.iter().map(Template::source).collect();
         if !self.has_only_defaults() || !words.iter().all(|word| self.is_harmless(word)) {
@@ -253,7 +254,7 @@ impl<'a> LaunchedServer<'a> {
             || (word.starts_with('-') && !word.contains(['=', '$', '\'', ' ']))
     }
 
-    /// Returns the command by which a person would start it, without arguments that may be secret.
+    /// Returns the command to start it by hand, without arguments that may be secret.
     pub(super) fn manual_command(&self) -> String {
         match self.spec.package() {
             Some(package) if self.runner() == "npx" => {
@@ -280,7 +281,7 @@ impl<'a> LaunchedServer<'a> {
         )
     }
 
-    /// Returns the Python that runs it: its own, if it is installed in an environment.
+    /// Returns the Python that runs it: its own, if it is installed in a virtual environment.
     fn python_command(&self) -> String {
         let beside = Path::new(self.command()).with_file_name("python");
         if beside.is_absolute() && programs::is_program(&beside) {

@@ -1,8 +1,8 @@
-//! Advice for each cause, with the commands and configuration keys of the server it is about.
+//! Advice for each cause, with the commands and configuration keys of the affected server.
 //!
 //! # Layout
 //! - this file: the advice for each cause
-//! - [`launched`]: the parts that need to know how the server is launched
+//! - [`launched`]: advice that depends on how the server is launched
 
 mod launched_server;
 
@@ -14,8 +14,9 @@ use launched_server::LaunchedServer;
 pub(crate) use launched_server::strip_version;
 
 impl Cause {
-    /// Returns the advice for this server, with commands between backquotes. It is no `Remedy`,
-    /// because a cause does not know its server; a `Diagnosis` does.
+    /// Returns the advice for this server, with commands between backquotes. Not a `Remedy`,
+    /// because a
+    /// cause does not know its server; a `Diagnosis` does.
     pub fn advice_for(&self, spec: &ServerSpec) -> String {
         let Some(launch) = spec.launch() else {
             return self.advice_for_remote(&spec.name);
@@ -29,7 +30,7 @@ impl Cause {
             Self::NewPydantic => case.advise_pinning("pydantic<2.12"),
             Self::MissingModule { module } => case.advise_reinstall(module.as_deref()),
             Self::MissingFile { path } => {
-                format!("put {path} there, or correct the path in `args` of {table}")
+                format!("create {path}, or correct the path in `args` of {table}")
             }
             Self::NoSuchPackage { package } => case.advise_on_package(package.as_deref()),
             Self::NotAProgram { .. } => case.advise_program_in_package(),
@@ -37,7 +38,7 @@ impl Cause {
             Self::NotExecutable { path } => format!("run `chmod +x {}`", path.display()),
             Self::NoInterpreter { interpreter, .. } => {
                 format!(
-                    "install `{interpreter}`, or put the interpreter you have in `command` of {table}"
+                    "install `{interpreter}`, or set `command` of {table} to an interpreter you have"
                 )
             }
             Self::NoFolder { path } => {
@@ -65,10 +66,10 @@ impl Cause {
             ),
             Self::ServesHttp { url } => case.advise_stdio(url.as_deref()),
             Self::NotMcp => format!(
-                "check `command` and `args` of {table}: the program they start does not speak MCP on stdin and stdout"
+                "check `command` and `args` of {table}: the program does not speak MCP on stdin and stdout"
             ),
             Self::Silent | Self::Unreachable => format!(
-                "see what it waits for: run `{}` by hand; if it is only slow, raise `start_timeout` of {table}",
+                "run `{}` by hand to see what it waits for; if it is only slow, raise `start_timeout` of {table}",
                 case.manual_command()
             ),
             Self::Retired => {
@@ -79,23 +80,23 @@ impl Cause {
         }
     }
 
-    /// Returns the advice for a server that runs elsewhere.
+    /// Returns the advice for a remote server.
     pub(crate) fn advice_for_remote(&self, server: &ServerName) -> String {
         let table = format!("[servers.{server}]");
         match self {
             Self::MissingVariable { variable } => format!("run `export {variable}=…`"),
             Self::LoginNeeded => login_advice(server),
-            Self::BadCredentials => format!("check the `headers` of {table} send"),
+            Self::BadCredentials => format!("check the `headers` of {table}"),
             Self::NotMcp => format!("check the `url` of {table}; many servers answer at /mcp"),
             Self::NoNetwork { .. } => {
                 format!("check the connection, and the host in the `url` of {table}")
             }
             Self::Untrusted => {
-                "if a proxy of yours re-signs TLS traffic, add its certificate to this machine's trusted certificates"
+                "if your proxy re-signs TLS traffic, add its certificate to this machine's trusted certificates"
                     .to_owned()
             }
             Self::Silent => format!("if it is only slow, raise `start_timeout` of {table}"),
-            _ => format!("check that it is running, and the address in {table}"),
+            _ => format!("check that it is running, and check the address in {table}"),
         }
     }
 }
@@ -146,7 +147,7 @@ mod tests {
         let pin = &Cause::NewMcpLibrary;
         let line = "`kitbag servers add notes --force -- uvx --with 'mcp<2' mcp-notes --verbose`";
         check(pin, &spec("uvx", &["mcp-notes", "--verbose"], &[]), line);
-        let key = "put `\"--with\", \"mcp<2\"` first into `args` of [servers.notes]";
+        let key = "add `\"--with\", \"mcp<2\"` at the start of `args` of [servers.notes]";
         check(
             pin,
             &spec("uvx", &["mcp-notes", "--key", "s3cret"], &[]),
@@ -172,10 +173,7 @@ mod tests {
             &spec("C:\\tools\\notes.exe", &[], &[]),
             "in `command` of [servers.notes]",
         );
-        assert_eq!(
-            path.to_string(),
-            "there is no program `C:\\tools\\notes.exe`"
-        );
+        assert_eq!(path.to_string(), "program `C:\\tools\\notes.exe` not found");
         check(
             &named("no-such"),
             &spec("no-such", &[], &[]),
@@ -183,7 +181,7 @@ mod tests {
         );
         assert_eq!(
             named("no-such").to_string(),
-            "there is no program `no-such` on the PATH of this process"
+            "program `no-such` not found on the PATH of this process"
         );
     }
 

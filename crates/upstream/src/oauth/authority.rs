@@ -1,4 +1,4 @@
-//! Finds the authorization server that gives out tokens for a server.
+//! Finds the authorization server that issues tokens for a server.
 
 use url::Url;
 
@@ -14,18 +14,19 @@ use super::web::{OauthWeb, redacted_url};
 /// An authorization server, and the server that its tokens are for.
 #[derive(Debug)]
 pub(crate) struct Authority {
-    /// The server that tokens are for, as it names itself; empty if none is named.
+    /// The server that tokens are for, by its own name; empty if there is none.
     pub(crate) resource: String,
     pub(crate) metadata: AuthorityMetadata,
-    /// The scopes that the server says every client needs.
+    /// The scopes that the server requires of every client.
     pub(crate) scopes: Scopes,
-    /// True if no document describes it, so that it may not even exist.
+    /// True if no metadata describes it, so it may not even exist.
     pub(crate) guessed: bool,
 }
 
 impl Authority {
-    /// Finds it through the challenge of the server, or else at the well-known addresses. `issuer` is
-    /// the only one that the operator accepts.
+    /// Finds it through the server's challenge, or else at the well-known URLs. `issuer` is the
+    /// only one
+    /// that the operator accepts.
     pub(crate) async fn find(
         web: &OauthWeb,
         server: &Url,
@@ -61,7 +62,7 @@ impl Authority {
         })
     }
 
-    /// The revision of 2025-03-26 knew no document about the server: it is its own authority.
+    /// The revision of 2025-03-26 had no resource metadata: the server is its own authority.
     async fn from_origin(web: &OauthWeb, server: &Url) -> Result<Self, LoginError> {
         let origin = root_of(server);
         let described = fetch_metadata(web, &issuer_of(&origin)).await?;
@@ -110,8 +111,8 @@ async fn fetch_resource_metadata(
     Ok(None)
 }
 
-/// A document that names another issuer than the one it was looked for under is not used: a
-/// stranger could have put it there.
+/// Metadata with another issuer than the one it was looked up for is rejected: an attacker could
+/// have put it there.
 async fn fetch_metadata(
     web: &OauthWeb,
     issuer: &str,

@@ -1,13 +1,13 @@
-//! `WWW-Authenticate`: the header in which a server that refused a request says how to log in.
+//! `WWW-Authenticate`: the header in which a server that rejected a request describes the login.
 
 use http::header::{HeaderMap, WWW_AUTHENTICATE};
 
 use super::scopes::Scopes;
 
-/// The `Bearer` challenge; other schemes are not ours to answer.
+/// The `Bearer` challenge; other schemes are not supported.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Challenge {
-    /// The address of the server's description, as it wrote it.
+    /// The URL of the server's metadata, as sent.
     pub(crate) resource_metadata: Option<String>,
     /// The scopes that the request would have needed.
     pub(crate) scopes: Scopes,
@@ -51,8 +51,8 @@ struct RawChallenge {
     parameters: Vec<(String, String)>,
 }
 
-/// Reads the challenges of one line. Schemes and their parameters are both separated by commas, so
-/// only the `=` after a word distinguishes them.
+/// Parses the challenges of one header line. Schemes and their parameters are both separated by
+/// commas, so only the `=` after a word distinguishes them.
 fn parse_challenges(line: &str) -> Vec<RawChallenge> {
     let mut found: Vec<RawChallenge> = Vec::new();
     let mut rest = line.trim_start_matches(SEPARATORS);
@@ -66,7 +66,7 @@ fn parse_challenges(line: &str) -> Vec<RawChallenge> {
                 challenge.parameters.push((word.to_owned(), value));
                 after
             }
-            // A token that belongs to nothing, such as the credentials of another scheme.
+            // A stray token, such as the credentials of another scheme.
             _ if word.is_empty() => after.get(char_length(after)..).unwrap_or_default(),
             _ => {
                 found.push(RawChallenge {

@@ -1,5 +1,5 @@
-//! Our client at an authorization server: one that it knows, one that it can read about, or one that
-//! registers on the spot.
+//! Kitbag's client at an authorization server: pre-registered, described by a metadata document, or
+//! dynamically registered.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,20 +19,20 @@ use super::web::OauthWeb;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OauthClient {
     pub id: String,
-    /// Kept only for a client that registered itself; any other secret is in the configuration.
+    /// Stored only for a dynamically registered client; any other secret is in the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret: Option<SecretText>,
     pub(crate) auth: AuthMethod,
     pub(crate) known_by: ClientSource,
-    /// The address that the browser comes back to; an authorization server accepts no other.
+    /// The redirect URI; an authorization server accepts no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) redirect: Option<Url>,
-    /// In seconds since 1970, if the secret does not last for ever.
+    /// In seconds since 1970, if the secret expires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) secret_until: Option<i64>,
 }
 
-/// The way in which a client proves its identity at the token endpoint.
+/// How a client authenticates at the token endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuthMethod {
@@ -58,7 +58,7 @@ pub(crate) struct ConfiguredClient {
     pub(crate) document: Option<Url>,
 }
 
-/// The facts from which the client for a login is chosen.
+/// The inputs for choosing the client of a login.
 #[derive(Clone, Copy)]
 pub(crate) struct ClientOptions<'a> {
     pub(crate) web: &'a OauthWeb,
@@ -91,7 +91,7 @@ impl OauthClient {
         }
     }
 
-    /// Returns a client that the authorization server reads about in a document of ours.
+    /// Returns a client described by a metadata document.
     fn from_document(
         authority: &Authority,
         configured: &ConfiguredClient,
@@ -135,7 +135,7 @@ impl OauthClient {
         })
     }
 
-    /// Returns the client as it is kept, without a secret that is in the configuration.
+    /// Returns the client as stored, without a secret from the configuration.
     pub(crate) fn for_storage(&self) -> Self {
         let mut kept = self.clone();
         if kept.known_by == ClientSource::Configuration {
@@ -144,7 +144,7 @@ impl OauthClient {
         kept
     }
 
-    /// Adds our client to a request to the token endpoint.
+    /// Adds the client's authentication to a token request.
     pub(crate) fn add_client_auth<'a>(
         &'a self,
         fields: &mut Vec<(&'a str, &'a str)>,
@@ -170,7 +170,7 @@ impl OauthClient {
 }
 
 impl AuthMethod {
-    /// Chooses the method. A server that names no methods takes the basic scheme.
+    /// Chooses the method. A server that lists no methods uses the basic scheme.
     pub(super) fn choose(offered: Option<&[String]>, has_secret: bool) -> Self {
         if !has_secret {
             return Self::None;
@@ -201,8 +201,8 @@ impl AuthMethod {
     }
 }
 
-/// Returns the header of the basic scheme. Both halves are encoded like a form first, so that a colon
-/// in them is no separator.
+/// Returns the header of the basic scheme. Both halves are form-encoded first, so that a colon in
+/// them is no separator.
 fn basic_header(id: &str, secret: &SecretText) -> HeaderValue {
     let id: String = byte_serialize(id.as_bytes()).collect();
     let secret: String = byte_serialize(secret.reveal().as_bytes()).collect();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_proves_itself_in_the_way_that_was_agreed() {
+    fn a_client_authenticates_with_the_agreed_method() {
         use AuthMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
         for (auth, secret, fields, header) in [
             (Public, Some("s"), vec![("client_id", "kit:bag")], None),
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn the_method_is_the_first_of_ours_that_is_offered() {
+    fn the_method_is_the_first_supported_one_that_is_offered() {
         use AuthMethod::{ClientSecretBasic, ClientSecretPost, None as Public};
         for (offered, has_secret, expected) in [
             (None, true, ClientSecretBasic),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configured_secret_is_not_kept_and_no_secret_is_shown() {
+    fn a_configured_secret_is_not_stored_and_no_secret_is_shown() {
         let registered = client(AuthMethod::ClientSecretPost, Some("s3cret"));
         assert_eq!(registered.for_storage(), registered);
         let configured = OauthClient {

@@ -1,4 +1,4 @@
-//! A login without a person, with the secret of the configuration. Nothing of it is kept.
+//! A login without a user, with the secret of the configuration. Nothing of it is stored.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::scopes::Scopes;
 use super::token::TokenEndpoint;
 
 impl Credentials {
-    /// Obtains a token in place of the one that was refused, if any was.
+    /// Obtains a token, replacing a rejected one if there was one.
     pub(super) async fn request_grant(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
@@ -52,7 +52,7 @@ impl Credentials {
             .with(&scopes);
         let endpoint = TokenEndpoint::for_authority(web, &authority, &client);
         let tokens = endpoint.request_own_tokens(&scopes).await?;
-        // Asking again is as easy as refreshing.
+        // Requesting again is as easy as refreshing.
         Ok(Grant {
             refresh: None,
             ..Grant::new(&authority, &client, scopes, tokens)

@@ -1,4 +1,4 @@
-//! The token for each request to one server, taken from the store and renewed before it ends.
+//! The token for each request to one server, read from the store and renewed before it expires.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -22,7 +22,7 @@ use super::web::{AddressGuards, OauthWeb};
 use crate::spec::ServerSpec;
 use kitbag_domain::sync::lock;
 
-/// The services of the gateway that logins need.
+/// The gateway services that logins need.
 #[derive(Clone)]
 pub struct Logins {
     pub store: Arc<dyn GrantStore>,
@@ -32,17 +32,17 @@ pub struct Logins {
 pub struct Credentials {
     pub(super) server: ServerName,
     endpoint: RemoteEndpoint<Template>,
-    /// Its address with the variables as they are written.
+    /// Its URL with the variables unexpanded.
     unfilled_url: Url,
     settings: Settings,
     pub(super) lookup: Lookup,
     pub(super) logins: Logins,
-    /// The grant as it was read last; another process may have replaced it since.
+    /// The grant as last read; another process may have replaced it since.
     pub(super) current: ArcSwapOption<Grant>,
     first_read: OnceCell<()>,
-    /// Held while the grant is renewed, so that calls which come meanwhile share the outcome.
+    /// Held while the grant is renewed, so that concurrent calls share the outcome.
     pub(super) renewing: tokio::sync::Mutex<Option<(Instant, NoToken)>>,
-    /// The challenge of the server when it refused a request last.
+    /// The challenge of the server's last rejection.
     pub(super) challenge: Mutex<Option<Challenge>>,
     web: OnceCell<OauthWeb>,
 }
@@ -57,15 +57,16 @@ pub(crate) enum NoToken {
     },
 }
 
-/// The token to try after another one was refused.
+/// The token to try after another one was rejected.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     pub(crate) grant: Arc<Grant>,
-    /// True if it was made for just this, so that nothing better can be had if it is refused, too.
+    /// True if it was issued just for this, so that nothing better can be had if it is rejected,
+    /// too.
     pub(crate) is_last: bool,
 }
 
-/// The way in which a server refused a request.
+/// How a server rejected a request.
 #[derive(Debug)]
 pub(crate) struct RefusedRequest {
     pub(crate) status: StatusCode,
@@ -73,9 +74,9 @@ pub(crate) struct RefusedRequest {
 }
 
 impl Credentials {
-    /// Returns none for a server that is sent a header of the configuration, or is not remote.
+    /// Returns `None` for a server with a configured header, or one that is not remote.
     pub fn new(spec: &ServerSpec, lookup: &Lookup, logins: &Logins) -> Option<Arc<Self>> {
-        // A person who wrote a header does not want it replaced.
+        // An operator who sets a header does not want it replaced.
         let endpoint = spec
             .endpoint()
             .filter(|endpoint| !endpoint.sets_header("authorization"))?;
@@ -94,7 +95,7 @@ impl Credentials {
         }))
     }
 
-    /// Returns the token for the next request: none, if no person has logged in.
+    /// Returns the token for the next request, or `None` if no user has logged in.
     pub(crate) async fn valid_token(self: &Arc<Self>) -> Result<Option<Arc<Grant>>, NoToken> {
         if self.settings().flow == Flow::Browser {
             let read = self.first_read.get_or_try_init(|| self.read_once());
@@ -132,7 +133,7 @@ impl Credentials {
         tokens.map(|token| token.reveal().to_owned()).collect()
     }
 
-    /// Returns a token to try instead of the one that the server has just refused.
+    /// Returns a token to try instead of the one that the server has just rejected.
     pub(crate) async fn replacement_for(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
@@ -151,7 +152,7 @@ impl Credentials {
         Ok(Replacement { grant, is_last })
     }
 
-    /// Renews the grant that the server has refused, if that can help.
+    /// Renews the grant that the server has rejected, if that can help.
     async fn renew_refused(
         self: &Arc<Self>,
         refused: Option<Arc<Grant>>,
@@ -172,12 +173,12 @@ impl Credentials {
         }
     }
 
-    /// Returns the error for a fresh token that is refused all the same.
+    /// Returns the error for a fresh token that is rejected all the same.
     pub(crate) async fn final_refusal(&self, refused: &Grant, away: RefusedRequest) -> NoToken {
         self.remember_challenge(&away.challenge);
         match (self.settings().flow, away.status) {
             (Flow::ClientCredentials, _) => NoToken::Transient {
-                reason: "the server does not accept the token of our client".to_owned(),
+                reason: "the server does not accept Kitbag's token".to_owned(),
             },
             (Flow::Browser, StatusCode::FORBIDDEN) => {
                 self.insufficient_scope(refused, away.challenge.scopes)
@@ -213,8 +214,9 @@ impl Credentials {
         &self.endpoint.headers
     }
 
-    /// Returns the address with its variables filled in. If one is missing, nothing is ever sent; the
-    /// host has none.
+    /// Returns the URL with its variables expanded. If one is missing, nothing is ever sent; the
+    /// host
+    /// has none.
     pub(super) fn url(&self) -> Url {
         let filled_in = self.endpoint.url.resolve(|name| (self.lookup)(name)).ok();
         let url = filled_in.and_then(|text| Url::parse(&text).ok());
@@ -241,7 +243,8 @@ impl Credentials {
         })
     }
 
-    /// Keeps a grant. The caller holds the lock of the store, or a grant that another process has just
+    /// Stores a grant. The caller holds the lock of the store, or a grant that another process has
+    /// just
     /// renewed would be lost.
     pub(super) async fn store_grant(&self, grant: Grant) -> Result<Arc<Grant>, GrantStoreError> {
         self.logins.store.write(&self.server, &grant).await?;
@@ -258,7 +261,7 @@ impl Credentials {
         *lock(&self.challenge) = Some(challenge.clone());
     }
 
-    /// Returns a grant that another call or another process has obtained already.
+    /// Returns a grant that another call or process has already obtained.
     pub(super) async fn find_newer_grant(
         &self,
         known: Option<&Grant>,
@@ -282,8 +285,9 @@ impl Credentials {
         Ok(kept)
     }
 
-    /// Returns the scopes that the operator asks for, or else those of the challenge, or else those
-    /// that the server says every client needs.
+    /// Returns the scopes that the operator configured, or else the challenge's, or else the ones
+    /// that
+    /// the server requires of every client.
     pub(super) fn choose_scopes(
         &self,
         authority: &Authority,
@@ -310,7 +314,7 @@ impl Credentials {
         self.login_needed(LoginReason::MoreScopes { scopes })
     }
 
-    /// Keeps the scopes that the server asked for, so that the next login asks for them, too.
+    /// Stores the scopes that the server asked for, so that the next login requests them, too.
     async fn store_wanted_scopes(&self, scopes: &Scopes) -> Result<(), GrantStoreError> {
         let _alone = self.logins.store.lock(&self.server).await?;
         let Some(kept) = self

@@ -1,4 +1,4 @@
-//! The device flow of RFC 8628: a person types a short code into a browser anywhere.
+//! The device flow of RFC 8628: the user types a short code into a browser on any device.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use super::token::{TokenEndpoint, TokenRefusal, TokenSet};
 
 pub(crate) const GRANT_TYPE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 
-/// The code that the person is shown.
+/// The code that the user is shown.
 #[derive(Debug, Deserialize)]
 pub struct DeviceCode {
     pub user_code: String,
@@ -24,7 +24,7 @@ pub struct DeviceCode {
     interval: Option<u64>,
 }
 
-/// Asks for a code to show.
+/// Requests a code to show.
 pub(crate) async fn request_code(
     endpoint: &TokenEndpoint<'_>,
     url: &Url,
@@ -48,7 +48,7 @@ pub(crate) async fn request_code(
     Ok(code)
 }
 
-/// Asks again and again until the person has confirmed the code, or it has expired.
+/// Polls until the user has confirmed the code, or it has expired.
 pub(crate) async fn wait_for_tokens(
     endpoint: &TokenEndpoint<'_>,
     code: &DeviceCode,
@@ -85,7 +85,7 @@ async fn poll_tokens(
     }
 }
 
-/// RFC 8628 sets this pause for a server that names none.
+/// The polling interval of RFC 8628 for a server that sets none.
 const DEFAULT_PAUSE: u64 = 5;
 /// RFC 8628 says to add this much when the server asks to slow down.
 const SLOWER: Duration = Duration::from_secs(5);

@@ -1,11 +1,11 @@
-//! The failures of a login, and of a call that finds no login.
+//! Errors of a login, and of a call that requires one.
 
 use kitbag_domain::{MissingVariable, Remedy, ServerName};
 
 use super::grant::GrantStoreError;
 use super::scopes::Scopes;
 
-/// A person has to log in before a call can go on.
+/// The user has to log in before a call can go on.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{server}` {why}")]
 pub struct LoginNeeded {
@@ -17,13 +17,13 @@ pub struct LoginNeeded {
 pub enum LoginReason {
     #[error("requires a login")]
     NotYet,
-    #[error("no longer accepts our login")]
+    #[error("no longer accepts Kitbag's login")]
     Refused,
     #[error("requires a new login because the old one ended ({reason})")]
     Ended { reason: String },
-    #[error("requires permissions that our login does not have ({scopes})")]
+    #[error("requires permissions that Kitbag's login does not have ({scopes})")]
     MoreScopes { scopes: Scopes },
-    #[error("asks for permissions ({scopes}) that our login requested but was not granted")]
+    #[error("requires permissions ({scopes}) that Kitbag requested but was not granted")]
     Withheld { scopes: Scopes },
 }
 
@@ -33,7 +33,7 @@ impl Remedy for LoginNeeded {
     }
 }
 
-/// A login at a server did not come about, or could not be ended.
+/// A login failed, or could not be ended.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub struct FailedLogin {
@@ -41,7 +41,7 @@ pub struct FailedLogin {
     pub error: LoginError,
 }
 
-/// The reason why a login did not come about.
+/// The reason why a login failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginError {
     #[error(transparent)]
@@ -52,27 +52,27 @@ pub enum LoginError {
     OtherResource { described: String },
     #[error("it requires no login")]
     NotAsked,
-    #[error("it names no authorization server")]
+    #[error("it does not name an authorization server")]
     NoAuthority,
     #[error("the authorization server `{issuer}` has no metadata at any of its well-known URLs")]
     NoMetadata { issuer: String },
-    #[error("`{found}` is not the address of an authorization server")]
+    #[error("`{found}` is not a valid authorization server URL")]
     BadIssuer { found: String },
     #[error("the metadata of the authorization server `{expected}` names the issuer `{found}`")]
     OtherIssuer { expected: String, found: String },
-    #[error("the server now uses `{found}`, but our client belongs to `{expected}`")]
+    #[error("the server now uses `{found}`, but Kitbag's client belongs to `{expected}`")]
     IssuerChanged { expected: String, found: String },
     #[error("the authorization server `{issuer}` does not support PKCE (S256)")]
     NoPkce { issuer: String },
-    #[error("the authorization server `{issuer}` has no address to send a browser to")]
+    #[error("the authorization server `{issuer}` has no authorization endpoint")]
     NoBrowser { issuer: String },
-    #[error("the authorization server `{issuer}` accepts only clients that it knows")]
+    #[error("the authorization server `{issuer}` accepts only registered clients")]
     NoRegistration { issuer: String },
     #[error("the authorization server `{issuer}` refused to register Kitbag: {reason}")]
     NotRegistered { issuer: String, reason: String },
     #[error("the answer does not belong to this login")]
     OtherState,
-    #[error("the answer should come from `{expected}` and {}", describe_sender(found.as_deref()))]
+    #[error("the answer should come from `{expected}` but {}", describe_sender(found.as_deref()))]
     AnswerFrom {
         expected: String,
         found: Option<String>,
@@ -95,7 +95,7 @@ pub enum LoginError {
     Person { reason: String },
 }
 
-/// The reason why an address that a server named gave no answer.
+/// The reason why a URL that a server named gave no answer.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum WebError {
     #[error("`{url}` may not be used: {reason}")]
@@ -108,10 +108,10 @@ pub enum WebError {
     Unreadable { url: String, reason: String },
 }
 
-/// The reason why no token was given out.
+/// The reason why no token was issued.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum TokenError {
-    /// In the words of the authorization server.
+    /// In the authorization server's own words.
     #[error("the authorization server refused: {error}{}", describe_suffix(description.as_deref()))]
     Refused {
         error: String,
@@ -130,7 +130,7 @@ impl Remedy for FailedLogin {
         let server = &self.server;
         Some(match &self.error {
             LoginError::NoAuthority | LoginError::NoMetadata { .. } => {
-                format!("if it takes a key instead, put the key in `headers` of [servers.{server}]")
+                format!("if it uses a key instead, set the key in `headers` of [servers.{server}]")
             }
             LoginError::IssuerChanged { .. } => {
                 format!(
@@ -158,7 +158,7 @@ impl Remedy for FailedLogin {
 }
 
 impl TokenError {
-    /// True if trying again later may help without a person.
+    /// True if trying again later may help without a user.
     pub(crate) fn is_transient(&self) -> bool {
         match self {
             Self::Web(WebError::Unreachable { .. }) => true,

@@ -1,4 +1,4 @@
-//! The result of a login: the tokens, the authorization server, the server they are for, and our
+//! The result of a login: the tokens, the authorization server, the server they are for, and the
 //! client. A store keeps it between runs.
 
 use std::any::Any;
@@ -18,14 +18,14 @@ use super::scopes::Scopes;
 use super::secret_text::SecretText;
 use super::token::TokenSet;
 
-/// Its serialized form holds every secret, so it is only ever kept encrypted.
+/// Its serialized form contains every secret, so it is only stored encrypted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
     pub issuer: String,
     /// The server that the tokens are for.
     pub resource: String,
     pub client: OauthClient,
-    /// All scopes that were asked for so far.
+    /// All scopes requested so far.
     pub scopes: Scopes,
     /// The scopes that the server has asked for since, for the next login.
     #[serde(default)]
@@ -35,15 +35,15 @@ pub struct Grant {
     pub(crate) revocation_endpoint: Option<Url>,
     pub(crate) access: SecretText,
     pub(crate) refresh: Option<SecretText>,
-    /// In seconds since 1970, like the next.
+    /// In seconds since 1970, like the next field.
     pub(crate) issued_at: i64,
     pub expires_at: Option<i64>,
-    /// The reason why it cannot be renewed any more, if that was tried.
+    /// The reason why it can no longer be renewed, if that was tried.
     #[serde(default)]
     pub(crate) ended: Option<String>,
 }
 
-/// Keeps grants between runs, encrypted.
+/// Stores grants between runs, encrypted.
 #[async_trait]
 pub trait GrantStore: Send + Sync {
     async fn read(&self, server: &ServerName) -> Result<Option<Grant>, GrantStoreError>;
@@ -53,8 +53,9 @@ pub trait GrantStore: Send + Sync {
     /// Returns true if there was one.
     async fn remove(&self, server: &ServerName) -> Result<bool, GrantStoreError>;
 
-    /// Locks the grant. While the guard is held, no other process renews it: a refresh token is good
-    /// for one use, and the second use of it may end the login.
+    /// Locks the grant. While the guard is held, no other process renews it: a refresh token is
+    /// valid
+    /// for one use, and a second use may end the login.
     async fn lock(&self, server: &ServerName) -> Result<Box<dyn Any + Send>, GrantStoreError>;
 }
 
@@ -89,8 +90,9 @@ impl Grant {
         }
     }
 
-    /// Returns the grant with the tokens of a refresh: the new refresh token if there is one, or else
-    /// the old.
+    /// Returns the grant with the tokens of a refresh: with the new refresh token if there is one,
+    /// or
+    /// else the old one.
     pub(crate) fn with_tokens(&self, tokens: TokenSet) -> Self {
         let now = unix_now();
         Self {
@@ -102,7 +104,7 @@ impl Grant {
         }
     }
 
-    /// Returns a grant that cannot be renewed any more; it is kept for the next login.
+    /// Returns a grant that can no longer be renewed; it is kept for the next login.
     pub(crate) fn into_ended(&self, reason: String) -> Self {
         Self {
             refresh: None,
@@ -126,12 +128,12 @@ impl Grant {
     pub(crate) fn needs_renewal(&self, now: i64) -> bool {
         self.expires_at.is_some_and(|at| {
             let lifetime = at.saturating_sub(self.issued_at).max(0);
-            // A token of a few minutes is used for most of its time.
+            // A token of a few minutes is used for most of its lifetime.
             now >= at.saturating_sub(MARGIN.min(lifetime / 5))
         })
     }
 
-    /// True if the server does not accept it any more, and it cannot be renewed.
+    /// True if the server no longer accepts it, and it cannot be renewed.
     pub fn needs_person(&self) -> bool {
         self.ended.is_some() || (self.refresh.is_none() && self.has_expired(unix_now()))
     }
@@ -140,8 +142,9 @@ impl Grant {
         self.expires_at.is_some_and(|at| now >= at)
     }
 
-    /// True if it may be shown to the server at this address: the configuration may have changed since
-    /// the login.
+    /// True if it may be sent to the server at this URL: the configuration may have changed since
+    /// the
+    /// login.
     pub(crate) fn is_for(&self, server: &Url) -> bool {
         Url::parse(&self.resource).is_ok_and(|resource| covers_url(&resource, server))
     }
@@ -154,7 +157,7 @@ pub(crate) fn unix_now() -> i64 {
     i64::try_from(since.as_secs()).unwrap_or(i64::MAX)
 }
 
-/// Seconds before its end that a token is renewed, unless it lives for minutes only.
+/// How many seconds before its expiry a token is renewed, unless it lives for minutes only.
 const MARGIN: i64 = 60;
 
 #[cfg(test)]
@@ -206,7 +209,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_person_is_needed_when_a_grant_is_over_and_cannot_be_renewed() {
+    fn a_user_is_needed_when_a_grant_has_expired_and_cannot_be_renewed() {
         let (over, lasting) = (grant(1, Some(2)), grant(1, None));
         assert!(!over.needs_person() && !lasting.needs_person());
         assert!(
@@ -227,7 +230,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_grant_survives_being_kept_and_shows_no_token() {
+    fn a_grant_survives_storage_and_shows_no_token() {
         let grant = grant(1, Some(2));
         let kept = serde_json::to_string(&grant).unwrap();
         assert_eq!(serde_json::from_str::<Grant>(&kept).unwrap(), grant);

@@ -1,5 +1,6 @@
-//! The login of a person at an authorization server whose addresses are written down, with a client that was
-//! registered there by hand.
+//! A user's login at an authorization server with known URLs, with a client that was registered
+//! there
+//! by hand.
 
 use url::Url;
 
@@ -13,7 +14,7 @@ use super::secret_text::SecretText;
 use super::token::TokenEndpoint;
 use super::web::{AddressGuards, OauthWeb};
 
-/// The authorization server, and our client there.
+/// The authorization server, and the client there.
 #[derive(Debug, Clone)]
 pub struct KnownAuthority {
     pub authorize_url: Url,
@@ -24,7 +25,7 @@ pub struct KnownAuthority {
 }
 
 impl KnownAuthority {
-    /// Asks a person, and returns the refresh token.
+    /// Asks the user, and returns the refresh token.
     pub async fn login(
         &self,
         person: &mut dyn Person,
@@ -39,8 +40,9 @@ impl KnownAuthority {
         tokens.await?.refresh.ok_or(LoginError::NoRefreshToken)
     }
 
-    /// Nothing describes it, so it has no name to compare answers with, and no resource is named to it: some
-    /// authorization servers refuse parameters that they do not know.
+    /// No metadata describes it, so it has no issuer to compare answers with, and no resource is
+    /// sent to it:
+    /// some authorization servers reject unknown parameters.
     fn to_authority(&self) -> Authority {
         Authority {
             resource: String::new(),
@@ -52,7 +54,7 @@ impl KnownAuthority {
                 device_authorization_endpoint: None,
                 revocation_endpoint: None,
                 scopes_supported: None,
-                // One that knows no PKCE ignores it, and `state` protects the login in any case.
+                // A server without PKCE ignores it, and `state` protects the login in any case.
                 code_challenge_methods_supported: Some(vec!["S256".to_owned()]),
                 token_endpoint_auth_methods_supported: None,
                 client_id_metadata_document_supported: false,

@@ -1,4 +1,4 @@
-//! The login of a person: from an address to tokens that the server accepts.
+//! A user's login: from a URL to tokens that the server accepts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +21,16 @@ use super::scopes::Scopes;
 use super::token::{TokenEndpoint, TokenSet};
 use super::web::redacted_url;
 
-/// The person who logs in, in front of a browser.
+/// The user who logs in, in front of a browser.
 #[async_trait]
 pub trait Person: Send {
-    /// Returns the address that their browser can come back to.
+    /// Returns the URL that the browser can come back to.
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError>;
 
-    /// Sends them to an address and returns the one that they were sent to from there.
+    /// Opens a URL in the browser and returns the one it was redirected to from there.
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError>;
 
-    /// True if their browser is on another machine, and can only come back by hand.
+    /// True if the browser is on another machine, and the user must paste the answer.
     fn is_elsewhere(&self) -> bool;
 
     /// Shows a code to type in there.
@@ -41,15 +41,16 @@ pub trait Person: Send {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RedirectPort {
     Any,
-    /// The authorization server knows this port; for another one we have to register anew.
+    /// The port that is registered; another one requires a new registration.
     Rather(u16),
-    /// No other will do.
+    /// Only this port works.
     Only(u16),
 }
 
 impl Credentials {
-    /// Asks a person, and keeps the grant. `extra` scopes are asked for beside those that the server
-    /// needs.
+    /// Asks the user, and stores the grant. `extra` scopes are requested in addition to the ones
+    /// that
+    /// the server needs.
     pub async fn login(
         &self,
         person: &mut dyn Person,
@@ -75,7 +76,7 @@ impl Credentials {
         let earlier = self.usable_grant(earlier.as_deref(), &authority)?;
         let scopes = self.all_scopes(&authority, challenge.as_ref(), earlier, extra);
 
-        // A login may have ended because our registration did, so the next one registers anew.
+        // A login may have ended because the registration did, so the next one registers again.
         let known = earlier.filter(|earlier| earlier.ended.is_none());
         let known = known.map(|earlier| &earlier.client);
         let redirect = person.redirect(self.redirect_port(known)).await?;
@@ -101,7 +102,8 @@ impl Credentials {
         Ok(self.store_grant(grant).await?)
     }
 
-    /// Forgets the login, and revokes it at the authorization server. Returns true if there was one.
+    /// Deletes the login, and revokes it at the authorization server. Returns true if there was
+    /// one.
     pub async fn logout(&self) -> Result<bool, FailedLogin> {
         self.try_logout()
             .await
@@ -130,7 +132,7 @@ impl Credentials {
             .unwrap_or(RedirectPort::Any)
     }
 
-    /// Returns true if the server requires a login, and the challenge with which it does.
+    /// Returns true if the server requires a login, and its challenge.
     async fn current_challenge(&self) -> Result<(bool, Option<Challenge>), LoginError> {
         if let Some(challenge) = self.last_challenge() {
             return Ok((true, Some(challenge)));
@@ -166,7 +168,8 @@ impl Credentials {
         Ok(None)
     }
 
-    /// Returns the scopes together with all that were asked for before, because the new tokens replace
+    /// Returns the scopes together with all that were requested before, because the new tokens
+    /// replace
     /// the old.
     fn all_scopes(
         &self,
@@ -185,7 +188,7 @@ impl Credentials {
         scopes
     }
 
-    /// Tries the token out. One that the server does not accept is noticed here, and not during a call.
+    /// Tries the token, so that a rejected one is noticed here and not during a call.
     async fn check_grant(&self, grant: &Grant) -> Result<(), LoginError> {
         match self.probe_server(grant.authorization_header()).await? {
             Some((StatusCode::UNAUTHORIZED, _)) => Err(LoginError::NotAccepted),
@@ -193,7 +196,7 @@ impl Credentials {
         }
     }
 
-    /// Sends a request only to learn whether the server refuses it, and with which challenge.
+    /// Sends a request only to learn whether the server rejects it, and with which challenge.
     async fn probe_server(
         &self,
         bearer: Option<HeaderValue>,
@@ -244,7 +247,8 @@ impl Credentials {
         kitbag_fetch::header_map(headers).map_err(|reason| LoginError::Person { reason })
     }
 
-    /// Revokes the grant at the authorization server. If that fails, the login ends here all the same.
+    /// Revokes the grant at the authorization server. If that fails, the login is deleted all the
+    /// same.
     async fn revoke_grant(&self, grant: &Grant) {
         let (Some(url), Ok(client)) = (&grant.revocation_endpoint, self.client_of(grant)) else {
             return;
@@ -287,7 +291,7 @@ pub(super) async fn login_by_browser(
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 const JSON_OR_EVENTS: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 
-/// The first request of a client, in a form that both eras understand well enough to refuse it.
+/// The first request of a client, in a form that both eras understand well enough to reject it.
 const PROBE_BODY: &str = r#"{"jsonrpc":"2.0","id":"login","method":"tools/list","params":{}}"#;
 
 /// A server that starts on demand may take this long for its first answer.

@@ -1,5 +1,4 @@
-//! The documents in which servers and their authorization servers describe themselves, and the
-//! addresses of those documents.
+//! The metadata documents of servers and authorization servers, and their URLs.
 
 use serde::Deserialize;
 use url::Url;
@@ -15,10 +14,10 @@ pub(crate) struct ResourceMetadata {
     pub(crate) scopes_supported: Option<Vec<String>>,
 }
 
-/// RFC 8414 and OpenID discovery: the endpoints and abilities of an authorization server.
+/// RFC 8414 and OpenID discovery: the endpoints and features of an authorization server.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct AuthorityMetadata {
-    /// Empty if nothing describes the authorization server.
+    /// Empty if no metadata describes the authorization server.
     pub(crate) issuer: String,
     pub(crate) authorization_endpoint: Option<Url>,
     pub(crate) token_endpoint: Url,
@@ -39,15 +38,16 @@ impl ResourceMetadata {
         self.scopes_supported.iter().flatten().collect()
     }
 
-    /// True if it describes the server at this address: the same origin, at the same path or above it.
+    /// True if it describes the server at this URL: the same origin, and the same path or a parent.
     pub(crate) fn describes(&self, server: &Url) -> bool {
         Url::parse(&self.resource).is_ok_and(|resource| covers_url(&resource, server))
     }
 }
 
 impl AuthorityMetadata {
-    /// Returns the endpoints of servers from before there were documents: fixed paths at their own
-    /// origin. PKCE was demanded of all of them.
+    /// Returns the endpoints of servers from before there was metadata: fixed paths at their own
+    /// origin.
+    /// All of them had to support PKCE.
     pub(crate) fn from_origin(origin: &Url) -> Option<Self> {
         Some(Self {
             issuer: issuer_of(origin),
@@ -84,7 +84,7 @@ pub(crate) fn covers_url(resource: &Url, server: &Url) -> bool {
         && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the addresses of a server's description if it names none: at its path, then at the root.
+/// Returns the default URLs of a server's metadata: at its path, then at the root.
 pub(crate) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     let mut places = vec![well_known_url(server, "oauth-protected-resource")];
     let root = well_known_url(&root_of(server), "oauth-protected-resource");
@@ -94,7 +94,7 @@ pub(crate) fn resource_metadata_urls(server: &Url) -> Vec<Url> {
     places
 }
 
-/// Returns the addresses of an authorization server's description, in the order that the protocol
+/// Returns the URLs of an authorization server's metadata, in the order that the protocol
 /// prescribes.
 pub(crate) fn authority_metadata_urls(issuer: &Url) -> Vec<Url> {
     let mut places = vec![
@@ -118,7 +118,7 @@ pub(crate) fn root_of(url: &Url) -> Url {
     root
 }
 
-/// Returns an issuer without a path as it writes itself: without the slash at the end.
+/// Returns an issuer without a path in its usual form: without a trailing slash.
 pub(crate) fn issuer_of(origin: &Url) -> String {
     origin.origin().ascii_serialization()
 }
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_authorization_server_with_a_path_has_three_addresses_and_one_without_has_two() {
+    fn an_authorization_server_has_three_metadata_urls_with_a_path_and_two_without() {
         check(
             &authority_metadata_urls(&url("https://a.example/tenant1")),
             &[

@@ -1,20 +1,23 @@
-//! Logging in at remote servers with OAuth, as both eras of the protocol describe it.
+//! OAuth logins at remote servers, for both eras of the protocol.
 //!
-//! A server refuses a request and names the authorization server that gives out its tokens. A
-//! [`Person`] says yes there, and the tokens become a [`Grant`], which a [`GrantStore`] keeps. From
-//! then on [`Credentials`] has a token for each request, and says when a person has to log in again.
+//! A server rejects a request and names the authorization server that issues its tokens. A
+//! [`Person`] agrees there, and the tokens become a [`Grant`], which a [`GrantStore`] stores. From
+//! then on [`Credentials`] provides a token for each request, and reports when a login is needed
+//! again.
 //!
 //! # Layout
-//! - `credentials`: the token for each request; `renewal`: renewing it in time; `own`: without a person
-//! - `settings`: the settings of the configuration
-//! - `known`: a login where every address is written down
-//! - `login`: the way from an address to tokens; `authority`: finding the authorization server
-//! - `client`, `registration`: our client there; `request`, `device`: asking the person;
-//!   `token`: the exchange
-//! - `grant`: the result of a login, and where it is kept
-//! - `challenge`, `metadata`, `scopes`, `hidden`: the parts of the protocol
-//! - `web`: HTTP to addresses that a server named
-//! - `error`: the failures, and their advice
+//! - `credentials`: the token for each request; `renewal`: its renewal; `client_credentials`: a
+//!   login
+//!   without a user
+//! - `settings`: the configuration
+//! - `known_authority`: a login with configured URLs
+//! - `login`: from a URL to tokens; `authority`: discovery of the authorization server
+//! - `client`, `registration`: the client there; `request`, `device`: the user's consent; `token`:
+//!   the token endpoint
+//! - `grant`: the result of a login, and its store
+//! - `challenge`, `metadata`, `scopes`, `secret_text`: parts of the protocol
+//! - `web`: HTTP to URLs named by a server
+//! - `error`: errors and remedies
 
 mod authority;
 mod challenge;
@@ -50,5 +53,5 @@ pub use secret_text::SecretText;
 pub use settings::{Flow, Settings};
 pub use web::AddressGuards;
 
-/// The scope under which OpenID gives out refresh tokens.
+/// The scope under which OpenID issues refresh tokens.
 const OFFLINE_ACCESS: &str = "offline_access";

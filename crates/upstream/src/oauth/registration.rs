@@ -1,4 +1,4 @@
-//! Registers our client at an authorization server that does not know it.
+//! Dynamic registration of the client at an authorization server.
 
 use http::StatusCode;
 use serde::Deserialize;
@@ -55,8 +55,9 @@ pub(super) async fn register_client(
     })
 }
 
-/// Returns the description of our client. A program on a person's machine keeps no secret well, so it
-/// asks for none if the server allows that.
+/// Returns the client's metadata. A program on a user's machine cannot keep a secret, so it asks
+/// for
+/// none if the server allows that.
 fn client_metadata(metadata: &AuthorityMetadata, redirect: &Url) -> Value {
     let offered = metadata.token_endpoint_auth_methods_supported.as_deref();
     let needs_secret = !AuthMethod::None.is_offered(offered);

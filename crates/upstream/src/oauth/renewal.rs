@@ -1,4 +1,4 @@
-//! Renewing a token before it ends, once however many calls wait for it.
+//! Renewal of a token before it expires, once however many calls wait for it.
 
 use std::sync::Arc;
 
@@ -11,8 +11,9 @@ use super::grant::{Grant, GrantStoreError};
 use super::token::TokenEndpoint;
 
 impl Credentials {
-    /// Renews the grant on a task of its own: a client that goes away in the middle would take the new
-    /// refresh token with it.
+    /// Renews the grant on its own task: a client that disconnects in the middle would otherwise
+    /// lose
+    /// the new refresh token.
     pub(super) async fn renew_in_task(
         self: &Arc<Self>,
         grant: Arc<Grant>,

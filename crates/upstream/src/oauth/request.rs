@@ -1,4 +1,4 @@
-//! One authorization request: the address that a browser is sent to, and the answer to it.
+//! One authorization request: the URL for the browser, and the answer.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
@@ -60,15 +60,17 @@ impl AuthorizationRequest {
         })
     }
 
-    /// Returns the code in the answer: the address that the browser was sent to, or the text that a
-    /// person pasted, which may be the bare code.
+    /// Returns the code in the answer: the URL that the browser was sent to, or pasted text, which
+    /// may
+    /// be the bare code.
     pub(crate) fn parse_code(&self, answer: &str) -> Result<SecretText, LoginError> {
         let answer = answer.trim();
         let query = answer.split_once('?').map_or(answer, |(_, query)| query);
         let query = query.split('#').next().unwrap_or_default();
         if !answer.is_empty() && !answer.contains(['=', '?', '/']) {
-            // The person who pastes a code knows where it comes from, unless the authorization server
-            // promised to say so.
+            // The user who pastes a code knows where it comes from, unless the authorization server
+            // promised
+            // to name itself.
             self.check_issuer(None)?;
             return Ok(SecretText::new(answer));
         }
@@ -88,8 +90,9 @@ impl AuthorizationRequest {
             .ok_or(LoginError::NoCode)
     }
 
-    /// Compares letter by letter: two spellings of one address are two issuers. One that nothing describes
-    /// cannot be compared.
+    /// Compares exactly: two spellings of one URL are two issuers. An authority without metadata
+    /// cannot
+    /// be compared.
     fn check_issuer(&self, found: Option<&str>) -> Result<(), LoginError> {
         match found {
             _ if self.issuer.is_empty() => Ok(()),
@@ -109,7 +112,7 @@ fn append_scopes(url: &mut Url, scopes: &Scopes) {
         query.append_pair("scope", &scopes.to_string());
     }
     if scopes.contains(super::OFFLINE_ACCESS) {
-        // OpenID gives a refresh token only if the person was asked for consent.
+        // OpenID issues a refresh token only if the user was asked for consent.
         query.append_pair("prompt", "consent");
     }
 }
@@ -133,7 +136,7 @@ fn pkce_challenge(verifier: &str) -> String {
     URL_SAFE_NO_PAD.encode(digest(&SHA256, verifier.as_bytes()))
 }
 
-/// Returns 256 random bits as text, which cannot be guessed.
+/// Returns 256 random bits as text.
 fn random_token() -> String {
     let mut bytes = [0u8; 32];
     aws_lc_rs::rand::fill(&mut bytes).expect("the operating system has randomness to give");
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_issuer_is_compared_letter_by_letter_and_before_anything_is_shown() {
+    fn the_issuer_is_compared_exactly_and_before_anything_is_shown() {
         let other =
             "the answer should come from `https://a.example` but is from `https://a.example/`";
         let none = "the answer should come from `https://a.example` but does not name its sender";

@@ -1,4 +1,4 @@
-//! The permissions of a token, as OAuth writes them: words with blanks between them, in no order.
+//! The permissions of a token in OAuth's form: an unordered set of words separated by spaces.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -32,7 +32,7 @@ impl Scopes {
 }
 
 impl<T: AsRef<str>> FromIterator<T> for Scopes {
-    /// Each may hold several, as people write them: `--scope "read write"`.
+    /// Each item may contain several scopes: `--scope "read write"`.
     fn from_iter<I: IntoIterator<Item = T>>(words: I) -> Self {
         let mut scopes = Self::default();
         for words in words {

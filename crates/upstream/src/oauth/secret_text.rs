@@ -1,10 +1,10 @@
-//! A token, secret or code: it is kept and sent, and never shown.
+//! A token, secret or code: stored and sent, but never shown.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// It is serialized as it is, because the store encrypts it.
+/// Serialized in plain text, because the store encrypts it.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SecretText(String);

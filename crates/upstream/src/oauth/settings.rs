@@ -1,4 +1,4 @@
-//! The settings for logging in at one server. Most servers need none.
+//! The login settings of one server. Most servers need none.
 
 use kitbag_domain::Template;
 use url::Url;
@@ -9,25 +9,25 @@ use super::scopes::Scopes;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     pub flow: Flow,
-    /// A client that was registered beforehand.
+    /// A pre-registered client.
     pub client_id: Option<String>,
     pub client_secret: Option<Template>,
     pub auth_method: Option<AuthMethod>,
-    /// A document about us, for authorization servers that read it instead of registering us.
+    /// The URL of a client metadata document, for authorization servers that support it.
     pub client_metadata_url: Option<Url>,
-    /// Asked for instead of what the server says it needs.
+    /// Requested instead of the scopes that the server says it needs.
     pub scopes: Scopes,
-    /// The only authorization server that is good enough.
+    /// The only acceptable authorization server.
     pub issuer: Option<String>,
-    /// The port that the browser comes back to, for a client that was registered with it.
+    /// The port that the browser comes back to, for a client registered with it.
     pub redirect_port: Option<u16>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Flow {
-    /// A person says yes in a browser.
+    /// The user agrees in a browser.
     #[default]
     Browser,
-    /// We ask in our own name, with the secret of the configuration.
+    /// The client logs in by itself, with the secret of the configuration.
     ClientCredentials,
 }

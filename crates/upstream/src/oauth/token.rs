@@ -1,4 +1,4 @@
-//! The token endpoint, which gives a token for a code, a refresh token or the secret of our client.
+//! The token endpoint, which issues a token for a code, a refresh token or the client's secret.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use super::scopes::Scopes;
 use super::secret_text::SecretText;
 use super::web::{OauthWeb, WebAnswer};
 
-/// The endpoint, our client there, and the server that the tokens are for.
+/// The endpoint, the client there, and the server that the tokens are for.
 pub(crate) struct TokenEndpoint<'a> {
     pub(crate) web: &'a OauthWeb,
     pub(crate) url: &'a Url,
@@ -44,7 +44,7 @@ impl TokenSet {
     }
 }
 
-/// The refusal of an authorization server.
+/// An error answer of an authorization server.
 #[derive(Debug, Deserialize)]
 pub(crate) struct TokenRefusal {
     pub(crate) error: String,
@@ -121,7 +121,7 @@ impl TokenEndpoint<'_> {
     }
 }
 
-/// Reads a number that some servers write as text, or with a fraction.
+/// Parses a number that some servers send as text, or with a fraction.
 fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     let written = serde_json::Value::deserialize(deserializer)?;
     let text = written
@@ -131,7 +131,7 @@ fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D:
 }
 
 impl TokenRefusal {
-    /// Reads a refusal, which some servers send with status 200.
+    /// Parses an error answer, which some servers send with status 200.
     pub(crate) fn from_answer(answer: &WebAnswer) -> Option<Self> {
         serde_json::from_slice(&answer.body).ok()
     }

@@ -1,8 +1,9 @@
-//! HTTP to addresses that a server named.
+//! HTTP to URLs named by a server.
 //!
-//! A server names where its tokens come from, so a bad one could send us anywhere. Only https is
-//! spoken, or http on this machine, and only public addresses are connected to, unless the
-//! server is in a private network itself.
+//! A server names the issuer of its tokens, so a malicious one could send requests anywhere. Only
+//! https is allowed, or http on this machine, and only public addresses are connected to, unless
+//! the
+//! server itself is in a private network.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,7 +21,7 @@ use url::{Url, form_urlencoded};
 use super::error::WebError;
 use crate::body::read_body_within;
 
-/// The guards of addresses: one for public servers, one for servers in a private network.
+/// Address guards: one for public servers, one for servers in a private network.
 #[derive(Clone)]
 pub struct AddressGuards {
     pub public: AddressGuard,
@@ -32,14 +33,14 @@ pub(crate) struct OauthWeb {
     guard: AddressGuard,
 }
 
-/// An answer, read to its end.
+/// A complete answer.
 pub(crate) struct WebAnswer {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
 }
 
 impl OauthWeb {
-    /// Returns the client for requests that concern the server at this address.
+    /// Returns the client for requests on behalf of the server at this URL.
     pub(crate) async fn for_server(server: &Url, guards: &AddressGuards) -> Self {
         let guard = match is_private(server, &guards.public).await {
             true => guards.private.clone(),
@@ -54,7 +55,7 @@ impl OauthWeb {
         Self { client, guard }
     }
 
-    /// Returns a document, or none if there is none at this address.
+    /// Returns a document, or `None` if there is none at this URL.
     pub(crate) async fn fetch_document<T: DeserializeOwned>(
         &self,
         url: &Url,
@@ -96,7 +97,7 @@ impl OauthWeb {
         self.post(url, headers, FORM, body.into_bytes()).await
     }
 
-    /// Checks that the address may be used at all; names are judged when they are resolved.
+    /// Checks that the URL may be used at all; names are checked when they are resolved.
     pub(crate) fn check_url(&self, url: &Url) -> Result<(), WebError> {
         let secure = url.scheme() == "https" || (url.scheme() == "http" && is_loopback(url));
         let judged = match (secure, literal_address(url)) {
@@ -110,8 +111,9 @@ impl OauthWeb {
         })
     }
 
-    /// Judges the name here, too: where a proxy is set, the proxy resolves it, and the guard of the connection
-    /// would see the proxy alone. A name that only the proxy knows is left to it.
+    /// Checks the name here, too: if a proxy is set, the proxy resolves it, and the connection's
+    /// guard
+    /// would see only the proxy. A name that only the proxy knows is left to it.
     async fn check_name(&self, url: &Url) -> Result<(), WebError> {
         let (host, port) = (url.host_str(), url.port_or_known_default());
         let (Some(host), Some(port), None) = (host, port, literal_address(url)) else {
@@ -155,7 +157,7 @@ impl OauthWeb {
 }
 
 impl WebAnswer {
-    /// Reads a document; there is none if the site answers every address with its page.
+    /// Parses a document; `None` if the site answers every URL with its page.
     fn document<T: DeserializeOwned>(&self, url: &Url) -> Result<Option<T>, WebError> {
         let is_json = serde_json::from_slice::<IgnoredAny>(&self.body).is_ok();
         match self.status.is_success() && !is_json {
@@ -169,7 +171,7 @@ impl WebAnswer {
             return Err(status_error(url, self.status));
         }
         serde_json::from_slice(&self.body).map_err(|error| {
-            // The message of the parser may quote what it met, and that may be a token.
+            // The parser's message may quote its input, and that may be a token.
             let reason = format!("line {}, column {}", error.line(), error.column());
             WebError::Unreadable {
                 url: redacted_url(url),
@@ -196,12 +198,12 @@ fn status_error(url: &Url, status: StatusCode) -> WebError {
     }
 }
 
-/// Returns the address without the parts that could be secret.
+/// Returns the URL without the parts that could be secret.
 pub(super) fn redacted_url(url: &Url) -> String {
     let mut shown = url.clone();
     shown.set_query(None);
     shown.set_fragment(None);
-    // Neither fails on an address that has a host.
+    // Neither fails on a URL that has a host.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.into()
@@ -240,7 +242,7 @@ fn is_loopback(url: &Url) -> bool {
 
 /// An authorization server answers within seconds.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// A document that has moved is mostly one step away.
+/// A document that has moved is usually one redirect away.
 const MAX_REDIRECTS: usize = 3;
 /// The documents and answers of the protocol have a few kilobytes.
 const MAX_BYTES: usize = 1024 * 1024;
@@ -262,7 +264,7 @@ mod tests {
 
     use super::*;
 
-    /// This machine counts as public here, so that a test can stand for the internet.
+    /// Loopback counts as public here, so that a test can stand in for the internet.
     fn guards(ours: &'static str) -> AddressGuards {
         let public = move |address: IpAddr| match address.to_string().starts_with(ours) {
             true => Err("it is private".to_owned()),
@@ -297,7 +299,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_that_leads_to_a_private_address_is_refused_before_a_proxy_could_resolve_it() {
+    async fn a_name_of_a_private_address_is_rejected_before_a_proxy_could_resolve_it() {
         let private = |address: IpAddr| match address.is_loopback() {
             true => Err("it is private".to_owned()),
             false => Ok(()),
@@ -316,7 +318,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_document_is_followed_to_where_it_lies_but_not_into_private_networks() {
+    async fn redirects_of_a_document_are_followed_but_not_into_private_networks() {
         let router = Router::new()
             .route(
                 "/document",

@@ -1,4 +1,4 @@
-//! Signs that the surroundings of a server lack something: network, services, ports, files.
+//! Signs that the environment of a server lacks something: network, services, ports, files.
 
 use super::{ServerOutput, has_any};
 use crate::cause::Cause;
@@ -14,7 +14,7 @@ pub(super) fn no_network(output: &ServerOutput<'_>) -> Option<Cause> {
         "dns error",
         "err_socket_timeout",
     ];
-    // A service that refused was reached.
+    // A service that refused the connection was reached.
     let fetched = output.contains_any(&["fetch failed", "failed to fetch: `http"])
         && !output.contains_any(&["econnrefused"]);
     let npm =
@@ -74,7 +74,7 @@ pub(super) fn port_taken(output: &ServerOutput<'_>) -> Option<Cause> {
     const TAKEN: &[&str] = &["eaddrinuse", "already in use"];
     let mut lines = output.lines_with(TAKEN);
     let line = lines.find(|line| has_any(&line.to_lowercase(), &["addr", "port"]))?;
-    // Smaller numbers are those of lines and errors.
+    // Smaller numbers are line numbers and error codes.
     let port = line
         .rsplit(|c: char| !c.is_ascii_digit())
         .find_map(|digits| digits.parse().ok().filter(|port| *port > 99));
@@ -94,7 +94,7 @@ pub(super) fn missing_file(output: &ServerOutput<'_>) -> Option<Cause> {
     })
 }
 
-/// Returns the last path, since a program that complains puts its own name first.
+/// Returns the last path, since a program that complains prints its own name first.
 fn path_in(line: &str) -> Option<&str> {
     let mut words = line.rsplit(|c: char| {
         c.is_whitespace() || matches!(c, '\'' | '"' | '`' | ':' | ',' | '(' | ')')

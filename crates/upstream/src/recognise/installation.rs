@@ -47,7 +47,7 @@ pub(super) fn new_pydantic(output: &ServerOutput<'_>) -> Option<Cause> {
         .then_some(Cause::NewPydantic)
 }
 
-/// Recognises functions that later versions have, and the words of servers that check the version.
+/// Recognises functions of later versions, and messages of servers that check the version.
 pub(super) fn old_node(output: &ServerOutput<'_>) -> Option<Cause> {
     let gained = [
         "requested module 'node:",
@@ -76,7 +76,7 @@ pub(super) fn old_node(output: &ServerOutput<'_>) -> Option<Cause> {
     (asked || (is_old && output.contains_any(&gained))).then(|| old_node_cause(output, found))
 }
 
-/// True if the server says which Node.js it needs. Many servers only say which one they run with.
+/// True if the server says which Node.js it needs. Many servers only print the one they run with.
 fn asks_for_node(output: &ServerOutput<'_>) -> bool {
     const WANTS: [&str; 8] = [
         "requires",
@@ -175,7 +175,7 @@ pub(super) fn no_such_package(output: &ServerOutput<'_>) -> Option<Cause> {
     (npm || pip || none).then_some(Cause::NoSuchPackage { package })
 }
 
-/// Returns the package in front of these words, such as `'@acme/notes@*'`, without the version.
+/// Returns the package in front of this text, such as `'@acme/notes@*'`, without the version.
 fn quoted_before(output: &ServerOutput<'_>, words: &str) -> Option<String> {
     let before = output.text.get(..output.lower.find(words)?)?;
     let name = before
@@ -192,7 +192,7 @@ pub(super) fn not_a_program(output: &ServerOutput<'_>) -> Option<Cause> {
     (npm || uv).then_some(Cause::NotAProgram { package })
 }
 
-/// Recognises the words of a shell, `env` or Node.js about a program that is not there.
+/// Recognises a message of a shell, `env` or Node.js about a missing program.
 pub(super) fn not_found(output: &ServerOutput<'_>) -> Option<Cause> {
     let command = from_env(output)
         .or_else(|| from_node(output))

@@ -1,6 +1,6 @@
-//! From the last words of a server to the cause.
+//! Derives the cause from the last output of a server.
 //!
-//! The order matters: a sign that names its cause plainly comes before one that merely hints at it.
+//! The order matters: a clear sign of a cause comes before a mere hint.
 
 mod environment;
 mod installation;
@@ -22,7 +22,7 @@ use settings::{
 use crate::cause::Cause;
 
 impl Cause {
-    /// Returns the cause, if the text names a known one.
+    /// Returns the cause, if the text contains signs of a known one.
     pub fn recognise(text: &str) -> Option<Self> {
         let output = ServerOutput {
             text,
@@ -66,7 +66,7 @@ impl<'a> ServerOutput<'a> {
         has_any(&self.lower, words)
     }
 
-    /// True if a code of the system is there as a word: `ENOTFOUND` is also a part of
+    /// True if a system error code occurs as a word: `ENOTFOUND` is also a part of
     /// `ModuleNotFoundError`.
     fn has_code(&self, codes: &[&str]) -> bool {
         let mut words = self
@@ -75,7 +75,7 @@ impl<'a> ServerOutput<'a> {
         words.any(|word| codes.contains(&word))
     }
 
-    /// Returns the lines that have one of these words.
+    /// Returns the lines that contain one of these texts.
     fn lines_with(&self, words: &'a [&'a str]) -> impl DoubleEndedIterator<Item = &'a str> {
         self.text
             .lines()
@@ -83,9 +83,9 @@ impl<'a> ServerOutput<'a> {
             .filter(|line| has_any(&line.to_lowercase(), words))
     }
 
-    /// Returns the text that follows these words, up to one of the ends.
+    /// Returns the text that follows, up to one of the ends.
     fn text_after(&self, words: &str, ends: &[char]) -> Option<String> {
-        // Lower case may be longer in bytes; then the offsets do not fit.
+        // Lower case may be longer in bytes; then the offsets do not match.
         let begin = self.lower.find(words)? + words.len();
         let rest = self
             .text

@@ -3,7 +3,7 @@
 use super::ServerOutput;
 use crate::cause::Cause;
 
-/// Recognises a word in capitals near words of absence.
+/// Recognises a word in capitals near text that says it is missing.
 pub(super) fn missing_variable(output: &ServerOutput<'_>) -> Option<Cause> {
     const ABSENT: &[&str] = &[
         "required",
@@ -44,8 +44,9 @@ fn is_in_capitals(word: &str) -> bool {
             .all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
-/// Returns the variable of a missing setting: a Python server calls its settings as its variables, in
-/// small letters.
+/// Returns the variable of a missing setting: a Python server names its settings like its
+/// variables,
+/// in lower case.
 fn field_in(output: &ServerOutput<'_>) -> Option<String> {
     let mut before = "";
     for line in output.text.lines() {
@@ -83,7 +84,7 @@ pub(super) fn wrong_arguments(output: &ServerOutput<'_>) -> Option<Cause> {
     })
 }
 
-/// Recognises a program that explains its arguments, because it was called in another way.
+/// Recognises a program that prints its usage because it was called in another way.
 pub(super) fn usage_message(output: &ServerOutput<'_>) -> Option<Cause> {
     let mut lines = output.lines_with(&["usage:"]);
     let usage = lines.find(|line| line.trim_start().to_lowercase().starts_with("usage:"))?;
@@ -92,7 +93,7 @@ pub(super) fn usage_message(output: &ServerOutput<'_>) -> Option<Cause> {
     })
 }
 
-/// Returns as much of a line as fits into an error message of one line.
+/// Returns as much of a line as fits into a one-line error message.
 fn shorten_line(line: &str) -> String {
     line.trim().chars().take(120).collect()
 }

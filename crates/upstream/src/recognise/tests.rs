@@ -1,8 +1,8 @@
-//! The words of real servers, and their causes.
+//! Output of real servers, and its causes.
 
 use crate::cause::Cause;
 
-/// Compares the cause in the form in which it is serialized.
+/// Compares the cause in its serialized form.
 #[track_caller]
 fn check(words: &str, expected: &str) {
     let found = Cause::recognise(words).map(|cause| serde_json::to_string(&cause).unwrap());

@@ -1,4 +1,4 @@
-//! Reading the lists of a server, and being sure of them before a call.
+//! Reads a server's lists, and checks them before a call.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,20 @@ use crate::list_ages::{Doubt, Reading};
 use crate::listing::{LIST_TIMEOUT, Listing};
 use crate::router::{Notice, NoticeKind};
 
-/// The lists that are compared with what was approved.
+/// The lists under approval.
 const APPROVED: [Kind; 2] = [Kind::Tool, Kind::Prompt];
 
 impl Server {
     /// Reads all lists of the server. If one of them takes long, `early` is called as soon as the
-    /// tools are known. A process that was started for this alone ends again.
+    /// tools
+    /// are known. A process that was started only for this is stopped again.
     pub async fn read_all_lists(
         self: &Arc<Self>,
         early: impl FnOnce(&Listing),
     ) -> Result<Arc<Listing>, CallError> {
         self.first_asked.get_or_init(Instant::now);
         let listed = {
-            // Held while it waits, too: the program is not stopped and started anew between two readings.
+            // Held while it waits, too: the program is not stopped and restarted between two reads.
             let _block = self.block_stop();
             let _reading = self.reading.lock().await;
             self.read_lists(early).await
@@ -40,7 +41,7 @@ impl Server {
         listed
     }
 
-    /// Returns the time at which its lists were asked for first, if they were.
+    /// Returns when its lists were first requested, if they were.
     pub fn first_listed_at(&self) -> Option<Instant> {
         self.first_asked.get().copied()
     }
@@ -75,7 +76,7 @@ impl Server {
         }
     }
 
-    /// Returns the tools of a listing that is not complete yet, with the other lists as they are known.
+    /// Returns the tools of an incomplete listing, with the other lists as known.
     fn merge_known(&self, first: Listing) -> Listing {
         match self.listing() {
             Some(known) => Listing {
@@ -86,8 +87,9 @@ impl Server {
         }
     }
 
-    /// Puts a listing in the place of the known one. Of tools and prompts it has those that were read
-    /// last: a slow reading of everything may end after a fast one of the tools that began later.
+    /// Replaces the known listing. Tools and prompts are taken from their latest read: a slow read
+    /// of
+    /// everything may end after a fast read of the tools that began later.
     fn store_listing(&self, listing: Listing, read: &[Kind], reading: Reading) -> Arc<Listing> {
         let mut listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);
@@ -107,8 +109,9 @@ impl Server {
         listing
     }
 
-    /// Returns the connection over which a request may go: the server's list was read since anything
-    /// suggested that it has changed, and not too long ago, and it is approved of.
+    /// Returns the connection over which a request may go: the server's list was read since any
+    /// hint of
+    /// a change, is recent enough, and is approved.
     pub(super) async fn approved_connection(
         self: &Arc<Self>,
         approval: &Approval,
@@ -142,7 +145,7 @@ impl Server {
         self.listing().filter(|_| is_settled)
     }
 
-    /// Reads the list that decides. Callers that come meanwhile share the next reading.
+    /// Reads the list that is checked. Callers that arrive in the meantime share the next read.
     async fn read_deciding_list(
         &self,
         live: &LiveConnection,
@@ -180,8 +183,8 @@ impl Server {
         Ok(listing)
     }
 
-    /// Takes note that the known lists are still the same. Returns false if they were replaced
-    /// meanwhile.
+    /// Records that the known lists are still the same. Returns false if they were replaced in the
+    /// meantime.
     fn confirm_unchanged(&self, known: &Arc<Listing>, list: Kind, reading: Reading) -> bool {
         let _alone = lock(&self.taking);
         let is_known = self.listing().is_some_and(|now| Arc::ptr_eq(&now, known));
@@ -195,12 +198,12 @@ impl Server {
         }
     }
 
-    /// The longest that a call waits for the list that decides about it.
+    /// How long a call waits at most for the list that is checked.
     fn list_timeout(&self) -> Duration {
         self.spec.limits.call_timeout.min(LIST_TIMEOUT)
     }
 
-    /// Has its lists read again, as if it had announced that they changed: what it does shows that.
+    /// Has its lists read again, as if it had announced a change.
     pub fn mark_lists_doubtful(&self) {
         self.context.ages.mark_all_doubtful();
         APPROVED
@@ -208,7 +211,7 @@ impl Server {
             .for_each(|kind| self.announce_list(kind));
     }
 
-    /// Tells the gateway that a list is another one now.
+    /// Announces to the gateway that a list has changed.
     fn announce_list(&self, kind: Kind) {
         let notice = Notice {
             server: self.name().clone(),
@@ -221,8 +224,9 @@ impl Server {
         tokio::spawn(async move { notices.send(notice).await });
     }
 
-    /// Takes over a listing that another process has read from the same server. Before a call it is
-    /// compared with what the server says here.
+    /// Adopts a listing that another process has read from the same server. Before a call it is
+    /// compared
+    /// with this server's answer.
     pub fn adopt_listing(&self, listing: Listing) {
         let listing = self.mask_listing(listing);
         let _alone = lock(&self.taking);

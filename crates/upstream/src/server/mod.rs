@@ -1,13 +1,13 @@
-//! One configured server over its whole life.
+//! One configured server over its whole lifetime.
 //!
 //! # Layout
-//! - this file: the facts about a server, calling it and asking for its lists
-//! - [`silence`]: restarting it when it answers neither calls nor a ping
-//! - [`start`]: starting it when needed, and leaving it alone for a while when it keeps failing
-//! - [`stop`]: stopping it when it is idle, when it is replaced and when the gateway ends
-//! - [`lists`]: reading its lists, and being sure of them before a call
-//! - [`secrets`]: the secrets that it was given
-//! - [`watched`]: the resources that clients watch
+//! - this file: state, calls and listing of a server
+//! - [`unresponsive`]: restart when it answers neither calls nor a ping
+//! - [`start`]: start on demand, and back-off after failures
+//! - [`stop`]: stop when idle, replaced or at shutdown
+//! - [`lists`]: its lists, and their check before a call
+//! - [`secrets`]: its secrets
+//! - [`watched_resources`]: resources that clients watch
 
 mod lists;
 mod secrets;
@@ -54,18 +54,18 @@ pub struct Server {
     attempts: StartAttempts,
     silence: SilenceChecks,
     closing: CancellationToken,
-    /// The server that goes on after this one has stopped for good.
+    /// The server that takes over after this one has stopped for good.
     successor: OnceLock<Arc<Self>>,
-    /// Its lists when they were read last. Their era is the one to greet it in.
+    /// Its lists as last read. Their era is tried first.
     listing: ArcSwapOption<Listing>,
     /// Held while all of its lists are read.
     reading: tokio::sync::Mutex<()>,
     /// Held while one list is read for a call.
     checking: tokio::sync::Mutex<()>,
-    /// Held while lists are put in the place of known ones.
+    /// Held while known lists are replaced.
     taking: Mutex<()>,
     secrets: KnownSecrets,
-    /// The time at which its lists were asked for first.
+    /// When its lists were first requested.
     first_asked: OnceLock<Instant>,
     /// The reason why its lists could not be read the last time.
     list_failure: ArcSwapOption<CallError>,
@@ -91,8 +91,8 @@ pub(crate) struct ServerParts {
     pub(crate) notices: mpsc::Sender<Notice>,
 }
 
-/// Keeps a server from being stopped between the moment its connection is looked up and the moment
-/// the connection shows that it is in use.
+/// Keeps a server from being stopped between the lookup of its connection and the first visible use
+/// of it.
 struct StopBlock<'a>(&'a Server);
 
 impl Drop for StopBlock<'_> {
@@ -102,7 +102,8 @@ impl Drop for StopBlock<'_> {
 }
 
 impl Server {
-    /// Makes a server without starting it. `former` is the server of the same name that it replaces.
+    /// Creates a server without starting it. `former` is the server of the same name that it
+    /// replaces.
     pub(crate) fn new(
         parts: ServerParts,
         context: &UpstreamContext,
@@ -149,13 +150,14 @@ impl Server {
         &self.spec
     }
 
-    /// Returns its lists as they were read last, perhaps in an earlier run.
+    /// Returns its lists as last read, perhaps in an earlier run.
     pub fn listing(&self) -> Option<Arc<Listing>> {
         self.listing.load_full()
     }
 
-    /// Returns the reason why its last start failed, or why a start would fail now for want of a
-    /// variable.
+    /// Returns the reason why its last start failed, or the missing variable that would make a
+    /// start
+    /// fail now.
     pub fn start_problem(&self) -> Option<Arc<StartError>> {
         match self.attempts.last_error() {
             Some(failed) if !matches!(*failed, StartError::Variable { .. }) => Some(failed),
@@ -175,7 +177,7 @@ impl Server {
         })
     }
 
-    /// Returns how busy it is, and how often it was started.
+    /// Returns its load, and how often it was started.
     pub fn figures(&self) -> ServerFigures {
         let in_flight = self
             .live_connection()
@@ -183,12 +185,13 @@ impl Server {
         self.counters.snapshot(in_flight)
     }
 
-    /// Returns our login at it, if it is a server that we log in at.
+    /// Returns Kitbag's login at it, if it supports logins.
     pub fn credentials(&self) -> Option<&Arc<Credentials>> {
         self.context.credentials.as_ref()
     }
 
-    /// Sends a request, and starts the server first if it is not running. A request that comes when
+    /// Sends a request, and starts the server first if it is not running. A request that arrives
+    /// when
     /// this server has just been replaced goes to its successor.
     pub async fn send(
         self: &Arc<Self>,
@@ -263,7 +266,7 @@ impl Server {
         self.live_connection().is_none() && !self.watched.is_empty()
     }
 
-    /// Takes note that the roots of a client have changed.
+    /// Records that the roots of a client have changed.
     pub(crate) fn roots_changed(&self, client: &ClientIdentity) {
         if let Some(live) = self.live_connection() {
             live.connection.roots_changed(client);

@@ -1,4 +1,4 @@
-//! The secrets that a server was given, so that no caller reads them in what it says.
+//! A server's secrets, so that no caller reads them in its output.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,13 +10,13 @@ use super::Server;
 use crate::listing::Listing;
 use crate::spec::ServerSpec;
 
-/// Finds the secrets among the values that a server is given, with its variables filled in.
+/// Finds the secrets among a server's values, with variables expanded.
 pub type FindSecrets = fn(&ServerSpec, &Lookup) -> Vec<String>;
 
 /// A token is renewed every few minutes at most, and a call does not take hours.
 const MAX_VALUES: usize = 64;
 
-/// The secrets so far: a program goes on with those of its start when others are set.
+/// The secrets so far: a program keeps the ones of its start when others are set.
 #[derive(Default)]
 pub(super) struct KnownSecrets(Mutex<SecretSearch>);
 
@@ -28,7 +28,7 @@ struct SecretSearch {
 }
 
 impl Server {
-    /// Returns a search for the secrets that it was given so far, also those of its login.
+    /// Returns a search for all its secrets so far, including its login's.
     pub fn secrets(&self) -> Arc<Secrets> {
         let mut found = (self.context.find_secrets)(&self.spec, &self.context.lookup);
         found.extend(

@@ -1,4 +1,4 @@
-//! Starting a server when it is needed, and leaving it alone for a while when it keeps failing.
+//! Starts a server on demand, with back-off after failures.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::log::{ServerLog, in_one_line};
 use crate::router::{Notice, NoticeKind};
 use crate::watch::ResourceWatch;
 
-/// The first failure may be an accident; from the second on, each costs twice the wait.
+/// The first failure may be an accident; from the second on, each doubles the wait.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
-/// A server that was repaired is usable again after a minute at the latest.
+/// A repaired server is usable again after a minute at the latest.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
 #[derive(Default)]
 pub(super) struct StartAttempts {
-    /// Held while starting, so that callers that come meanwhile share the outcome.
+    /// Held while starting, so that concurrent callers share the outcome.
     failures: Mutex<Failures>,
     last_error: ArcSwapOption<StartError>,
 }
@@ -32,7 +32,7 @@ pub(super) struct StartAttempts {
 pub(super) struct Failures {
     count: u32,
     last: Option<Instant>,
-    /// The times in a row that it started, and then answered no call.
+    /// How often in a row it started, but then answered no call.
     deaf: u32,
 }
 
@@ -41,7 +41,7 @@ impl StartAttempts {
         self.last_error.load_full()
     }
 
-    /// Waits for a start under way. Nothing is started while the guard is held.
+    /// Waits for a start in progress. Nothing is started while the guard is held.
     pub(super) async fn lock_starts(&self) -> MutexGuard<'_, Failures> {
         self.failures.lock().await
     }
@@ -51,9 +51,10 @@ impl StartAttempts {
         self.last_error.store(None);
     }
 
-    /// Remembers a failed start. Returns true if it is news.
+    /// Records a failed start. Returns true if it is news.
     fn record_failure(&self, failures: &mut Failures, error: &StartError) -> bool {
-        // A start that waits for a person, or for the time that the server named, has not failed: the
+        // A start that waits for a user, or for the time that the server requested, has not failed:
+        // the
         // next call should not have to wait for anything else.
         let counts = !error.is_mistake()
             && !matches!(error, StartError::Login(_) | StartError::RetryLater { .. });
@@ -63,7 +64,7 @@ impl StartAttempts {
         counts || before.is_none_or(|before| !error.is_repeat_of(&before))
     }
 
-    /// Remembers that the server answered no call. The first time it may be started again at once.
+    /// Records that the server answered no call. The first time it may be restarted at once.
     pub(super) fn record_unresponsive(
         &self,
         failures: &mut Failures,
@@ -85,7 +86,8 @@ impl StartAttempts {
     }
 
     /// Returns the error for a caller that asked at that time, if another start would be too early:
-    /// the outcome of a start that the caller waited for, or the wait that is left.
+    /// the
+    /// outcome of a start that the caller waited for, or the remaining wait.
     fn too_early_error(
         &self,
         server: &ServerName,
@@ -122,8 +124,9 @@ impl Server {
         if let Some(live) = self.live_connection() {
             return Ok(live);
         }
-        // On a task of its own: a client that goes away must not abort a start that other calls,
-        // or its own next call, can use.
+        // On its own task: a client that disconnects must not abort a start that other calls, or
+        // its own
+        // next call, can use.
         let server = self.clone();
         let asked = Instant::now();
         let started = tokio::spawn(async move { server.start_once(asked).await }).await;
@@ -155,7 +158,7 @@ impl Server {
         }
     }
 
-    /// Opens a connection. The outer error is for a server that is stopped meanwhile.
+    /// Opens a connection. The outer error is for a server that is stopped in the meantime.
     async fn open_connection(&self) -> Result<Result<Connection, StartError>, StartError> {
         let known = self.listing.load().as_ref().map(|listing| listing.era);
         let opening = Connection::open(
@@ -179,11 +182,11 @@ impl Server {
         let watch = ResourceWatch::start(connection.clone(), self.watched.uris());
         watch.wait_until_acknowledged().await;
         let live = Arc::new(LiveConnection { connection, watch });
-        // The program may be another one than the one whose lists are known.
+        // The program may differ from the one whose lists are known.
         self.context.ages.mark_all_doubtful();
-        // It goes on with these secrets, whatever is set in their place later.
+        // It keeps these secrets, even if they are changed later.
         self.secrets();
-        // A server that is stopped is taken out first; one that is still here has ended by itself.
+        // A stopped server is removed first; one that is still here has ended by itself.
         let before = self.live.swap(Some(live.clone()));
         self.counters.count_start(before.is_some());
         self.record_use();
@@ -204,10 +207,10 @@ impl Server {
     }
 }
 
-/// Writes into the log why a server ended that was not asked to.
+/// Logs why a server ended that was not asked to.
 async fn log_end(server: ServerName, connection: Arc<Connection>, log: Arc<ServerLog>) {
     if let Some(reason) = connection.wait_for_end().await {
-        let what = format!("`{server}` went away: {reason}");
+        let what = format!("`{server}` disconnected: {reason}");
         log_failure(&server, &what, Some(&log.tail()));
     }
 }

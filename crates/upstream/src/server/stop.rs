@@ -1,4 +1,4 @@
-//! Stopping a server when it is idle, when it is replaced and when the gateway ends.
+//! Stops a server when it is idle, when it is replaced and at shutdown.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,21 +15,21 @@ impl Server {
         self.closing.is_cancelled()
     }
 
-    /// Lets the calls that are under way come to their end, then stops for good.
+    /// Waits for running calls, then stops for good.
     pub async fn retire(&self) {
         self.slots.close(self.spec.limits.call_deadline).await;
         self.stop_for_good().await;
     }
 
-    /// Stops for good: nothing starts it again.
+    /// Stops for good: nothing restarts it.
     pub(crate) async fn stop_for_good(&self) {
         self.closing.cancel();
-        // A start under way sees that and gives up; only then is there nothing that could go live.
+        // A start in progress sees that and aborts; only then can nothing go live any more.
         let _no_start = self.attempts.lock_starts().await;
         self.stop().await;
     }
 
-    /// Ends it and starts it again at once, as if it had never failed.
+    /// Stops it and starts it again at once, without any back-off.
     pub async fn restart(self: &Arc<Self>) -> Result<(), StartError> {
         let mut failures = self.attempts.lock_starts().await;
         self.attempts.reset_failures(&mut failures);
@@ -47,7 +47,7 @@ impl Server {
 
     pub(crate) async fn stop_if_idle(&self) {
         if self.stop_if(|_| self.is_idle()).await {
-            tracing::info!(server = %self.name(), "stopped after a while without calls");
+            tracing::info!(server = %self.name(), "stopped because it was idle");
         }
     }
 
@@ -69,13 +69,14 @@ impl Server {
         {
             return false;
         }
-        // Nothing is started meanwhile, so that two processes of one server never run at once.
+        // Nothing is started in the meantime, so two processes of one server never run at once.
         let _no_start = self.attempts.lock_starts().await;
         let Some(live) = self.live.swap(None) else {
             return false;
         };
-        // A block is made before the connection is looked up. With none now, every caller that
-        // looked up this connection has finished; callers that come later find none, and wait.
+        // A block is created before the connection is looked up. With none now, every caller that
+        // looked
+        // up this connection has finished; later callers find none, and wait.
         if self.stop_blocks.load(Ordering::SeqCst) > 0 || !self.is_unused(&live, &wanted) {
             self.live.store(Some(live));
             return false;

@@ -1,4 +1,4 @@
-//! Finding out whether a server that did not answer a call is deaf, and restarting it if it is.
+//! Checks whether a server that did not answer a call is unresponsive, and restarts it if so.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -7,18 +7,19 @@ use super::{LiveConnection, Server};
 use crate::error::{CallError, RestartOutcome, StartError};
 use crate::exchange::OnTimeout;
 
-/// The caller has waited for its call already, so it does not wait for a slow start, too.
+/// The caller has already waited for its call, so it does not wait for a slow start, too.
 const RESTART_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// The last restart of a deaf server, for the other calls that time out over the same connection.
+/// The last restart of an unresponsive server, for other calls that time out over its connection.
 #[derive(Default)]
 pub(super) struct SilenceChecks {
     last: tokio::sync::Mutex<Option<(Weak<LiveConnection>, RestartOutcome)>>,
 }
 
 impl Server {
-    /// Returns the check of the server that is made when a call over this connection times out. It
-    /// goes on if the client of the call goes away.
+    /// Returns the check that is made when a call over this connection times out. It continues if
+    /// the
+    /// client of the call disconnects.
     pub(super) fn check_on_timeout(self: &Arc<Self>, live: &Arc<LiveConnection>) -> OnTimeout {
         let (server, live) = (self.clone(), live.clone());
         OnTimeout::new(move |timed_out| {
@@ -62,7 +63,7 @@ impl Server {
         }
     }
 
-    /// Ends this connection and starts the server again, or later if it was deaf before.
+    /// Ends this connection and restarts the server, or later if it was unresponsive before.
     async fn replace_connection(
         self: &Arc<Self>,
         deaf: &Arc<LiveConnection>,

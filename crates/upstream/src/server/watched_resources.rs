@@ -11,10 +11,11 @@ use crate::error::CallError;
 #[derive(Default)]
 pub(super) struct WatchedResources {
     /// Each resource with the number of clients that watch it. A server shares them with the one it
-    /// replaces: a client goes on watching, and stops watching at either.
+    /// replaces: a client can stop watching at either.
     counts: Arc<Mutex<BTreeMap<String, usize>>>,
     /// Held while the server is sent a change of the watched resources, because two changes in the
-    /// wrong order would leave a client without its updates.
+    /// wrong
+    /// order would leave a client without its updates.
     changing: tokio::sync::Mutex<()>,
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn settings() -> BrowserSettings {
 
 #[track_caller]
 pub(crate) fn pixels(picture: &Screenshot) -> Pixels {
-    let pixels = Pixels::of(&picture.bytes);
+    let pixels = Pixels::from_png(&picture.bytes);
     assert_eq!(
         (pixels.width, pixels.height),
         (picture.width, picture.height)

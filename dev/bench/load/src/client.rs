@@ -1,4 +1,4 @@
-//! One client of either era on one connection, reduced to what calling a tool takes.
+//! One client of either era on one connection, reduced to the minimum for calling a tool.
 
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -19,7 +19,7 @@ pub(crate) struct Client {
     headers: HeaderMap,
 }
 
-/// One tool call, written down, and what its answer must contain.
+/// One serialized tool call, and the required text of its answer.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
     tool: HeaderValue,
@@ -70,7 +70,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Calls once and checks that the answer is the one to this call.
+    /// Calls once and checks that the answer belongs to this call.
     pub(crate) async fn call(&mut self, call: &Call) -> anyhow::Result<()> {
         if self.era == Era::Modern {
             self.headers.insert("mcp-name", call.tool.clone());
@@ -128,18 +128,18 @@ impl Client {
 }
 
 impl Call {
-    /// Of a tool that repeats its `message`.
+    /// A call of a tool that repeats its `message`.
     pub(crate) fn echo(era: Era, tool: &str) -> anyhow::Result<Self> {
         Self::new(era, tool, &json!({ "message": MESSAGE }), MESSAGE)
     }
 
-    /// The same through the tool that runs all others.
+    /// The same through the tool that calls all others.
     pub(crate) fn echo_through_call_api(era: Era, tool: &str) -> anyhow::Result<Self> {
         let arguments = json!({ "tool": tool, "arguments": { "message": MESSAGE } });
         Self::new(era, "call_api", &arguments, MESSAGE)
     }
 
-    /// A search that finds something; the last line of what was found says how to go on.
+    /// A search with results; the last line of the results says how to continue.
     pub(crate) fn search(era: Era, query: &str) -> anyhow::Result<Self> {
         Self::new(
             era,
@@ -163,7 +163,7 @@ impl Call {
                 "io.modelcontextprotocol/clientInfo": {"name": "kitbag-bench-load", "version": "0"},
             });
         }
-        // One id for all: a client never has two calls under way.
+        // One id for all: a client never has two concurrent calls.
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
         Ok(Self {
             tool: HeaderValue::from_str(tool)?,

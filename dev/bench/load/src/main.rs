@@ -1,8 +1,8 @@
-//! Calls tools from many clients at once and reports how long the answers took.
+//! Calls tools from many clients at once and reports the latencies.
 //!
-//! Each client is one keep-alive connection that sends its next call when the last one is
-//! answered. Everything but the calls (connections, sessions, a warm-up) lies outside the
-//! measured time. The report is one line of JSON.
+//! Each client is one keep-alive connection that sends its next call when the last one is answered.
+//! Everything except the calls (connections, sessions, a warm-up) is outside the measured time. The
+//! report is one line of JSON.
 
 mod client;
 mod report;
@@ -22,24 +22,24 @@ use tokio::task::JoinSet;
 use crate::client::{Call, Client};
 use crate::report::Tally;
 
-/// Calls a tool from many clients at once.
+/// Calls a tool from many clients at once
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The endpoint, over plain HTTP.
+    /// Endpoint URL, over plain HTTP
     #[arg(long)]
     url: Uri,
     #[arg(long, value_enum)]
     era: Era,
-    /// A tool that repeats its `message`; without one, the clients only search.
+    /// Tool that repeats its `message`; without it, clients only search
     #[arg(long, required_unless_present = "queries")]
     tool: Option<String>,
-    /// Search before each call, by one of the lines of this file, and call with `call_api`.
+    /// Search before each call with a line of this file, and call with `call_api`
     #[arg(long, value_name = "FILE")]
     queries: Option<PathBuf>,
-    /// The number of clients that call at the same time
+    /// Number of concurrent clients
     #[arg(long, default_value_t = 1)]
     clients: usize,
-    /// The time to measure, after the warm-up
+    /// Time to measure, after the warm-up
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
 }
@@ -61,7 +61,7 @@ struct Round {
 #[derive(Debug)]
 struct Searches {
     queries: Vec<String>,
-    /// The number of searches so far. No two are the same, so that none is answered from memory.
+    /// The number of searches so far. No two are the same, so none is answered from a cache.
     count: AtomicUsize,
 }
 
@@ -95,7 +95,7 @@ async fn measure(arguments: &Arguments) -> anyhow::Result<Tally> {
     Ok(all)
 }
 
-/// A gateway that has just started may still be asking its upstream what it offers.
+/// A gateway that has just started may still be listing its upstream.
 async fn first_answer(client: &mut Client, round: &Round) -> anyhow::Result<()> {
     let begin = Instant::now();
     while let Err(error) = round.once(client, &mut Tally::default()).await {
@@ -137,8 +137,9 @@ impl Round {
         })
     }
 
-    /// Until the time is up, or something went wrong: what fails once fails again at once, and
-    /// would be counted without end.
+    /// Repeats until the time is over, or something fails: a failing call fails again at once, and
+    /// would be
+    /// counted endlessly.
     async fn repeat(&self, client: &mut Client, length: Duration) -> Tally {
         let mut tally = Tally::default();
         let begin = Instant::now();
@@ -154,10 +155,10 @@ impl Round {
     async fn once(&self, client: &mut Client, tally: &mut Tally) -> anyhow::Result<()> {
         if let Some(searches) = &self.searches {
             let search = Call::search(self.era, &searches.next())?;
-            tally.searches.push(timed(client, &search).await?);
+            tally.searches.push(time_call(client, &search).await?);
         }
         if let Some(call) = &self.call {
-            tally.calls.push(timed(client, call).await?);
+            tally.calls.push(time_call(client, call).await?);
         }
         Ok(())
     }
@@ -179,7 +180,7 @@ impl Searches {
     }
 }
 
-async fn timed(client: &mut Client, call: &Call) -> anyhow::Result<Duration> {
+async fn time_call(client: &mut Client, call: &Call) -> anyhow::Result<Duration> {
     let sent = Instant::now();
     client.call(call).await?;
     Ok(sent.elapsed())

@@ -1,4 +1,4 @@
-//! From the time each answer took to the few numbers that are compared.
+//! Summarizes the latencies for comparison.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ pub(crate) struct Tally {
     pub(crate) calls: Vec<Duration>,
     pub(crate) searches: Vec<Duration>,
     pub(crate) errors: Vec<String>,
-    /// Until the last answer, which comes later than the last call was sent.
+    /// Until the last answer, which arrives after the last call was sent.
     pub(crate) took: Duration,
 }
 
@@ -43,7 +43,7 @@ fn summary(latencies: &mut [Duration], took: Duration) -> Value {
     })
 }
 
-/// In microseconds; the nearest rank, so always a latency that was seen.
+/// In microseconds; the nearest rank, so always an observed latency.
 fn quantile(ascending: &[Duration], share: f64) -> f64 {
     let rank = (ascending.len() as f64 * share).ceil() as usize;
     let latency = ascending.get(rank.max(1) - 1);

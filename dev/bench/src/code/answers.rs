@@ -1,6 +1,6 @@
-//! The answers of services that are not here: short templates, grown to the size of real answers.
+//! The answers of absent services: short templates, expanded to the size of real answers.
 //!
-//! The form of a template is in `evals/code/README.md`.
+//! The form of a template is described in `evals/code/README.md`.
 
 use std::collections::HashMap;
 use std::fs;
@@ -36,7 +36,7 @@ impl ServiceAnswers {
         let templates: Map<String, Value> = serde_json::from_str(&text)
             .with_context(|| format!("{} is no object", file.display()))?;
         for (tool, template) in templates {
-            let answer = Growth::default().grown(&template, None);
+            let answer = Growth::default().expand_template(&template, None);
             self.0.insert((server.to_string(), tool), answer);
         }
         Ok(())
@@ -45,13 +45,13 @@ impl ServiceAnswers {
 
 #[derive(Debug, Default)]
 struct Growth {
-    /// The ids that were given out, so that no two are the same.
+    /// The generated ids, so that no two are the same.
     ids: u64,
 }
 
 impl Growth {
-    /// Within an item, `number` says which one it is; outside, texts stay as they are.
-    fn grown(&mut self, template: &Value, number: Option<usize>) -> Value {
+    /// Within an item, `number` is its number; outside, texts stay unchanged.
+    fn expand_template(&mut self, template: &Value, number: Option<usize>) -> Value {
         match (template, number) {
             (Value::String(text), Some(number)) => self.text(text, number),
             (Value::Array(items), _) => {
@@ -66,9 +66,9 @@ impl Growth {
     fn items(&mut self, item: &Value, number: Option<usize>) -> Vec<Value> {
         match item.get(TIMES).and_then(Value::as_u64) {
             Some(times) => (1..=times as usize)
-                .map(|number| self.grown(item, Some(number)))
+                .map(|number| self.expand_template(item, Some(number)))
                 .collect(),
-            None => vec![self.grown(item, number)],
+            None => vec![self.expand_template(item, number)],
         }
     }
 
@@ -80,7 +80,7 @@ impl Growth {
         members
             .iter()
             .filter(|(key, _)| *key != TIMES)
-            .map(|(key, value)| (key.clone(), self.grown(value, number)))
+            .map(|(key, value)| (key.clone(), self.expand_template(value, number)))
             .collect()
     }
 
@@ -112,9 +112,9 @@ impl Growth {
         }
     }
 
-    /// 32 digits that do not compress well, as those of real ids.
+    /// Returns 32 digits that do not compress well, like real ids.
     fn id(&mut self) -> String {
-        /// An odd number with its bits well mixed, by which successive ids share no digits.
+        /// An odd number with well-mixed bits, so that successive ids share no digits.
         const MIX: u128 = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
         self.ids += 1;
         format!("{:032x}", MIX.wrapping_mul(u128::from(self.ids)))
@@ -138,7 +138,7 @@ mod tests {
             { "$times": 3, "id": "no {n}", "size": "=1{n}", "kind": "{a|b}", "day": "{d}" },
         ]});
         assert_eq!(
-            Growth::default().grown(&template, None),
+            Growth::default().expand_template(&template, None),
             json!({ "kept": "{n}", "items": [
                 item("no 1", 11, "a", "02"), item("no 2", 12, "b", "03"), item("no 3", 13, "a", "04"),
             ]})

@@ -1,14 +1,14 @@
-//! The texts that pass between a model and its tools for one request, and what they cost it.
+//! The texts between a model and its tools for one request, and their cost.
 
 use anyhow::Context;
 use serde_json::{Value, json};
 
-/// One request, carried out.
+/// One completed request.
 #[derive(Debug)]
 pub(super) struct Dialogue {
     pub(super) request: String,
     pub(super) turns: Vec<ToolTurn>,
-    /// The answer that the person gets.
+    /// The final answer to the user.
     pub(super) end: String,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Spent {
     pub(super) written: usize,
 }
 
-/// The tokens of the texts of a dialogue, one by one.
+/// The tokens of each text of a dialogue.
 #[derive(Debug)]
 pub(super) struct CountedDialogue {
     request: usize,
@@ -45,7 +45,7 @@ impl Dialogue {
 }
 
 impl CountedDialogue {
-    /// From the tokens of [`Dialogue::texts`], in their order.
+    /// Creates it from the tokens of [`Dialogue::texts`], in order.
     pub(super) fn new(counts: &[usize]) -> anyhow::Result<Self> {
         let (ends, turns) = counts
             .split_first_chunk::<2>()
@@ -57,8 +57,9 @@ impl CountedDialogue {
         })
     }
 
-    /// One call in each turn. In each, a model reads everything anew: the definitions, the request,
-    /// and every call and answer so far.
+    /// One call per turn. In each, a model reads everything again: the definitions, the request,
+    /// and every
+    /// call and answer so far.
     pub(super) fn one_by_one(&self, definitions: usize) -> Spent {
         let mut context = definitions + self.request;
         let mut spent = Spent::default();
@@ -70,8 +71,8 @@ impl CountedDialogue {
         spent
     }
 
-    /// All calls in the first turn, as if none needed the answer of another: the least that plain
-    /// calls can cost.
+    /// All calls in the first turn, as if none depended on another: the minimum cost of plain
+    /// calls.
     pub(super) fn at_once(&self, definitions: usize) -> Spent {
         let calls: usize = self.turns.iter().map(|[call, _]| call).sum();
         let answers: usize = self.turns.iter().map(|[_, answer]| answer).sum();
@@ -94,8 +95,8 @@ impl Spent {
     }
 }
 
-/// A call as a model writes it.
-pub(super) fn written(tool: &str, arguments: &Value) -> String {
+/// Formats a call as a model writes it.
+pub(super) fn format_call(tool: &str, arguments: &Value) -> String {
     json!({ "name": tool, "arguments": arguments }).to_string()
 }
 
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_turn_reads_all_that_came_before() {
+    fn every_turn_reads_everything_before_it() {
         let counted = CountedDialogue::new(&[10, 3, 5, 100, 7, 200]).unwrap();
         let spent = counted.one_by_one(1000);
         assert_eq!(spent.read, 1010 + 1115 + 1322);

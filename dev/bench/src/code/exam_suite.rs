@@ -1,8 +1,10 @@
-//! Writes a peer's tasks as a suite of `kitbag eval agents`, with the catalog by which one testbed
-//! plays all their servers, and the configuration that names them.
+//! Writes a peer's tasks as a suite of `kitbag eval agents`, with the catalog for a testbed that
+//! plays all
+//! their servers, and a configuration with these servers.
 //!
-//! The services answer alike whatever they are asked, so that there is no end state to judge. A task is
-//! done if the tools that the peer expects were called.
+//! The services give the same answers whatever they are asked, so there is no end state to judge. A
+//! task
+//! is done if its expected tools were called.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,7 +18,7 @@ use super::published::{PublishedTask, TaskFiles};
 use super::task_scene::line;
 use crate::catalog::Tool;
 
-/// The port of the testbed, which the configuration must name before it runs.
+/// The port of the testbed, which the configuration needs before it runs.
 const PORT: u16 = 8931;
 
 pub(super) fn write(evals: &Path, files: &TaskFiles, folder: &Path) -> anyhow::Result<()> {
@@ -31,7 +33,10 @@ pub(super) fn write(evals: &Path, files: &TaskFiles, folder: &Path) -> anyhow::R
     fs::create_dir_all(folder)?;
     for (name, text) in [
         ("suite.json", serde_json::to_string_pretty(&suite)?),
-        ("catalog.jsonl", tools.iter().map(Tool::served).collect()),
+        (
+            "catalog.jsonl",
+            tools.iter().map(Tool::to_testbed_line).collect(),
+        ),
         ("kitbag.toml", configuration(&tools)),
     ] {
         let path = folder.join(name);
@@ -58,7 +63,7 @@ fn task(published: &PublishedTask, tools: &[Tool]) -> Value {
     })
 }
 
-/// The words in which the tool describes itself.
+/// Returns the tool's own description.
 fn intent<'a>(exposed: &str, tools: &'a [Tool]) -> &'a str {
     let mut tools = tools.iter();
     let tool = tools.find(|it| format!("{}__{}", it.server, it.name) == exposed);

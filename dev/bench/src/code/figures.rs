@@ -1,4 +1,4 @@
-//! The figures of one part of the benchmark, beside their goals, for a person and for a program.
+//! The figures of one part of the benchmark with their goals, for people and programs.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ pub(super) enum Goal {
     AtLeast(f64),
 }
 
-/// The middle and the slow end of many latencies, in milliseconds.
+/// The median and the slow end of many latencies, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LatencySpread {
     pub(super) p50: f64,
@@ -50,8 +50,8 @@ impl PartReport {
         });
     }
 
-    /// Says what was wanted of the figure that was added last.
-    pub(super) fn wanted(&mut self, goal: Goal) {
+    /// Sets the goal of the last figure.
+    pub(super) fn set_goal(&mut self, goal: Goal) {
         if let Some(last) = self.figures.last_mut() {
             last.goal = Some(goal);
         }
@@ -73,17 +73,19 @@ impl PartReport {
 
 impl CodeFigure {
     fn json(&self) -> Value {
-        json!({ "what": self.what, "value": self.value, "unit": self.unit, "met": self.met() })
+        json!({ "what": self.what, "value": self.value, "unit": self.unit, "met": self.is_met() })
     }
 
     fn cells(&self) -> Vec<String> {
         let wanted = match self.goal {
-            Some(Goal::AtMost(most)) => format!("≤ {}", written(most)),
-            Some(Goal::AtLeast(least)) => format!("≥ {}", written(least)),
+            Some(Goal::AtMost(most)) => format!("≤ {}", format_value(most)),
+            Some(Goal::AtLeast(least)) => format!("≥ {}", format_value(least)),
             None => String::new(),
         };
-        let met = self.met().map_or("", |met| if met { "yes" } else { "no" });
-        let measured = format!("{} {}", written(self.value), self.unit);
+        let met = self
+            .is_met()
+            .map_or("", |met| if met { "yes" } else { "no" });
+        let measured = format!("{} {}", format_value(self.value), self.unit);
         vec![
             self.what.clone(),
             measured.trim_end().to_owned(),
@@ -92,7 +94,7 @@ impl CodeFigure {
         ]
     }
 
-    fn met(&self) -> Option<bool> {
+    fn is_met(&self) -> Option<bool> {
         Some(match self.goal? {
             Goal::AtMost(most) => self.value <= most,
             Goal::AtLeast(least) => self.value >= least,
@@ -116,8 +118,8 @@ fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// Whole numbers without a point, large ones without decimals.
-fn written(value: f64) -> String {
+/// Formats whole numbers without a point, and large ones without decimals.
+fn format_value(value: f64) -> String {
     if value.fract() == 0.0 || value.abs() >= 1000.0 {
         format!("{value:.0}")
     } else {

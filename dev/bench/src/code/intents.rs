@@ -1,5 +1,6 @@
-//! A thousand clients ask for the errors of a project at the same moment: in words, and by listing
-//! every tool and calling the one for it.
+//! A thousand clients ask for the errors of a project at the same moment: with intents, and by
+//! listing
+//! every tool and calling the right one.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,7 +12,7 @@ use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 
 use super::answers::ServiceAnswers;
-use super::dialogue::{CountedDialogue, Dialogue, ToolTurn, written};
+use super::dialogue::{CountedDialogue, Dialogue, ToolTurn, format_call};
 use super::figures::{Goal, PartReport};
 use super::tasks::definitions;
 use crate::catalog::{self, Tool, Upstreams};
@@ -37,10 +38,10 @@ pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     Ok(report)
 }
 
-/// The time that a service takes to answer over the network.
+/// The network latency of a service.
 const SERVICE_MS: u64 = 100;
 const CLIENTS: usize = 1000;
-/// So small that a thousand threads need no more than a program with windows.
+/// So small that a thousand threads need no more memory than a desktop program.
 const STACK: usize = 256 * 1024;
 const REQUEST: &str = "List the errors of";
 
@@ -48,9 +49,9 @@ const REQUEST: &str = "List the errors of";
 enum AskingWay {
     /// The baseline: every definition is listed, then the tool is called.
     Plain,
-    /// Each client asks for another project, so that no result is used twice.
+    /// Each client asks for another project, so that no result is reused.
     Intent,
-    /// All ask for the same.
+    /// All ask for the same project.
     SameIntent,
 }
 
@@ -79,7 +80,7 @@ impl AskingWay {
         }
     }
 
-    /// The tool, and its arguments, by which a model would ask.
+    /// The tool and arguments that a model would use.
     fn call(self, client: usize) -> (&'static str, Value) {
         let project = self.project(client);
         match self {
@@ -109,7 +110,7 @@ struct AskedAtOnce {
     wall: Duration,
     errors: usize,
     first_error: Option<String>,
-    /// One client that got its answer.
+    /// One successful client.
     example: Option<Exchange>,
 }
 
@@ -126,7 +127,7 @@ impl ErrorTracker {
         let mut tools = catalog::read(&[evals.join("p0")])?;
         tools.extend(sentry(repository, takes_ms)?);
         let upstreams = Upstreams::start(repository, &folder, &tools)?;
-        // All clients may wait for the server; usually the gateway refuses so many.
+        // All clients may wait for the server; usually the gateway rejects so many.
         let patient = format!("[servers.sentry]\nmax_queued = {CLIENTS}\n");
         let servers = upstreams.sections().replace("[servers.sentry]\n", &patient);
         let sections = format!("[agents]\nenabled = false\n\n{servers}");
@@ -147,7 +148,8 @@ impl ErrorTracker {
             let mut clients = Vec::new();
             for number in 0..CLIENTS {
                 let builder = thread::Builder::new().stack_size(STACK);
-                let client = builder.spawn_scoped(scope, move || timed(origin, way, number, ready));
+                let client =
+                    builder.spawn_scoped(scope, move || time_client(origin, way, number, ready));
                 clients.push(client.context("starting a thread")?);
             }
             ready.wait();
@@ -161,16 +163,17 @@ impl ErrorTracker {
     }
 }
 
-/// The end of one client, and the time that it took. The clock of the thread that waits for all
-/// would start late: a thousand others are woken with it.
+/// The result and the time of one client. The clock of the thread that waits for all would start
+/// late,
+/// because a thousand others wake with it.
 struct ClientEnd {
     began: Instant,
     ended: Instant,
     exchange: anyhow::Result<Exchange>,
 }
 
-/// One client. All of them wait until every session is open.
-fn timed(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> ClientEnd {
+/// Runs one client. All of them wait until every session is open.
+fn time_client(origin: &str, way: AskingWay, number: usize, ready: &Barrier) -> ClientEnd {
     let session = Session::open(origin, way.path());
     ready.wait();
     let began = Instant::now();
@@ -195,7 +198,7 @@ fn ask(mut session: Session, way: AskingWay, number: usize) -> anyhow::Result<Ex
         dialogue: Dialogue {
             request: format!("{REQUEST} {}.", way.project(number)),
             turns: vec![ToolTurn {
-                call: written(tool, &arguments),
+                call: format_call(tool, &arguments),
                 answer,
             }],
             end: String::new(),
@@ -245,7 +248,7 @@ fn add(report: &mut PartReport, label: &str, crowd: &AskedAtOnce) {
     }
     let share = crowd.errors as f64 / CLIENTS as f64;
     report.add(format!("{label}: errors"), share * 100.0, "%");
-    report.wanted(Goal::AtMost(1.0));
+    report.set_goal(Goal::AtMost(1.0));
     report.add(
         format!("{label}: until the last answer"),
         crowd.wall.as_secs_f64(),
@@ -273,10 +276,10 @@ fn compare(
     for (label, own_wall, own_tokens) in &spent[1..] {
         let saved = 100.0 * (1.0 - *own_tokens as f64 / tokens as f64);
         report.add(format!("{label}: fewer tokens"), saved, "%");
-        report.wanted(Goal::AtLeast(95.0));
+        report.set_goal(Goal::AtLeast(95.0));
         let faster = wall.as_secs_f64() / own_wall.as_secs_f64();
         report.add(format!("{label}: less wall time"), faster, "times");
-        report.wanted(Goal::AtLeast(10.0));
+        report.set_goal(Goal::AtLeast(10.0));
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
-//! The code path: how soon a program runs, how it fares beside hostile programs, the tokens that
-//! published tasks cost a model, and a thousand requests in words at the same moment.
+//! Code execution: how soon a program runs, its latency next to hostile programs, the tokens that
+//! published tasks cost a model, and a thousand intents at the same moment.
 //!
 //! # Layout
 //! - [`start`]: the time from a request to the result of the smallest program
 //! - [`neighbours`]: calls and programs of one tenant while another runs hostile programs
 //! - [`tasks`]: a peer's tasks as programs and as plain calls; [`published`] reads the tasks,
-//!   [`task_scene`] has the servers, [`answers`] their answers, [`dialogue`] counts
+//!   [`task_scene`] runs the servers, [`answers`] their answers, [`dialogue`] counts
 //! - [`exam_suite`]: writes those tasks for `kitbag eval agents`
-//! - [`intents`]: a thousand clients that ask in words, and as many that list and call
-//! - [`figures`]: the figures of each part, beside their goals
+//! - [`intents`]: a thousand clients with intents, and as many that list and call
+//! - [`figures`]: the figures of each part with their goals
 
 mod answers;
 mod dialogue;
@@ -83,7 +83,7 @@ impl Part {
             (Self::Neighbours, _) => neighbours::measure(repository).map(Some),
             (Self::Tasks, Some(files)) => tasks::measure(repository, files).map(Some),
             (Self::Tasks, None) => {
-                eprintln!("without the published tasks: name them with --tasks and --tools");
+                eprintln!("skipping the published tasks: pass them with --tasks and --tools");
                 Ok(None)
             }
         }
@@ -95,7 +95,7 @@ struct CodeOptions {
     json: bool,
     only: Option<Part>,
     tasks: Option<TaskFiles>,
-    /// The folder to which the tasks are written as a suite, instead of being measured.
+    /// The directory for writing the tasks as a suite, instead of measuring them.
     suite: Option<PathBuf>,
 }
 
@@ -115,11 +115,11 @@ impl CodeOptions {
                     rest
                 }
                 ["--tasks", path, rest @ ..] => {
-                    tasks = Some(found(path)?);
+                    tasks = Some(canonical_path(path)?);
                     rest
                 }
                 ["--tools", path, rest @ ..] => {
-                    tools = Some(found(path)?);
+                    tools = Some(canonical_path(path)?);
                     rest
                 }
                 ["--suite", path, rest @ ..] => {
@@ -132,10 +132,10 @@ impl CodeOptions {
         options.tasks = match (tasks, tools) {
             (Some(tasks), Some(tools)) => Some(TaskFiles { tasks, tools }),
             (None, None) => None,
-            _ => bail!("--tasks and --tools belong together"),
+            _ => bail!("--tasks and --tools must be used together"),
         };
         if options.suite.is_some() && options.tasks.is_none() {
-            bail!("--suite writes the tasks that --tasks and --tools name");
+            bail!("--suite needs --tasks and --tools");
         }
         Ok(options)
     }
@@ -145,7 +145,7 @@ impl CodeOptions {
     }
 }
 
-fn found(path: &str) -> anyhow::Result<PathBuf> {
+fn canonical_path(path: &str) -> anyhow::Result<PathBuf> {
     fs::canonicalize(path).with_context(|| format!("finding {path}"))
 }
 

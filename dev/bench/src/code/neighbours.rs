@@ -1,5 +1,6 @@
-//! Calls and programs of one tenant while another tenant runs hostile programs, beside the same calls
-//! and programs in peace.
+//! Calls and programs of one tenant while another tenant runs hostile programs, compared with the
+//! same
+//! without an attack.
 
 use std::fs;
 use std::path::Path;
@@ -27,7 +28,7 @@ pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     report.add("in peace, a program, p50", peace.programs.p50, "ms");
     for (attack, act) in ATTACKS {
         eprintln!("beside {attack}");
-        let (beside, acts) = house.attacked(act)?;
+        let (beside, acts) = house.visit_under_attack(act)?;
         report.add(format!("{attack}, acts"), acts as f64, "");
         add(
             &mut report,
@@ -67,7 +68,7 @@ const ATTACKS: [(&str, HostileAct); 4] = [
 #[derive(Debug, Clone, Copy)]
 enum HostileAct {
     Program(&'static str),
-    /// Calls without a program, to tell what the calls cost the others from what programs do.
+    /// Calls without a program, to distinguish the cost of calls from the cost of programs.
     PlainCalls,
 }
 
@@ -96,8 +97,9 @@ impl HostileAct {
 }
 
 const LENGTH: Duration = Duration::from_secs(8);
-/// A hostile program takes as long as it is let. A short limit makes the next one start sooner, which
-/// is worse for the others than one that goes on.
+/// A hostile program runs until its timeout. A short timeout starts the next one sooner, which is
+/// worse
+/// for the others than one that continues.
 const SETTINGS: &str = "[policy]\ncode_writes = \"allow\"\n\n[code]\ntimeout = \"3s\"\n\n\
                         [tenants.peaceful]\n\n[tenants.hostile]\n\n";
 
@@ -135,8 +137,9 @@ impl SharedHouse {
         })
     }
 
-    /// A visit during an attack, and the number of hostile acts that ended meanwhile.
-    fn attacked(&self, act: HostileAct) -> anyhow::Result<(Visit, usize)> {
+    /// Measures during an attack, and returns the number of hostile acts that ended in the
+    /// meantime.
+    fn visit_under_attack(&self, act: HostileAct) -> anyhow::Result<(Visit, usize)> {
         let over = AtomicBool::new(false);
         let (origin, hostile) = (&self.gateway.origin, &self.hostile);
         thread::scope(|scope| {
@@ -147,7 +150,7 @@ impl SharedHouse {
             over.store(true, Ordering::Relaxed);
             let mut acts = 0;
             for attacker in attackers {
-                // An attacker that gave up early would make the neighbours look well.
+                // An attacker that gave up early would make the neighbours look good.
                 acts += match attacker.join() {
                     Ok(ended) => ended.context("attacking")?,
                     Err(_) => bail!("an attacker ended early"),
@@ -157,7 +160,7 @@ impl SharedHouse {
         })
     }
 
-    /// Calls and runs in turn.
+    /// Alternates calls and runs.
     fn visit(&self) -> anyhow::Result<Visit> {
         let origin = &self.gateway.origin;
         let mut all = Session::open_with_key(origin, "/mcp/all", &self.peaceful)?;
@@ -166,8 +169,8 @@ impl SharedHouse {
         let (mut calls, mut programs) = (Vec::new(), Vec::new());
         let begin = Instant::now();
         while begin.elapsed() < LENGTH {
-            calls.push(timed(&mut all, &echo, &json!({ "message": "x" }))?);
-            programs.push(timed(
+            calls.push(time_call(&mut all, &echo, &json!({ "message": "x" }))?);
+            programs.push(time_call(
                 &mut code,
                 "run_code",
                 &json!({ "code": "return 1" }),
@@ -180,7 +183,7 @@ impl SharedHouse {
     }
 }
 
-/// Repeats the act until the visit is over.
+/// Repeats the act until the measurement is over.
 fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow::Result<usize> {
     let mut session = Session::open_with_key(origin, act.path(), key)?;
     let (tool, arguments) = act.call();
@@ -192,7 +195,7 @@ fn attack(origin: &str, key: &str, act: HostileAct, over: &AtomicBool) -> anyhow
     Ok(acts)
 }
 
-fn timed(session: &mut Session, tool: &str, arguments: &Value) -> anyhow::Result<Duration> {
+fn time_call(session: &mut Session, tool: &str, arguments: &Value) -> anyhow::Result<Duration> {
     let begin = Instant::now();
     let result = session.call(tool, arguments)?;
     let took = begin.elapsed();

@@ -1,4 +1,4 @@
-//! A peer's tasks, read from its files, and the program that is ours for each of them.
+//! A peer's tasks, read from its files, and Kitbag's program for each of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,20 +17,20 @@ pub(super) struct TaskFiles {
 pub(super) struct PublishedTask {
     pub(super) id: String,
     pub(super) request: String,
-    /// The tools without which it is not done, as a gateway names them.
+    /// The required tools, under their names at a gateway.
     pub(super) expected: Vec<String>,
-    /// True if at least one tool has the name by which the task expects it.
+    /// True if at least one tool has the name that the task expects.
     pub(super) names_a_tool: bool,
 }
 
-/// A program as a model could have written it, and what it would have searched for before.
+/// A program as a model could have written it, and its prior searches.
 #[derive(Debug)]
 pub(super) struct TaskProgram {
     pub(super) code: String,
     searches: Vec<String>,
 }
 
-/// Names that tasks expect, and the names that the list has for the same tools.
+/// Names in tasks, and the listed names of the same tools.
 const RENAMED: [(&str, &str); 5] = [
     ("get_hacker_news_frontpage", "get_frontpage"),
     ("list_apollo_contact_stages", "list_contact_stages"),
@@ -61,9 +61,9 @@ impl PublishedTask {
         let servers: Vec<&str> = texts(&task["expected_servers"]).collect();
         let expected: Option<Vec<String>> = names
             .iter()
-            .map(|name| exposed(listed_name(name), &servers, tools))
+            .map(|name| exposed_name(listed_name(name), &servers, tools))
             .collect();
-        let mut as_expected = names.iter().map(|name| exposed(name, &servers, tools));
+        let mut as_expected = names.iter().map(|name| exposed_name(name, &servers, tools));
         Ok(Self {
             id: id.to_owned(),
             request: text(&task["query"]).to_owned(),
@@ -82,7 +82,7 @@ impl TaskProgram {
         Self::parse(&text).with_context(|| format!("reading {}", path.display()))
     }
 
-    /// The first line says what it is for, the second what was searched for.
+    /// The first line is the purpose, the second the searches.
     fn parse(text: &str) -> anyhow::Result<Self> {
         let mut lines = text.splitn(3, '\n').skip(1);
         let (Some(searches), Some(code)) = (lines.next(), lines.next()) else {
@@ -97,13 +97,13 @@ impl TaskProgram {
         })
     }
 
-    /// The program that asks for the tools.
+    /// Returns the program that searches for the tools.
     pub(super) fn search(&self) -> String {
         search_program(&self.searches)
     }
 
-    /// The same program, but it returns the calls that it makes.
-    pub(super) fn recording(&self) -> String {
+    /// Returns the same program, changed to return the calls that it makes.
+    pub(super) fn recording_program(&self) -> String {
         const BEFORE: &str = "\
 const made = [];
 const recorded = (server, tool) => args => {
@@ -121,7 +121,7 @@ return made;
     }
 }
 
-/// A program that searches, in the words of a model.
+/// Returns a program that searches like a model.
 pub(super) fn search_program(texts: &[String]) -> String {
     match texts {
         [one] => format!("return await search({})", json!(one)),
@@ -137,8 +137,8 @@ fn listed_name(expected: &str) -> &str {
     renamed.map_or(expected, |(_, listed)| listed)
 }
 
-/// The name of a tool at the gateway. Tasks write some servers in other letters than the list.
-fn exposed(name: &str, servers: &[&str], tools: &[Value]) -> Option<String> {
+/// Returns the name of a tool at the gateway. Tasks spell some servers differently than the list.
+fn exposed_name(name: &str, servers: &[&str], tools: &[Value]) -> Option<String> {
     let mut named = tools.iter().filter(|tool| tool["tool_name"] == name);
     let tool = named.find(|tool| {
         let own = text(&tool["server"]);
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_finds_its_tools_under_other_letters_and_names() {
+    fn a_task_finds_its_tools_under_other_spellings() {
         let tools = [
             json!({ "server": "SQLite", "tool_name": "query" }),
             json!({ "server": "HackerNews", "tool_name": "get_frontpage" }),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_told_apart_from_its_searches() {
+    fn a_program_is_separated_from_its_searches() {
         let program = TaskProgram::parse("// Why.\n// search: a b; c\nreturn 1;\n").unwrap();
         assert_eq!(program.code, "return 1;");
         assert_eq!(program.searches, ["a b", "c"]);

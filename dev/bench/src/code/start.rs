@@ -1,5 +1,6 @@
-//! The time from a request to the result of the smallest program: with a worker that waits, with one
-//! that must be started, in the sandbox alone and through the gateway.
+//! The time from a request to the result of the smallest program: with an idle worker and with a
+//! new one,
+//! in the sandbox only and through the gateway.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,19 +23,19 @@ use crate::http::Session;
 
 pub(super) fn measure(repository: &Repository) -> anyhow::Result<PartReport> {
     let mut report = PartReport::new("the start of a run: `return 1`");
-    eprintln!("the sandbox alone");
+    eprintln!("the sandbox only");
     tokio::runtime::Runtime::new()?.block_on(alone(repository, &mut report))?;
     eprintln!("through the gateway");
     through_the_gateway(repository, &mut report)?;
     Ok(report)
 }
 
-/// Milliseconds that a run may take with a worker that waits, and with one that must be started.
+/// The goals in milliseconds for a run with an idle worker, and with a new one.
 const WARM: f64 = 5.0;
 const COLD: f64 = 50.0;
 const WARM_RUNS: usize = 500;
 const COLD_RUNS: usize = 30;
-/// Each starts a gateway of its own.
+/// Each starts its own gateway.
 const FIRST_CALLS: usize = 8;
 const SMALLEST: &str = "return 1";
 
@@ -56,17 +57,17 @@ async fn alone(repository: &Repository, report: &mut PartReport) -> anyhow::Resu
         report,
         "sandbox, all places but one taken",
         COLD,
-        crowded(&settings).await?,
+        measure_crowded(&settings).await?,
     );
     Ok(())
 }
 
 async fn warm(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let (sandbox, tenant) = (Sandbox::new(settings.clone()), tenant(0)?);
-    timed(&sandbox, &tenant).await?;
+    time_run(&sandbox, &tenant).await?;
     let mut latencies = Vec::new();
     for _ in 0..WARM_RUNS {
-        latencies.push(timed(&sandbox, &tenant).await?);
+        latencies.push(time_run(&sandbox, &tenant).await?);
     }
     Ok(latencies)
 }
@@ -75,14 +76,15 @@ async fn first(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let mut latencies = Vec::new();
     for _ in 0..COLD_RUNS {
         let sandbox = Sandbox::new(settings.clone());
-        latencies.push(timed(&sandbox, &tenant(0)?).await?);
+        latencies.push(time_run(&sandbox, &tenant(0)?).await?);
     }
     Ok(latencies)
 }
 
-/// Each run is of another tenant, so that none can use the worker of the one before, and there is no
-/// place for a worker that waits.
-async fn crowded(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
+/// Each run is of another tenant, so that none can use the previous worker, and there is no room
+/// for an
+/// idle worker.
+async fn measure_crowded(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
     let sandbox = Sandbox::new(settings.clone());
     let arrived = Arc::new(Semaphore::new(0));
     let mut long = JoinSet::new();
@@ -90,10 +92,10 @@ async fn crowded(settings: &SandboxSettings) -> anyhow::Result<Vec<Duration>> {
         long.spawn(stay(sandbox.clone(), tenant(number)?, arrived.clone()));
     }
     let _all = arrived.acquire_many(settings.most as u32 - 1).await?;
-    timed(&sandbox, &tenant(0)?).await?;
+    time_run(&sandbox, &tenant(0)?).await?;
     let mut latencies = Vec::new();
     for number in 0..COLD_RUNS {
-        latencies.push(timed(&sandbox, &tenant(settings.most + number)?).await?);
+        latencies.push(time_run(&sandbox, &tenant(settings.most + number)?).await?);
     }
     Ok(latencies)
 }
@@ -105,7 +107,7 @@ async fn stay(sandbox: Sandbox, tenant: Tenant, arrived: Arc<Semaphore>) {
         .await;
 }
 
-async fn timed(sandbox: &Sandbox, tenant: &Tenant) -> anyhow::Result<Duration> {
+async fn time_run(sandbox: &Sandbox, tenant: &Tenant) -> anyhow::Result<Duration> {
     let host = SilentHost {
         arrived: Arc::new(Semaphore::new(0)),
     };
@@ -144,11 +146,11 @@ fn tenant(number: usize) -> anyhow::Result<Tenant> {
     Ok(format!("tenant-{number}").parse()?)
 }
 
-/// The gateway's own defaults, and its own program as the worker.
+/// The gateway's own defaults, with its own program as the worker.
 fn settings(repository: &Repository) -> SandboxSettings {
     SandboxSettings {
         worker: WorkerCommand {
-            program: repository.built(Profile::Release, "kitbag"),
+            program: repository.program_path(Profile::Release, "kitbag"),
             arguments: vec![WorkerCommand::ARGUMENT.to_owned()],
         },
         budget: Budget {
@@ -168,9 +170,9 @@ fn settings(repository: &Repository) -> SandboxSettings {
 fn through_the_gateway(repository: &Repository, report: &mut PartReport) -> anyhow::Result<()> {
     let mut first = Vec::new();
     for _ in 1..FIRST_CALLS {
-        first.push(call(&mut opened(repository)?.1)?);
+        first.push(call(&mut open_session(repository)?.1)?);
     }
-    let (_gateway, mut session) = opened(repository)?;
+    let (_gateway, mut session) = open_session(repository)?;
     first.push(call(&mut session)?);
     let warm: Result<Vec<Duration>, _> = (0..WARM_RUNS).map(|_| call(&mut session)).collect();
     add(report, "gateway over HTTP, worker waits", WARM, warm?);
@@ -183,7 +185,7 @@ fn through_the_gateway(repository: &Repository, report: &mut PartReport) -> anyh
     Ok(())
 }
 
-fn opened(repository: &Repository) -> anyhow::Result<(Gateway, Session)> {
+fn open_session(repository: &Repository) -> anyhow::Result<(Gateway, Session)> {
     let folder = repository.scratch("bench-code-start")?;
     let gateway = Gateway::in_front_of(repository, Profile::Release, &folder, "")?;
     let session = Session::open(&gateway.origin, "/mcp/code")?;
@@ -203,6 +205,6 @@ fn call(session: &mut Session) -> anyhow::Result<Duration> {
 fn add(report: &mut PartReport, what: &str, most: f64, latencies: Vec<Duration>) {
     let spread = LatencySpread::of(latencies);
     report.add(format!("{what}, p50"), spread.p50, "ms");
-    report.wanted(Goal::AtMost(most));
+    report.set_goal(Goal::AtMost(most));
     report.add(format!("{what}, p95"), spread.p95, "ms");
 }

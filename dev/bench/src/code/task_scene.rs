@@ -1,4 +1,5 @@
-//! The servers of the published tasks behind a gateway: two real ones, the others with given answers.
+//! The servers of the published tasks behind a gateway: two real ones, the others with fixed
+//! answers.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use xtask::repository::{Profile, Repository};
 use xtask::scene::Gateway;
 
 use super::answers::ServiceAnswers;
-use super::dialogue::{Dialogue, ToolTurn, written};
+use super::dialogue::{Dialogue, ToolTurn, format_call};
 use super::published::{PublishedTask, TaskFiles, TaskProgram, search_program};
 use crate::catalog::{Tool, Upstreams};
 use crate::http::{Session, text};
@@ -19,7 +20,7 @@ use crate::peer::until_embedded;
 pub(super) struct TaskScene {
     code: Session,
     all: Session,
-    /// The tools that a client of each route is shown.
+    /// The tools on each surface.
     pub(super) code_tools: Vec<Value>,
     pub(super) all_tools: Vec<Value>,
     _gateway: Gateway,
@@ -33,8 +34,9 @@ pub(super) struct PlayedTask {
     pub(super) code: Dialogue,
     /// The reason why the task is not done.
     pub(super) failure: Option<String>,
-    /// The tools that the program calls and its first search does not show. A model then searches
-    /// again, here by the words of the request.
+    /// The tools that the program calls but its first search does not return. A model then searches
+    /// again,
+    /// here with the request as the query.
     pub(super) not_found: Vec<String>,
 }
 
@@ -109,20 +111,20 @@ impl TaskScene {
         Ok(RunOfCode {
             failed: result["isError"] == true,
             turn: ToolTurn {
-                call: written("run_code", &arguments),
+                call: format_call("run_code", &arguments),
                 answer: text(&result)?,
             },
         })
     }
 
-    /// The calls that a program makes, in their order, with their arguments.
+    /// Returns the calls of a program, in order, with their arguments.
     fn calls(&mut self, program: &TaskProgram) -> anyhow::Result<Vec<Value>> {
-        let run = self.run(&program.recording())?;
+        let run = self.run(&program.recording_program())?;
         serde_json::from_str(first_line(&run.turn.answer))
             .with_context(|| format!("the calls could not be recorded: {}", run.turn.answer))
     }
 
-    /// The same calls by a client that has every tool at hand.
+    /// Makes the same calls as a client with every tool.
     fn plain(
         &mut self,
         task: &PublishedTask,
@@ -137,7 +139,7 @@ impl TaskScene {
                 bail!("{tool} answered {result}");
             }
             turns.push(ToolTurn {
-                call: written(tool, &call["arguments"]),
+                call: format_call(tool, &call["arguments"]),
                 answer: text(&result)?,
             });
         }
@@ -154,9 +156,9 @@ struct RunOfCode {
     failed: bool,
 }
 
-/// Programs may write, as the tasks want it.
+/// Programs may write, as the tasks require.
 const SETTINGS: &str = "[policy]\ncode_writes = \"allow\"\n\n[agents]\nenabled = false\n\n";
-/// The servers that run here. The accounts behind the others are not to be had.
+/// The servers that run here. The accounts for the others are not available.
 const REAL: [&str; 2] = [FILES, SQLITE];
 const FILES: &str = "FileSystem";
 const SQLITE: &str = "SQLite";
@@ -190,7 +192,7 @@ fn real_servers(
     ))
 }
 
-/// A tool of the peer's list, as our sets have them.
+/// A tool of the peer's list, in the form of our sets.
 pub(super) fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
     let [server, name] = ["server", "tool_name"].map(|key| tool[key].as_str().unwrap_or_default());
     let mut line = json!({
@@ -206,7 +208,7 @@ pub(super) fn line(tool: &Value, answers: &ServiceAnswers) -> Value {
     line
 }
 
-/// True if the first verb in the name of a tool is one of reading.
+/// True if the first verb in the name of a tool means reading.
 fn reads(name: &str) -> bool {
     const READING: [&str; 9] = [
         "get", "list", "search", "find", "read", "fetch", "view", "check", "look",
@@ -236,7 +238,7 @@ fn not_found(calls: &[Value], search: &str) -> Vec<String> {
     missing
 }
 
-/// The value that a program returned; the lines after it tell of its calls.
+/// Returns the value that a program returned; the lines after it are about its calls.
 fn first_line(answer: &str) -> &str {
     answer.lines().next().unwrap_or_default()
 }

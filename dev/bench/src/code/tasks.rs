@@ -1,8 +1,10 @@
 //! A peer's tasks, done by programs and by plain calls, and the tokens that a model would have paid
-//! for each way.
+//! for
+//! each way.
 //!
-//! No model is asked. The programs were written by hand, and plain calls are the ones that the
-//! program makes, with the arguments that it computes.
+//! No model is used. The programs were written by hand, and plain calls are the calls that the
+//! program
+//! makes, with its computed arguments.
 
 use serde_json::{Value, json};
 use xtask::repository::Repository;
@@ -50,12 +52,12 @@ fn outcomes(report: &mut PartReport, played: &[PlayedTask]) {
     let found = played.iter().filter(|it| it.not_found.is_empty()).count();
     let calls: usize = played.iter().map(|it| it.plain.turns.len()).sum();
     report.add("tasks done by a program", done as f64, "");
-    report.wanted(Goal::AtLeast(played.len() as f64));
+    report.set_goal(Goal::AtLeast(played.len() as f64));
     report.add("tasks whose tools one search shows", found as f64, "");
     report.add("calls in all tasks", calls as f64, "");
 }
 
-/// Bifrost's own figure with its code mode, at 508 tools, with a model that was asked.
+/// Bifrost's own figure with its code mode, at 508 tools, with a real model.
 const PUBLISHED: f64 = 83_000.0;
 
 fn prices(
@@ -66,24 +68,24 @@ fn prices(
 ) -> anyhow::Result<()> {
     let all = definitions(repository, &scene.all_tools)?;
     let code = definitions(repository, &scene.code_tools)?;
-    let plain = counted(repository, played.iter().map(|it| &it.plain))?;
-    let programs = counted(repository, played.iter().map(|it| &it.code))?;
+    let plain = count_dialogues(repository, played.iter().map(|it| &it.plain))?;
+    let programs = count_dialogues(repository, played.iter().map(|it| &it.code))?;
     report.add("tools", scene.all_tools.len() as f64, "");
     report.add("definitions of all tools", all as f64, "tokens");
     report.add("definitions on the code surface", code as f64, "tokens");
     let one_by_one = mean(plain.iter().map(|it| it.one_by_one(all)));
     let at_once = mean(plain.iter().map(|it| it.at_once(all)));
     let by_program = mean(programs.iter().map(|it| it.one_by_one(code)));
-    spent(report, "everything listed, one call a turn", one_by_one);
-    spent(report, "everything listed, all calls in one turn", at_once);
-    spent(report, "code", by_program);
-    saved(
+    add_spent(report, "everything listed, one call a turn", one_by_one);
+    add_spent(report, "everything listed, all calls in one turn", at_once);
+    add_spent(report, "code", by_program);
+    add_saved(
         report,
         "fewer tokens than one call a turn",
         by_program,
         one_by_one,
     );
-    saved(
+    add_saved(
         report,
         "fewer tokens than all calls in one turn",
         by_program,
@@ -97,7 +99,7 @@ fn prices(
     Ok(())
 }
 
-/// The tokens of what a model reads of tools: names, descriptions and schemas.
+/// The tokens of the parts of tools that a model reads: names, descriptions and schemas.
 pub(super) fn definitions(repository: &Repository, tools: &[Value]) -> anyhow::Result<usize> {
     let texts: Vec<String> = tools.iter().map(read_by_a_model).collect();
     Ok(count(repository, &texts)?.iter().sum())
@@ -112,7 +114,7 @@ fn read_by_a_model(tool: &Value) -> String {
     .to_string()
 }
 
-fn counted<'a>(
+fn count_dialogues<'a>(
     repository: &Repository,
     dialogues: impl Iterator<Item = &'a Dialogue>,
 ) -> anyhow::Result<Vec<CountedDialogue>> {
@@ -136,7 +138,7 @@ fn mean(spent: impl ExactSizeIterator<Item = Spent>) -> Spent {
     }
 }
 
-fn spent(report: &mut PartReport, way: &str, spent: Spent) {
+fn add_spent(report: &mut PartReport, way: &str, spent: Spent) {
     report.add(
         format!("{way}: written by the model"),
         spent.written as f64,
@@ -149,7 +151,7 @@ fn spent(report: &mut PartReport, way: &str, spent: Spent) {
     );
 }
 
-fn saved(report: &mut PartReport, what: &str, less: Spent, more: Spent) {
+fn add_saved(report: &mut PartReport, what: &str, less: Spent, more: Spent) {
     let share = 1.0 - less.total() as f64 / more.total() as f64;
     report.add(what, share * 100.0, "%");
 }

@@ -1,4 +1,4 @@
-//! Counts tokens with the vocabulary of `kitbag-budget`, which the benchmarks do without.
+//! Counts tokens with the vocabulary of `kitbag-budget`, through its example program.
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use xtask::repository::{Profile, Repository};
 
 /// The tokens of each text.
 pub(crate) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result<Vec<usize>> {
-    let mut command = Command::new(repository.built(Profile::Release, "examples/count"));
+    let mut command = Command::new(repository.program_path(Profile::Release, "examples/count"));
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -24,7 +24,7 @@ pub(crate) fn count(repository: &Repository, texts: &[String]) -> anyhow::Result
         .iter()
         .map(|text| format!("{}\n", json!(text)))
         .collect();
-    // Beside the reading: neither side may wait for the other to empty a full pipe.
+    // Concurrent with reading: neither side may wait for the other to empty a full pipe.
     let writing = thread::spawn(move || stdin.write_all(lines.as_bytes()));
     let output = child.wait_with_output()?;
     if !output.status.success() || writing.join().is_err() {

@@ -1,4 +1,4 @@
-//! The tokens that tools cost a model: before the first word, for a search, for a definition and for a whole
+//! The tokens that tools cost a model: at the start, for a search, for a definition and for a whole
 //! conversation, on real definitions and counted exactly.
 
 mod count;
@@ -45,7 +45,7 @@ pub(crate) fn run(repository: &Repository, arguments: &[&str]) -> anyhow::Result
     Ok(())
 }
 
-/// The figures of one scene, beside what is wanted of them.
+/// The figures of one scene with their goals.
 #[derive(Debug)]
 struct Report {
     scene: &'static str,
@@ -56,7 +56,7 @@ struct Report {
 struct Row {
     what: String,
     measured: Figure,
-    /// The most, or for a share the least, that is wanted; absent where it only informs.
+    /// The maximum, or for a share the minimum; `None` if the figure is only informative.
     wanted: Option<Figure>,
 }
 
@@ -64,7 +64,7 @@ struct Row {
 enum Figure {
     Tokens(i64),
     Saved(f64),
-    /// One of so many parts.
+    /// One out of this many parts.
     Part(f64),
 }
 
@@ -156,7 +156,7 @@ impl Report {
                 "what": row.what,
                 "measured": row.measured.number(),
                 "wanted": row.wanted.map(Figure::number),
-                "met": row.met(),
+                "met": row.is_met(),
             })
         };
         json!({ "scene": self.scene, "rows": self.rows.iter().map(row).collect::<Vec<_>>() })
@@ -171,9 +171,11 @@ impl Report {
         for row in &self.rows {
             let wanted = row
                 .wanted
-                .map(|it| format!("{} {it}", it.bound()))
+                .map(|it| format!("{} {it}", it.comparison_sign()))
                 .unwrap_or_default();
-            let met = row.met().map_or("", |met| if met { "yes" } else { "no" });
+            let met = row
+                .is_met()
+                .map_or("", |met| if met { "yes" } else { "no" });
             lines.push(vec![
                 row.what.clone(),
                 row.measured.to_string(),
@@ -187,7 +189,7 @@ impl Report {
 }
 
 impl Row {
-    fn met(&self) -> Option<bool> {
+    fn is_met(&self) -> Option<bool> {
         let wanted = self.wanted?;
         Some(match wanted {
             Figure::Tokens(_) => self.measured.number() <= wanted.number(),
@@ -204,7 +206,7 @@ impl Figure {
         }
     }
 
-    fn bound(self) -> &'static str {
+    fn comparison_sign(self) -> &'static str {
         match self {
             Self::Tokens(_) | Self::Part(_) => "≤",
             Self::Saved(_) => "≥",
@@ -222,7 +224,7 @@ impl fmt::Display for Figure {
     }
 }
 
-/// Counts pairs of texts in one go.
+/// Counts pairs of texts in one run.
 fn sizes<'a>(
     repository: &Repository,
     pairs: impl Iterator<Item = [&'a String; 2]>,
@@ -244,15 +246,15 @@ mod tests {
             wanted: Some(wanted),
         };
         assert_eq!(
-            row.met(),
+            row.is_met(),
             Some(met),
             "{measured} {} {wanted}",
-            wanted.bound()
+            wanted.comparison_sign()
         );
     }
 
     #[test]
-    fn a_target_is_met_from_the_right_side() {
+    fn a_goal_is_met_in_the_right_direction() {
         check(Figure::Tokens(500), Figure::Tokens(500), true);
         check(Figure::Tokens(501), Figure::Tokens(500), false);
         check(Figure::Saved(0.96), Figure::Saved(0.95), true);

@@ -1,4 +1,4 @@
-//! Servers behind a gateway, and a conversation with it, of which every text is kept.
+//! Servers behind a gateway, and a conversation with it, of which every text is recorded.
 
 use std::collections::HashMap;
 use std::fs;
@@ -20,12 +20,12 @@ use crate::sets;
 #[derive(Debug)]
 pub(super) struct Scene {
     pub(super) name: &'static str,
-    /// The share of tokens that should be saved at the start.
+    /// The goal for the share of tokens saved at the start.
     pub(super) saving: f64,
     folder: PathBuf,
     sections: String,
     queries: Vec<String>,
-    /// The server with files, on which the conversation calls a tool.
+    /// The server with files, for the tool call of the conversation.
     files: &'static str,
     _upstreams: Option<Upstreams>,
 }
@@ -38,11 +38,11 @@ pub(super) struct Heard {
     pub(super) shown: usize,
     /// The answers to searches.
     pub(super) searches: Vec<String>,
-    /// The text that describes the tools that were found, and their own definitions.
+    /// The descriptions of the found tools, and their own definitions.
     pub(super) definitions: Vec<(String, String)>,
     /// Requests and answers of a conversation on the search surface, after its start.
     pub(super) conversation: Vec<String>,
-    /// And of the same with every tool at hand.
+    /// The same conversation with every tool listed.
     pub(super) straight: Vec<String>,
 }
 
@@ -158,7 +158,7 @@ impl Scene {
             searches.push(text(&session.call(SEARCH, &json!({ "query": query }))?)?);
         }
         let mut described = Vec::new();
-        for (name, own) in found(&searches, &definitions) {
+        for (name, own) in collect_found_tools(&searches, &definitions) {
             let answer = text(&session.call("discover_apis", &json!({ "tool": name }))?)?;
             described.push((answer, own.to_string()));
         }
@@ -174,7 +174,7 @@ impl Scene {
         })
     }
 
-    /// Finds a tool, calls it and reads what it says; then what only the call would have been.
+    /// Finds a tool, calls it and reads the answer; then the call without the search.
     fn converse(&self, session: &mut Session) -> anyhow::Result<(Vec<String>, Vec<String>)> {
         let query = json!({ "query": "read a text file" });
         let found = text(&session.call(SEARCH, &query)?)?;
@@ -198,7 +198,7 @@ impl Scene {
 }
 
 const SEARCH: &str = "search_available_tools";
-/// More would say nothing new.
+/// More would add nothing new.
 const MOST_DESCRIBED: usize = 300;
 const NOTES: &str = "my-notes";
 const NOTE: [&str; 4] = [
@@ -230,7 +230,7 @@ const EVERYDAY_QUERIES: [&str; 20] = [
     "fill in the login form and press the button",
 ];
 
-/// Every tool as the route for everything lists it, by name.
+/// Every tool as listed on the `all` route, by name.
 fn definitions(gateway: &Gateway) -> anyhow::Result<HashMap<String, Value>> {
     let tools = Session::open(&gateway.origin, "/mcp/all")?.tools()?;
     let named = tools
@@ -239,8 +239,8 @@ fn definitions(gateway: &Gateway) -> anyhow::Result<HashMap<String, Value>> {
     Ok(named.collect())
 }
 
-/// The tools that were found, each once, with their definitions.
-fn found<'a>(
+/// The found tools, without duplicates, with their definitions.
+fn collect_found_tools<'a>(
     searches: &[String],
     definitions: &'a HashMap<String, Value>,
 ) -> Vec<(&'a String, &'a Value)> {
@@ -277,7 +277,7 @@ fn everyday_servers(repository: &Repository, folder: &Path) -> anyhow::Result<St
     .concat())
 }
 
-/// A server for the files of a folder with a note in it.
+/// A server for the files of a directory with a note in it.
 fn files_server(repository: &Repository, folder: &Path, name: &str) -> anyhow::Result<String> {
     if !repository.node().is_file() {
         bail!("the servers are not installed; get them with `cargo xtask setup`");

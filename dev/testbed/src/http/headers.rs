@@ -31,7 +31,7 @@ const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
 
 fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObject> {
-    let header = text(headers, VERSION_HEADER).ok_or_else(|| missing(VERSION_HEADER))?;
+    let header = text(headers, VERSION_HEADER).ok_or_else(|| missing_error(VERSION_HEADER))?;
     let body: Option<String> = params
         .get_object("_meta")
         .and_then(|meta| meta.read(meta::PROTOCOL_VERSION));
@@ -43,8 +43,8 @@ fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorObj
 
 fn check_standard(headers: &HeaderMap, name: &str, body: Option<&str>) -> Result<(), ErrorObject> {
     let Some(body) = body else { return Ok(()) };
-    let header = text(headers, name).ok_or_else(|| missing(name))?;
-    if decoded(header).as_deref() == Some(body) {
+    let header = text(headers, name).ok_or_else(|| missing_error(name))?;
+    if decode_value(header).as_deref() == Some(body) {
         Ok(())
     } else {
         Err(mismatch(name, header, body))
@@ -59,10 +59,10 @@ fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorO
         return Ok(());
     };
     let arguments: Value = params.read("arguments").unwrap_or_default();
-    for (name, value) in mirrored(&schema, &arguments) {
+    for (name, value) in mirrored_arguments(&schema, &arguments) {
         let name = format!("mcp-param-{name}").to_ascii_lowercase();
-        let header = text(headers, &name).ok_or_else(|| missing(&name))?;
-        if !decoded(header).is_some_and(|header| says(&header, value)) {
+        let header = text(headers, &name).ok_or_else(|| missing_error(&name))?;
+        if !decode_value(header).is_some_and(|header| says(&header, value)) {
             return Err(mismatch(&name, header, &value.to_string()));
         }
     }
@@ -70,7 +70,7 @@ fn check_arguments(headers: &HeaderMap, params: &RawObject) -> Result<(), ErrorO
 }
 
 /// Returns the arguments that a header must repeat, with the name that the schema gives the header.
-fn mirrored<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
+fn mirrored_arguments<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Value)> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -81,7 +81,7 @@ fn mirrored<'a>(schema: &'a Value, arguments: &'a Value) -> Vec<(&'a str, &'a Va
         };
         match schema.get("x-mcp-header").and_then(Value::as_str) {
             Some(name) => found.push((name, value)),
-            None => found.extend(mirrored(schema, value)),
+            None => found.extend(mirrored_arguments(schema, value)),
         }
     }
     found
@@ -96,9 +96,8 @@ fn says(header: &str, value: &Value) -> bool {
     }
 }
 
-/// Decodes a value that does not fit a header and comes as `=?base64?…?=`; nothing if the encoding is
-/// broken.
-fn decoded(header: &str) -> Option<String> {
+/// Decodes a value in the form `=?base64?…?=`; `None` if the encoding is broken.
+fn decode_value(header: &str) -> Option<String> {
     match header
         .strip_prefix("=?base64?")
         .and_then(|rest| rest.strip_suffix("?="))
@@ -108,7 +107,7 @@ fn decoded(header: &str) -> Option<String> {
     }
 }
 
-fn missing(name: &str) -> ErrorObject {
+fn missing_error(name: &str) -> ErrorObject {
     ErrorObject::new(
         code::HEADER_MISMATCH,
         format!("the header `{name}` is missing"),
@@ -128,12 +127,15 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_header_value_is_decoded_only_when_it_is_wholly_marked() {
-        assert_eq!(decoded("=?base64?SGVsbG8=?=").as_deref(), Some("Hello"));
-        assert_eq!(decoded("=?base64?SGVsbG8?="), None);
-        assert_eq!(decoded("=?base64?SGVs!!!bG8=?="), None);
+    fn a_header_value_is_decoded_only_if_it_is_completely_marked() {
         assert_eq!(
-            decoded("=?base64?SGVsbG8=").as_deref(),
+            decode_value("=?base64?SGVsbG8=?=").as_deref(),
+            Some("Hello")
+        );
+        assert_eq!(decode_value("=?base64?SGVsbG8?="), None);
+        assert_eq!(decode_value("=?base64?SGVs!!!bG8=?="), None);
+        assert_eq!(
+            decode_value("=?base64?SGVsbG8=").as_deref(),
             Some("=?base64?SGVsbG8=")
         );
     }
@@ -145,10 +147,10 @@ mod tests {
             "b": { "properties": { "c": { "x-mcp-header": "C" } } },
         }});
         assert_eq!(
-            mirrored(&schema, &json!({ "b": { "c": 1 } })),
+            mirrored_arguments(&schema, &json!({ "b": { "c": 1 } })),
             [("C", &json!(1))]
         );
-        assert_eq!(mirrored(&schema, &json!({ "a": null })), []);
+        assert_eq!(mirrored_arguments(&schema, &json!({ "a": null })), []);
         assert!(says("42.0", &json!(42)));
     }
 }

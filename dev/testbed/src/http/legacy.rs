@@ -1,4 +1,4 @@
-//! Legacy HTTP: sessions, a stream for messages that belong to no request, and streams to resume.
+//! Legacy HTTP: sessions, a stream for messages without a request, and resumable streams.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,13 +49,13 @@ pub(super) async fn receive(house: &HttpState, headers: &HeaderMap, message: Mes
             StatusCode::ACCEPTED.into_response()
         }
         Message::Response(response) => {
-            session.peer.answered(response);
+            session.peer.resolve_question(response);
             StatusCode::ACCEPTED.into_response()
         }
     }
 }
 
-/// Serves GET: the stream of the session, or the rest of a stream that broke off.
+/// Serves GET: the stream of the session, or the rest of a broken stream.
 pub(super) async fn open_stream(
     State(house): State<Arc<HttpState>>,
     headers: HeaderMap,
@@ -69,7 +69,7 @@ pub(super) async fn open_stream(
     };
     let Some(last) = text(&headers, "last-event-id") else {
         let general = session.general.clone();
-        let from = general.delivered();
+        let from = general.delivered_count();
         return event_stream(general.resume(from, session.primes()));
     };
     let resumed = parse_event_id(last).and_then(|(name, from)| Some((session.stream(name)?, from)));
@@ -94,7 +94,7 @@ pub(super) async fn end_session(
         .lock()
         .retain(|_, other| !Arc::ptr_eq(other, &session));
     session.peer.cancel_all();
-    if let Some(greeting) = session.peer.greeting() {
+    if let Some(greeting) = session.peer.handshake() {
         house.server.listeners.remove(greeting.listener);
     }
     StatusCode::NO_CONTENT.into_response()
@@ -113,7 +113,7 @@ async fn open_session(house: &HttpState, request: Request) -> Response {
         next_stream: AtomicUsize::new(1),
     });
     let mut response = serve(house, &session, request).await;
-    if session.peer.greeting().is_some() {
+    if session.peer.handshake().is_some() {
         let id = new_id();
         let value = HeaderValue::from_str(&id).expect("hexadecimal fits a header");
         response.headers_mut().insert(SESSION_HEADER, value);
@@ -122,7 +122,7 @@ async fn open_session(house: &HttpState, request: Request) -> Response {
     response
 }
 
-/// Sends an answer alone as JSON; if another message comes before it, a stream.
+/// Sends an answer without other messages as JSON, and otherwise as a stream.
 async fn serve(house: &HttpState, session: &LegacySession, request: Request) -> Response {
     let (outbox, mut outgoing) = Outbox::channel();
     dispatch::start(&house.server, &session.peer, Era::Legacy, request, &outbox);
@@ -133,7 +133,7 @@ async fn serve(house: &HttpState, session: &LegacySession, request: Request) -> 
             let stream = session.record(first, outgoing);
             event_stream(stream.read(session.primes()))
         }
-        // A cancelled request is not answered; its POST ends as a stream on which nothing came.
+        // A cancelled request is not answered; its POST ends as an empty stream.
         None => event_stream(stream::empty()),
     }
 }
@@ -201,7 +201,7 @@ impl LegacySession {
     /// Clients before 2025-11-25 do not expect an event without data.
     fn primes(&self) -> bool {
         self.peer
-            .greeting()
+            .handshake()
             .is_some_and(|greeting| greeting.version >= ProtocolVersion::V2025_11_25)
     }
 

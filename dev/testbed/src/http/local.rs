@@ -1,4 +1,4 @@
-//! Refuses requests that a web page could make a browser send to us.
+//! Rejects requests that a web page could make a browser send.
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, StatusCode, header};
@@ -19,7 +19,7 @@ fn is_local(headers: &HeaderMap) -> bool {
     host.is_none_or(names_this_machine) && origin.is_none_or(is_origin_of_this_machine)
 }
 
-/// A header that is no text names no machine.
+/// Returns a header as text; one that is not text names no host.
 fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let value = headers.get(name)?;
     Some(value.to_str().unwrap_or_default())

@@ -69,14 +69,14 @@ fn endpoint(server: Arc<TestServer>) -> Router {
         .with_state(house)
 }
 
-/// A gateway in front of hundreds of servers of this process connects to all of them at once. A
-/// connection that finds no place to wait in is repeated by the system after a second or more.
+/// A gateway in front of hundreds of servers of this process connects to all of them at once. The
+/// system retries a connection that does not fit into the backlog only after a second or more.
 const WAITING: u32 = 4096;
 
 /// Binds, writes the address to stdout, and serves.
 pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Result<()> {
     let socket = TcpSocket::new_v4()?;
-    // A server that is started again takes over its port at once.
+    // A restarted server takes over its port at once.
     socket.set_reuseaddr(cfg!(unix))?;
     socket.bind((Ipv4Addr::LOCALHOST, port).into())?;
     let listener = socket.listen(WAITING)?;
@@ -85,7 +85,7 @@ pub(crate) async fn listen(router: Router, port: u16, path: &str) -> anyhow::Res
         "listening on http://{}{path}",
         listener.local_addr()?
     )?;
-    // A small event must not wait until the one before it is acknowledged.
+    // A small event must not wait until the previous one is acknowledged.
     let listener = listener.tap_io(|connection| {
         let _ = connection.set_nodelay(true);
     });
@@ -115,7 +115,7 @@ pub(crate) fn json(status: StatusCode, message: impl Into<Message>) -> Response 
         .into_response()
 }
 
-/// The state that all requests share.
+/// The state shared by all requests.
 #[derive(Debug)]
 struct HttpState {
     server: Arc<TestServer>,
@@ -137,7 +137,7 @@ async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: 
     }
     let message = match Message::parse(&body) {
         Ok(message) => message,
-        Err(why) => return json(StatusCode::BAD_REQUEST, dispatch::malformed(&why)),
+        Err(why) => return json(StatusCode::BAD_REQUEST, dispatch::malformed_response(&why)),
     };
     match era_of(house.server.era, &headers, &message) {
         Era::Legacy => legacy::receive(&house, &headers, message).await,
@@ -145,7 +145,7 @@ async fn receive(State(house): State<Arc<HttpState>>, headers: HeaderMap, body: 
     }
 }
 
-/// Returns the answer to every request while the server wants to be left alone.
+/// Returns the answer to every request while the server asks to wait.
 fn held_off(server: &TestServer) -> Option<Response> {
     let wanted = server
         .read("hold-off")

@@ -1,4 +1,4 @@
-//! Modern HTTP: one POST, one answer, and nothing remembered after it.
+//! Modern HTTP: one POST, one answer, and no state in between.
 
 use std::sync::Arc;
 
@@ -36,7 +36,8 @@ pub(super) async fn receive(
     let started = dispatch::start(server, &peer, Era::Modern, request, &outbox);
     drop(outbox);
     // A client that closes the connection before the answer has cancelled: then this future or the
-    // stream is dropped.
+    // stream is
+    // dropped.
     let hung_up = started.cancel.drop_guard();
     match next(&mut outgoing).await {
         Some(Message::Response(answer)) => {
@@ -48,7 +49,7 @@ pub(super) async fn receive(
     }
 }
 
-/// Streams the first message and those that follow, up to the answer.
+/// Streams the first message and the following ones, up to the answer.
 fn events(
     first: Message,
     outgoing: UnboundedReceiver<OutboxItem>,

@@ -1,4 +1,4 @@
-//! A stream of events that outlives its connections, so that a client can come back for the rest.
+//! A stream of events that outlives its connections, so that a client can resume it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ impl Log {
 }
 
 impl StreamLog {
-    /// Records the messages of an outbox. With the answer of its request a stream is done.
+    /// Records the messages of an outbox. The answer of its request completes the stream.
     pub(super) fn record(
         name: String,
         first: Option<OutboxItem>,
@@ -57,30 +57,30 @@ impl StreamLog {
 
     /// Reads for the connection of the request itself, which a cut ends.
     ///
-    /// A `primed` reading starts with an empty event, so that there is an id to resume from.
+    /// A `primed` reader starts with an empty event, so that there is an id to resume from.
     pub(super) fn read(
         self: Arc<Self>,
         primed: bool,
     ) -> impl Stream<Item = Vec<u8>> + Send + 'static {
-        self.reading(0, 0, primed)
+        self.new_reader(0, 0, primed)
     }
 
-    /// Reads for a client that comes back: earlier cuts are forgotten.
+    /// Reads for a client that resumes: earlier cuts are ignored.
     pub(super) fn resume(
         self: Arc<Self>,
         from: usize,
         primed: bool,
     ) -> impl Stream<Item = Vec<u8>> + Send + 'static {
         let cuts_seen = self.log.borrow().cuts;
-        self.reading(from, cuts_seen, primed)
+        self.new_reader(from, cuts_seen, primed)
     }
 
-    /// Returns the start for a reader that does not say where it stopped.
-    pub(super) fn delivered(&self) -> usize {
+    /// Returns the start for a reader without a position.
+    pub(super) fn delivered_count(&self) -> usize {
         self.delivered.load(Ordering::SeqCst)
     }
 
-    fn reading(
+    fn new_reader(
         self: Arc<Self>,
         at: usize,
         cuts_seen: usize,
@@ -108,7 +108,7 @@ impl StreamLog {
     }
 }
 
-/// Returns the stream and the position that an event id stands for.
+/// Returns the stream and the position that an event id refers to.
 pub(super) fn parse_event_id(id: &str) -> Option<(&str, usize)> {
     let (stream, position) = id.rsplit_once('/')?;
     Some((stream, position.parse().ok()?))

@@ -1,4 +1,4 @@
-//! Tools that ask the client for one thing: a completion, or a form filled in.
+//! Tools that ask the client for one thing: a completion, or a form.
 
 use std::sync::atomic::Ordering;
 
@@ -14,7 +14,7 @@ pub(super) const TOOLS: &[TestTool] = &[
         "test_sampling",
         "Asks the model of the client",
         prompt_schema,
-        |call| Box::pin(sampling(call)),
+        |call| Box::pin(ask_model(call)),
     ),
     TestTool::new(
         "test_elicitation",
@@ -54,7 +54,7 @@ pub(super) const TOOLS: &[TestTool] = &[
     ),
 ];
 
-async fn sampling(call: TestCall) -> CallOutcome {
+async fn ask_model(call: TestCall) -> CallOutcome {
     let prompt = call
         .argument("prompt")
         .unwrap_or_else(|| "Hello".to_owned());
@@ -120,14 +120,14 @@ async fn choices(call: TestCall) -> CallOutcome {
         "type": "object",
         "properties": {
             "untitledSingle": { "type": "string", "enum": options },
-            "titledSingle": { "type": "string", "oneOf": titled("Option") },
+            "titledSingle": { "type": "string", "oneOf": titled_options("Option") },
             "legacyEnum": {
                 "type": "string",
                 "enum": ["opt1", "opt2", "opt3"],
                 "enumNames": ["Option One", "Option Two", "Option Three"],
             },
             "untitledMulti": { "type": "array", "items": { "type": "string", "enum": options } },
-            "titledMulti": { "type": "array", "items": { "anyOf": titled("Choice") } },
+            "titledMulti": { "type": "array", "items": { "anyOf": titled_options("Choice") } },
         },
         "required": [],
     });
@@ -139,7 +139,7 @@ async fn choices(call: TestCall) -> CallOutcome {
     .await
 }
 
-fn titled(noun: &str) -> Value {
+fn titled_options(noun: &str) -> Value {
     json!([
         { "const": "value1", "title": format!("First {noun}") },
         { "const": "value2", "title": format!("Second {noun}") },
@@ -169,7 +169,8 @@ async fn elicit(call: TestCall, what: &str, input: InputRequest) -> CallOutcome 
     ))
 }
 
-/// The eras differ most here: an older server refuses with a list of pages, and works when it
+/// The eras differ most here: an older server rejects the call with a list of pages, and works when
+/// it
 /// is called again; a newer one asks.
 async fn visit(call: TestCall) -> CallOutcome {
     let input = InputRequest::visit("Please sign in", "https://example.com/sign-in");
@@ -189,8 +190,9 @@ async fn visit(call: TestCall) -> CallOutcome {
 
 const URL_ELICITATION_REQUIRED: i64 = -32_042;
 
-/// A legacy session declares once what its client can do, and a gateway declares more than any
-/// one of its clients can. Only asking the client shows it.
+/// A legacy session declares once what its client supports, and a gateway declares more than any
+/// single
+/// client supports. Only asking the client shows it.
 async fn needs_sampling(call: TestCall) -> CallOutcome {
     if !call.capabilities().contains("sampling") {
         return Err(missing_capability(&json!({ "sampling": {} })).into());

@@ -22,13 +22,13 @@ pub(super) const TOOLS: &[TestTool] = &[
         "test_embedded_resource",
         "Returns a resource",
         no_arguments,
-        |_| Box::pin(embedded()),
+        |_| Box::pin(embedded_resource()),
     ),
     TestTool::new(
         "test_multiple_content_types",
         "Returns several kinds of content",
         no_arguments,
-        |_| Box::pin(mixed()),
+        |_| Box::pin(mixed_content()),
     ),
     TestTool::new("test_error_handling", "Always fails", no_arguments, |_| {
         Box::pin(failure())
@@ -37,7 +37,7 @@ pub(super) const TOOLS: &[TestTool] = &[
         "json_schema_2020_12_tool",
         "Has a schema of many keywords",
         rich_schema,
-        |call| Box::pin(greeting(call)),
+        |call| Box::pin(greet(call)),
     ),
     TestTool::new(
         "test_custom_header",
@@ -65,7 +65,7 @@ async fn audio() -> CallOutcome {
     Reply::content(&json!([{ "type": "audio", "data": AUDIO, "mimeType": "audio/wav" }]))
 }
 
-async fn embedded() -> CallOutcome {
+async fn embedded_resource() -> CallOutcome {
     let resource = json!({
         "uri": "test://embedded-resource",
         "mimeType": "text/plain",
@@ -74,7 +74,7 @@ async fn embedded() -> CallOutcome {
     Reply::content(&json!([{ "type": "resource", "resource": resource }]))
 }
 
-async fn mixed() -> CallOutcome {
+async fn mixed_content() -> CallOutcome {
     let resource = json!({
         "uri": "test://mixed-content-resource",
         "mimeType": "application/json",
@@ -91,7 +91,7 @@ async fn failure() -> CallOutcome {
     Reply::tool_error("This tool intentionally returns an error for testing")
 }
 
-async fn greeting(call: TestCall) -> CallOutcome {
+async fn greet(call: TestCall) -> CallOutcome {
     Reply::text(format!(
         "Hello, {}!",
         call.argument("name").unwrap_or_else(|| "world".to_owned())

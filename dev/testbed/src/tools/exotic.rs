@@ -33,7 +33,7 @@ pub(crate) const LEGACY_RESULT: &str = concat!(
     r#""unknownTopLevel":[true,null,{"k":"v"}],"alpha":0}"#,
 );
 
-/// The same with the members that a modern result must have, in the middle of the others.
+/// The same with the required members of a modern result, in the middle of the others.
 pub(crate) const MODERN_RESULT: &str = concat!(
     r#"{"zeta":{"vendor.example/nested":[{"b":1.0,"a":1.50,"deep":{"n":-0.0,"#,
     r#""big":123456789012345678901234567890}}]},"#,

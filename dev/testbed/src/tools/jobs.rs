@@ -1,4 +1,4 @@
-//! Tools about work between calls: jobs that go on after their call, and roots that the server
+//! Tools about work between calls: jobs that continue after their call, and roots that the server
 //! remembers.
 
 use std::io::Write;

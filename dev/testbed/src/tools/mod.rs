@@ -1,4 +1,4 @@
-//! The tools on offer: one table, in the order they are listed.
+//! The tools in one table, in the order of their listing.
 
 mod asking;
 pub(crate) mod content;
@@ -54,7 +54,7 @@ pub(crate) fn definitions(server: &TestServer) -> Vec<Raw> {
 }
 
 pub(crate) async fn run(call: TestCall) -> CallOutcome {
-    let name: String = call.required("name")?;
+    let name: String = call.required_member("name")?;
     let tool = table()
         .chain(by_misbehaviour(&call.server))
         .find(|tool| tool.name == name);
@@ -64,7 +64,7 @@ pub(crate) async fn run(call: TestCall) -> CallOutcome {
     }
 }
 
-/// Runs a tool that is in no table, because its definition is special.
+/// Runs a tool outside the table, because its definition is special.
 async fn run_special(call: TestCall, name: String) -> CallOutcome {
     if name == exotic::DEFINITION_NAME {
         return Reply::text("That was an exotic definition.");

@@ -1,4 +1,4 @@
-//! The tools that our own tests call.
+//! The tools that Kitbag's own tests call.
 
 use std::io::Write;
 use std::time::Duration;
@@ -49,7 +49,7 @@ pub(super) const TOOLS: &[TestTool] = &[
     ),
 ];
 
-/// The tools of other servers, of which only the definitions are here, do the same.
+/// Foreign tools, of which only the definitions are known, do the same.
 pub(crate) async fn echo(call: TestCall) -> CallOutcome {
     let arguments = match call.params.get("arguments") {
         Some(arguments) => arguments.to_owned(),

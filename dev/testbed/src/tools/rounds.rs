@@ -27,13 +27,13 @@ pub(super) const TOOLS: &[TestTool] = &[
         "test_input_required_result_request_state",
         "Needs its state back",
         no_arguments,
-        |call| Box::pin(confirmed(call)),
+        |call| Box::pin(ask_confirmation(call)),
     ),
     TestTool::new(
         "test_input_required_result_tampered_state",
         "Needs its state back untouched",
         no_arguments,
-        |call| Box::pin(confirmed(call)),
+        |call| Box::pin(ask_confirmation(call)),
     ),
     TestTool::new(
         "test_input_required_result_multiple_inputs",
@@ -80,10 +80,10 @@ async fn roots(call: TestCall) -> CallOutcome {
     Reply::text(format!("Roots: {}", answers.text("client_roots", "/roots")))
 }
 
-async fn confirmed(call: TestCall) -> CallOutcome {
+async fn ask_confirmation(call: TestCall) -> CallOutcome {
     let wanted = InputRequest::field("Please confirm", "ok", "boolean");
     let answers = call
-        .ask(InputRequests::one("confirm", wanted).sealed())
+        .ask(InputRequests::one("confirm", wanted).with_sealed_state())
         .await?;
     Reply::text(format!(
         "state-ok, confirmed: {}",
@@ -95,7 +95,7 @@ async fn three_things(call: TestCall) -> CallOutcome {
     let wanted = InputRequests::one("user_name", ask_name())
         .and("greeting", InputRequest::sample("Generate a greeting"))
         .and("client_roots", InputRequest::roots());
-    let answers = call.ask(wanted.sealed()).await?;
+    let answers = call.ask(wanted.with_sealed_state()).await?;
     let (greeting, name) = (
         answers.text("greeting", "/content/text"),
         answers.text("user_name", "/content/name"),
@@ -108,10 +108,12 @@ async fn three_things(call: TestCall) -> CallOutcome {
 
 async fn two_steps(call: TestCall) -> CallOutcome {
     let name = InputRequest::field("Step 1: What is your name?", "name", "string");
-    let first = call.ask(InputRequests::one("step1", name).sealed()).await?;
+    let first = call
+        .ask(InputRequests::one("step1", name).with_sealed_state())
+        .await?;
     let color = InputRequest::field("Step 2: What is your favorite color?", "color", "string");
     let second = call
-        .ask(InputRequests::one("step2", color).sealed())
+        .ask(InputRequests::one("step2", color).with_sealed_state())
         .await?;
     Reply::text(format!(
         "{} likes {}",
@@ -138,8 +140,9 @@ async fn as_declared(call: TestCall) -> CallOutcome {
     Reply::text(format!("The client gave {}", answers.0.len()))
 }
 
-/// A gateway declares more for its session than this one client may have, so the tool asks one by one
-/// and leaves out what is refused.
+/// A gateway declares more for its session than this one client may support, so the tool asks one
+/// by one
+/// and skips rejected questions.
 async fn one_by_one(call: &TestCall, wanted: InputRequests) -> CallOutcome {
     let mut given = 0;
     for (key, input) in wanted.wanted {

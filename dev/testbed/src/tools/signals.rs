@@ -1,4 +1,4 @@
-//! Tools about messages beside the result: logs, progress, changes, broken streams.
+//! Tools about messages besides the result: logs, progress, changes, broken streams.
 
 use std::time::Duration;
 

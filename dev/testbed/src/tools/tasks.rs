@@ -1,4 +1,4 @@
-//! Tools whose work goes on after their answer, for clients that know tasks.
+//! Tools whose work continues after their answer, for clients that support tasks.
 
 use std::time::Duration;
 

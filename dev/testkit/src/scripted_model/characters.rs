@@ -1,4 +1,4 @@
-//! The three characters: what each does next, given a task and a request.
+//! The three characters: the next move of each, given a task and a request.
 
 use serde_json::{Map, Value, json};
 
@@ -18,12 +18,12 @@ impl Character {
             (Self::Confused, Some(_)) if request.lists("run_code") => {
                 confused_program(task, request)
             }
-            (Self::Confused, Some(step)) => stumbling(step, request, since),
+            (Self::Confused, Some(step)) => stumble_through(step, request, since),
         }
     }
 }
 
-/// Returns the number of steps that are done, and the number of calls since the last of them.
+/// Returns the number of completed steps, and the number of calls since the last of them.
 fn progress(task: &ScriptedTask, calls: &[PastCall]) -> (usize, usize) {
     let (mut done, mut since) = (0, 0);
     for call in calls {
@@ -41,7 +41,7 @@ fn progress(task: &ScriptedTask, calls: &[PastCall]) -> (usize, usize) {
     }
 }
 
-/// Calls the tool of a step if it is listed or found, and otherwise looks for it once or twice.
+/// Calls the tool of a step if it is listed or found, and otherwise searches for it once or twice.
 fn one_step(step: &TaskStep, request: &ModelRequest) -> Move {
     if request.lists(&step.tool) || request.has_found(&step.tool) {
         return reach(step, request, step.arguments.clone());
@@ -57,7 +57,7 @@ fn one_step(step: &TaskStep, request: &ModelRequest) -> Move {
 
 const SEARCH: &str = "search_available_tools";
 
-/// Calls the tool of a step by its name if it is listed, and by `call_api` otherwise.
+/// Calls the tool of a step by its name if it is listed, and through `call_api` otherwise.
 fn reach(step: &TaskStep, request: &ModelRequest, arguments: Value) -> Move {
     match request.lists("call_api") && !request.lists(&step.tool) {
         true => call(
@@ -68,19 +68,19 @@ fn reach(step: &TaskStep, request: &ModelRequest, arguments: Value) -> Move {
     }
 }
 
-/// Searches in a program for everything, and then does everything in another one.
+/// Searches for everything in one program, and then does everything in another one.
 fn by_program(task: &ScriptedTask, request: &ModelRequest) -> Move {
     let mut steps = task.steps.iter();
     if steps.all(|it| request.has_found(&it.tool)) {
         return run(&program(task));
     }
     match request.calls.is_empty() {
-        true => run(&searching(task)),
+        true => run(&search_program(task)),
         false => Move::Say("I find no tool for that.".to_owned()),
     }
 }
 
-fn searching(task: &ScriptedTask) -> String {
+fn search_program(task: &ScriptedTask) -> String {
     let intents: Vec<_> = task.steps.iter().map(|it| &it.intent).collect();
     format!(
         "return await Promise.all({}.map(text => search(text)));",
@@ -106,7 +106,7 @@ fn run(code: &str) -> Move {
     call("run_code", json!({ "code": code }))
 }
 
-/// Calls a listed tool. Where only programs can be run, the lazy one passes the request on as it is.
+/// Calls a listed tool. If only programs can be run, the lazy character repeats the request.
 fn listed_or_nothing(step: &TaskStep, request: &ModelRequest) -> Move {
     if request.lists(&step.tool) {
         return call(&step.tool, step.arguments.clone());
@@ -117,31 +117,32 @@ fn listed_or_nothing(step: &TaskStep, request: &ModelRequest) -> Move {
     }
 }
 
-/// The lazy one repeats the last result, or claims that all is well.
+/// The lazy character repeats the last result, or claims that all is well.
 fn lazy_end(request: &ModelRequest) -> Move {
     let last = request.calls.last();
     Move::Say(last.map_or_else(|| "That is done.".to_owned(), |it| it.result.clone()))
 }
 
-/// Makes each step at the third try at best: under a wrong name, with a wrong argument twice, and
-/// then rightly.
-fn stumbling(step: &TaskStep, request: &ModelRequest, since: usize) -> Move {
+/// Makes each step at the third attempt at best: under a wrong name, with a wrong argument twice,
+/// and
+/// then correctly.
+fn stumble_through(step: &TaskStep, request: &ModelRequest, since: usize) -> Move {
     let is_known = request.lists(&step.tool) || request.has_found(&step.tool);
     match since {
-        0 => call(&misnamed(&step.tool), step.arguments.clone()),
+        0 => call(&misname_tool(&step.tool), step.arguments.clone()),
         1 if !is_known => one_step(step, request),
-        1 | 2 => reach(step, request, misspelt(&step.arguments)),
+        1 | 2 => reach(step, request, misspell_arguments(&step.arguments)),
         _ => one_step(step, request),
     }
 }
 
-/// Some models leave the server out and put a word of their vendor in front.
-fn misnamed(tool: &str) -> String {
+/// Some models omit the server and add a vendor prefix.
+fn misname_tool(tool: &str) -> String {
     let (_, own) = tool.split_once("__").unwrap_or(("", tool));
     format!("functions_{own}")
 }
 
-fn misspelt(arguments: &Value) -> Value {
+fn misspell_arguments(arguments: &Value) -> Value {
     let members = arguments.as_object().cloned().unwrap_or_default();
     let wrong = members
         .into_iter()
@@ -149,12 +150,12 @@ fn misspelt(arguments: &Value) -> Value {
     Value::Object(wrong.collect::<Map<_, _>>())
 }
 
-/// Runs a program that names a tool of no server, twice, and then does what the good one does.
+/// Runs a program with an unknown tool, twice, and then does the same as the good character.
 fn confused_program(task: &ScriptedTask, request: &ModelRequest) -> Move {
     const NONSENSE: &str = "return await tools.computer.do_it({});";
     match request.calls.len() {
         0 | 1 => run(NONSENSE),
-        2 => run(&searching(task)),
+        2 => run(&search_program(task)),
         _ => by_program(task, request),
     }
 }

@@ -1,10 +1,12 @@
-//! Scripts in place of a model, at an address that speaks OpenAI's Chat Completions. They know how the
-//! tasks of a suite are done, and decide from each request alone what they call next: from the tools
-//! that are listed and from the results so far.
+//! Scripts in place of a model, behind OpenAI's Chat Completions API. They know how the tasks of a
+//! suite
+//! are done, and choose the next call from each request only: from the listed tools and the results
+//! so
+//! far.
 //!
 //! # Layout
-//! - this file: the endpoint; `request`: a request as a script reads it
-//! - `task`: the tasks of a suite; `characters`: the good, the lazy and the confused one
+//! - this file: the endpoint; `request`: a parsed request
+//! - `task`: the tasks of a suite; `characters`: good, lazy and confused
 
 mod characters;
 mod request;
@@ -20,12 +22,12 @@ use crate::vendor::{Received, ScriptedVendor};
 use request::ModelRequest;
 use task::ScriptedTasks;
 
-/// The manner in which a script goes about a task.
+/// How a script works on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Character {
-    /// Looks for what it needs, in the words of each step, and calls it rightly.
+    /// Searches with each step's own query, and calls correctly.
     Good,
-    /// Never searches: it calls what is listed, or answers at once.
+    /// Never searches: it calls a listed tool, or answers at once.
     Lazy,
     /// Calls wrong names first, then with wrong arguments, and repeats its mistakes.
     Confused,
@@ -68,7 +70,7 @@ impl ScriptedModel {
         }
     }
 
-    /// Returns the model as `--model` names it.
+    /// Returns the model in the form of `--model`.
     #[must_use]
     pub fn endpoint(&self) -> String {
         format!("{}/v1#{}", self.vendor.url, self.character.name())

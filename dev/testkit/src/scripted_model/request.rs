@@ -1,12 +1,12 @@
-//! A request for a chat completion, as a script reads it.
+//! A parsed request for a chat completion.
 
 use serde_json::Value;
 
 pub(super) struct ModelRequest {
     pub(super) prompt: String,
-    /// The names of the tools that are listed.
+    /// The names of the listed tools.
     pub(super) tools: Vec<String>,
-    /// The calls so far, in their order.
+    /// The calls so far, in order.
     pub(super) calls: Vec<PastCall>,
 }
 
@@ -32,7 +32,7 @@ impl ModelRequest {
         self.tools.iter().any(|it| it == tool)
     }
 
-    /// True if a result so far names the tool, as clients or as programs name it.
+    /// True if a result so far names the tool, in the form of clients or of programs.
     pub(super) fn has_found(&self, tool: &str) -> bool {
         let in_programs = tool.replacen("__", ".", 1);
         self.calls

@@ -1,5 +1,4 @@
-//! The tasks of a suite, as a script knows them: the steps of each solution, with the folder of the
-//! attempt in them.
+//! The tasks of a suite: the steps of each solution, with the directory of the attempt filled in.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +15,7 @@ pub(super) struct ScriptedTask {
 }
 
 pub(super) struct TaskStep {
-    /// The words in which a model would look for the tool.
+    /// The query with which a model would search for the tool.
     pub(super) intent: String,
     pub(super) tool: String,
     pub(super) arguments: Value,
@@ -29,12 +28,12 @@ impl ScriptedTasks {
         Self(suite["tasks"].as_array().expect("it has tasks").clone())
     }
 
-    /// Finds the task by its request, in which a folder has taken the place of `{workspace}`.
+    /// Finds the task by its request, in which a directory has replaced `{workspace}`.
     pub(super) fn find(&self, prompt: &str) -> ScriptedTask {
         let mut tasks = self.0.iter();
         let found = tasks.find_map(|task| Some((task, folder(task, prompt)?)));
         let (task, folder) = found.expect("the suite has the task");
-        let solution = filled(&task["solution"], &folder);
+        let solution = fill_workspace(&task["solution"], &folder);
         let steps = solution["calls"].as_array().into_iter().flatten();
         ScriptedTask {
             steps: steps.map(TaskStep::read).collect(),
@@ -57,7 +56,7 @@ impl TaskStep {
     }
 }
 
-/// Returns the folder if the prompt is the request of this task.
+/// Returns the directory if the prompt is the request of this task.
 fn folder(task: &Value, prompt: &str) -> Option<String> {
     let request = text(&task["input"]);
     let Some((before, after)) = request.split_once(WORKSPACE) else {
@@ -65,13 +64,13 @@ fn folder(task: &Value, prompt: &str) -> Option<String> {
     };
     let next = after.chars().next()?;
     let rest = prompt.strip_prefix(before)?;
-    // The folder has the name that Kitbag gives it, and the request goes on behind that name.
+    // The directory has Kitbag's name for it, and the request continues after that name.
     let end = rest.find(&format!("workspace{next}"))? + "workspace".len();
     let folder = rest[..end].to_owned();
     (request.replace(WORKSPACE, &folder) == prompt).then_some(folder)
 }
 
-fn filled(value: &Value, folder: &str) -> Value {
+fn fill_workspace(value: &Value, folder: &str) -> Value {
     let text = value.to_string().replace(WORKSPACE, folder);
     serde_json::from_str(&text).expect("a folder breaks no JSON")
 }

@@ -1,4 +1,4 @@
-//! The paths, functions and headings that documents name exist.
+//! Checks that the paths, functions and headings in documents exist.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -58,7 +58,7 @@ fn every_link_to_a_heading_finds_it() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// A stranger reads a README, not a manual; the manual is in `docs`.
+/// A newcomer reads a README, not a manual; the manual is in `docs`.
 const LONGEST_README: usize = 200;
 
 #[test]
@@ -85,7 +85,7 @@ fn every_page_of_the_guide_is_linked_from_the_readme() {
     assert!(unlinked.is_empty(), "{unlinked:?}");
 }
 
-/// One page for each tool; a page of their own lists them.
+/// One page per tool; a separate page lists them.
 const PAGES_OF_TOOLS: &str = "docs/tools/";
 
 #[test]
@@ -134,7 +134,7 @@ fn every_function_a_document_finds_in_a_file_is_there() {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// The targets of all links that stay inside the repository.
+/// The targets of all links inside the repository.
 fn links(text: &str) -> impl Iterator<Item = &str> {
     text.split("](")
         .skip(1)
@@ -142,7 +142,7 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
         .filter(|target| !target.contains("://"))
 }
 
-/// The names that GitHub gives the headings of a document in links: lower case, blanks as dashes, no punctuation.
+/// GitHub's anchors of the headings of a document: lower case, dashes for spaces, no punctuation.
 fn anchors(text: &str) -> Vec<String> {
     text.lines()
         .filter(|line| line.starts_with('#'))
@@ -155,8 +155,8 @@ fn anchors(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Asks of every document which files it names; links are read from where the document lies,
-/// and paths in the text from the root.
+/// Checks the files that every document refers to; links are relative to the document, and paths in
+/// the text to the root.
 #[track_caller]
 fn check(named: impl Fn(&str) -> Vec<PathBuf>) {
     let mut missing = Vec::new();
@@ -171,7 +171,7 @@ fn check(named: impl Fn(&str) -> Vec<PathBuf>) {
     assert!(missing.is_empty(), "\n{}", missing.join("\n"));
 }
 
-/// Without the detours through `..`.
+/// Resolves `..` in a path.
 fn plain(path: &Path) -> PathBuf {
     path.components().fold(PathBuf::new(), |mut plain, part| {
         match part {

@@ -1,4 +1,4 @@
-//! Which crate may know which.
+//! Checks the allowed dependencies between crates.
 //!
 //! The rule and its reasons are in ARCHITECTURE.md, under "The crates".
 
@@ -6,8 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Each crate, and all others of ours that it may name. Rooms yet to be built have their
-/// place already.
+/// Each crate, and all workspace crates that it may depend on. Planned crates are already listed.
 const MAY_KNOW: &[(&str, &[&str])] = &[
     ("kitbag-domain", &[]),
     ("kitbag-wire", &[]),
@@ -36,7 +35,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
     ),
     ("kitbag-lockfile", &["kitbag-domain", "kitbag-wire"]),
     ("kitbag-script", &[]),
-    // Its tests want itself with the feature that attacks.
+    // Its tests need itself with the feature for attacks.
     (
         "kitbag-sandbox",
         &["kitbag-domain", "kitbag-script", "kitbag-sandbox"],
@@ -53,7 +52,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
             "kitbag-fetch",
         ],
     ),
-    // Its tests want the rooms whose functions it is handed.
+    // Its tests need the crates whose functions are passed to it.
     (
         "kitbag-tool-files",
         &[
@@ -67,12 +66,12 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
         "kitbag-web",
         &["kitbag-domain", "kitbag-fetch", "kitbag-testkit"],
     ),
-    // A room above the manifest, whose dated data says which models there are.
+    // A crate above the tool files, whose dated data lists the models.
     (
         "kitbag-llm",
         &["kitbag-tool-spec", "kitbag-domain", "kitbag-tool-files"],
     ),
-    // A room above the store and the web: its tools are little more than those. Its tests want a guard.
+    // A crate above the store and the web: its tools are thin wrappers. Its tests need a guard.
     (
         "kitbag-platform",
         &[
@@ -196,7 +195,7 @@ const MAY_KNOW: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn no_crate_knows_a_crate_it_must_not_know() {
+fn no_crate_depends_on_a_forbidden_crate() {
     let wrong = wrong_edges(&edges());
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
@@ -214,7 +213,7 @@ fn every_crate_has_its_row_on_the_map() {
 }
 
 #[test]
-fn an_edge_between_two_rooms_is_found_and_named() {
+fn a_forbidden_dependency_is_reported() {
     let edge = |from: &str, to: &str| wrong_edges(&[(from.to_owned(), vec![to.to_owned()])]);
     assert_eq!(edge("kitbag-gateway", "kitbag-policy"), [""; 0]);
     let found = edge("kitbag-policy", "kitbag-store");
@@ -249,9 +248,10 @@ fn wrong_edges_of(from: &str, to: &[String]) -> Vec<String> {
         .collect()
 }
 
-const RULE: &str = "who may know whom, and why, is written under \"The crates\" in ARCHITECTURE.md";
+const RULE: &str =
+    "allowed dependencies and their reasons are listed under \"The crates\" in ARCHITECTURE.md";
 
-/// Each package of the workspace with those it depends on by path, for tests and builds too.
+/// Each workspace package with its path dependencies, including those for tests and builds.
 fn edges() -> Vec<(String, Vec<String>)> {
     let cargo = std::env::var_os("CARGO").expect("tests are started by cargo");
     let output = Command::new(cargo)

@@ -2,7 +2,7 @@
 //!
 //! # Layout
 //! - [`edges`]: allowed dependencies between crates
-//! - [`tidy`]: rules for every file
+//! - [`edges`]: allowed dependencies between crates
 //! - [`documents`]: paths, links and functions named in documents exist
 
 #![expect(

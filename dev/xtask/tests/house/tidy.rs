@@ -16,7 +16,7 @@ fn no_source_file_is_too_long_to_be_read_in_one_go() {
 }
 
 #[test]
-fn every_source_file_opens_with_the_sentence_one_would_say_about_it() {
+fn every_source_file_begins_with_a_sentence_about_it() {
     check_sources(|text| {
         (!text.starts_with("//! ")).then(|| "the first line must be a `//!` sentence".to_owned())
     });

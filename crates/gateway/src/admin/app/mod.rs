@@ -351,7 +351,7 @@ impl App {
         let (catalog, client) = (gateway.catalog(), local_client(name));
         let turn = Turn {
             origin: Origin {
-                request: Some(ShortText::cut(&random_request_id())),
+                request: Some(ShortText::truncate(&random_request_id())),
                 ..Origin::default()
             },
             ..Turn::new(gateway, catalog, client, View::Merged(surface), back)
@@ -372,7 +372,7 @@ fn local_client(verb: &str) -> McpClient {
         caller: Caller::local(),
         era: Era::Legacy,
         id: "command line".into(),
-        name: Some(ShortText::cut(verb)),
+        name: Some(ShortText::truncate(verb)),
         capabilities: ClientCapabilities::new(None),
         logs: RequestedLogs::None,
     }

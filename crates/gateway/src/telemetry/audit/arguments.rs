@@ -4,7 +4,7 @@ use kitbag_clients::without_secrets;
 use kitbag_config::ArgumentRecording;
 use kitbag_domain::RecordedArguments;
 use kitbag_store::Store;
-use kitbag_upstream::mask::masked;
+use kitbag_upstream::mask::mask_secrets;
 use serde_json::Value;
 
 /// Longer arguments are not parsed: the client is waiting, and the row would hold only a fraction of them.
@@ -48,7 +48,7 @@ fn sort_members(value: Value) -> Value {
 fn redact_secrets(arguments: &str) -> String {
     match parse_short(arguments) {
         // Secrets known to this process are masked last, whatever they look like.
-        Some(value) => masked(&without_secrets(value).to_string()),
+        Some(value) => mask_secrets(&without_secrets(value).to_string()),
         None => format!("({} bytes)", arguments.len()),
     }
 }

@@ -84,7 +84,7 @@ impl AuditedQuery<'_> {
             client: by.client.cloned(),
             origin: by.origin.clone(),
             purpose: by.purpose,
-            subject: ShortText::cut(self.subject),
+            subject: ShortText::truncate(self.subject),
             outcome: end.outcome,
             latency: self.started.elapsed(),
             cost: CallCost {
@@ -92,7 +92,7 @@ impl AuditedQuery<'_> {
                 price: None,
             },
             arguments: to_recorded_arguments(kept, &services.store, self.arguments),
-            detail: (!detail.is_empty()).then(|| ShortText::cut(&detail.join("; "))),
+            detail: (!detail.is_empty()).then(|| ShortText::truncate(&detail.join("; "))),
         });
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct Models {
 
 fn parse_most_tools(text: &str) -> Result<usize, String> {
     let number: Option<usize> = text.parse().ok().filter(|it| *it > 0);
-    number.ok_or_else(|| "it is a number above zero".to_owned())
+    number.ok_or_else(|| "it is a positive number".to_owned())
 }
 
 /// A value for the models at one host, or at every URL.

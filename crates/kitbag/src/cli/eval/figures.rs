@@ -147,7 +147,7 @@ fn rate_rows(it: &ModelReport) -> impl Iterator<Item = [String; 4]> {
             " prompts",
             it.right_every_time,
         ),
-        ("tried again after an error", "", it.retry_rate),
+        ("retried after an error", "", it.retry_rate),
     ];
     rates.into_iter().filter_map(|(name, of, rate)| {
         let rate = rate?;
@@ -274,9 +274,7 @@ fn warn_of_cut_list(it: &ModelReport) -> Option<String> {
 fn warn_of_cut_off(it: &ModelReport) -> Option<String> {
     let answers = pluralize(it.cut_off, "answer");
     (it.cut_off > 0).then(|| {
-        format!(
-            "{answers} cut off at the limit of tokens; raise it, as with --param max_tokens=16000"
-        )
+        format!("{answers} cut off at the token limit; raise it, as with --param max_tokens=16000")
     })
 }
 

@@ -40,7 +40,7 @@ pub(super) async fn keep(
         kitbag_clients::write(&path, &file.to_text())
             .with_context(|| format!("{} cannot be written", path.display()))?;
         let event = Event {
-            detail: Some(ShortText::cut(&format!(
+            detail: Some(ShortText::truncate(&format!(
                 "{} {}",
                 decision.what,
                 decision.subjects.join(" ")

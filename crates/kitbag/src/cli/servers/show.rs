@@ -181,7 +181,7 @@ impl ListedOffer {
         ];
         facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
         let said = self.instructions.iter();
-        facts.extend(said.map(|it| ("Says:", ShortText::cut(&to_one_line(it)).to_string())));
+        facts.extend(said.map(|it| ("Says:", ShortText::truncate(&to_one_line(it)).to_string())));
         facts
     }
 }

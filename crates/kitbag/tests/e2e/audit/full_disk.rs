@@ -71,7 +71,7 @@ async fn what_happened_while_the_disk_was_full_is_on_record_when_there_is_room_a
             (place.calls().await.len() == 51 * round - 1).then_some(())
         })
         .await;
-        place.logged("the audit is written again").await;
+        place.logged("the audit can be written again").await;
         client.call("good__echo", &json!({ "text": "after" })).await;
         until("later ones are, too", async || {
             (place.calls().await.len() == 51 * round).then_some(())

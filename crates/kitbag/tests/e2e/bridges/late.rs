@@ -264,7 +264,7 @@ async fn the_last_words_of_a_server_are_for_operators_only() {
             };
             let told = crash.tool_error();
             assert!(
-                told.contains("`hr` went away during the call (exit code 3)"),
+                told.contains("`hr` disconnected during the call (exit code 3)"),
                 "{told}"
             );
             assert!(told.contains("What to do: call again"), "{told}");

@@ -191,7 +191,7 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     let body = json!({ "model": "m-default", "max_tokens": 4096, "messages": messages });
     assert_eq!(seen.body, body);
     let expected = json!({
-        "provider": "anthropic", "model": "m-default", "route": "default", "why": "no other route fits",
+        "provider": "anthropic", "model": "m-default", "route": "default", "why": "no other route matches",
         "usage": { "input_tokens": 1000, "output_tokens": 100 }, "cost_usd": 0.0045, "finish_reason": "end_turn",
     });
     assert_eq!(about, expected);
@@ -215,11 +215,11 @@ async fn a_prompt_reaches_the_provider_of_its_tier_or_route_in_that_provider_s_f
     for (arguments, expected) in [
         (
             json!({ "prompt": "Hi", "provider": "groq", "model": "m-grok" }),
-            "NO_SUCH_MODEL: no model `m-grok` of groq is known\ndid you mean `m-groq`?; known today: m-groq, ",
+            "NO_SUCH_MODEL: groq has no known model `m-grok`\ndid you mean `m-groq`?; known today: m-groq, ",
         ),
         (
             json!({ "prompt": "one two three four five six seven eight nine ten eleven twelve", "provider": "groq", "model": "m-groq" }),
-            "PROMPT_TOO_LONG: by estimate the prompt has 1",
+            "PROMPT_TOO_LONG: the prompt has about 1",
         ),
         (
             json!({ "prompt": "Hi", "tier": "frontier", "provider": "deepseek", "model": "newest" }),
@@ -384,6 +384,6 @@ async fn a_call_is_on_record_with_its_price_and_a_model_that_fails_is_asked_last
     })
     .await;
     assert_eq!(world.house.take_asked(), ["gemini"]);
-    let why = "no other route fits; the first choice fails more often than it answers";
+    let why = "no other route matches; the first choice fails more often than it succeeds";
     assert_eq!(about["why"], why);
 }

@@ -132,7 +132,7 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
         );
         assert!(
             told.stderr
-                .contains("1 answer cut off at the limit of tokens; raise it"),
+                .contains("1 answer cut off at the token limit; raise it"),
             "{}",
             told.stderr
         );
@@ -147,7 +147,7 @@ async fn a_call_cut_off_can_be_made_again() {
             "length",
         ),
         Some(error) => {
-            assert_eq!(error, "The arguments are no JSON object: {\"messa");
+            assert_eq!(error, "The arguments are not a JSON object: {\"messa");
             // Servers that fill the history into a template refuse what is no JSON.
             assert_eq!(
                 asked.body["messages"][1]["tool_calls"][0]["function"]["arguments"],

@@ -319,7 +319,7 @@ async fn a_prompt_without_an_answer_counts_for_nothing() {
 #[tokio::test]
 async fn a_model_that_takes_no_key_or_no_request_is_asked_no_more() {
     for (status, told_of) in [
-        (401, "does not accept the key"),
+        (401, "rejected the key"),
         (404, "answered 404 Not Found: no, Bearer ***"),
     ] {
         let model = Model::start(move |_| Say::Status(status)).await;

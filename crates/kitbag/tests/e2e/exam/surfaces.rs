@@ -114,7 +114,7 @@ async fn a_model_that_searches_and_then_calls_is_judged_by_the_call_in_both_form
         for part in [
             "m (search)",
             "at most 6 turns for a prompt",
-            "looked: <code>search_available_tools",
+            "searched: <code>search_available_tools",
             "2 turns",
         ] {
             assert!(page.contains(part), "{part}: {page}");

@@ -191,7 +191,7 @@ async fn without_a_model_the_solutions_are_tried_and_a_task_that_needs_nothing_i
     let told = home.kitbag(&[&EXAM[..], &words].concat()).await;
     assert_eq!(told.code, Some(1), "{told:?}");
     for part in [
-        "idle: it is done before anything was done for it",
+        "idle: it is done before any call was made",
         "unready: test_error_handling failed",
     ] {
         assert!(told.stdout.contains(part), "{part}: {told:?}");

@@ -130,7 +130,7 @@ impl Home {
         let output = tokio::task::spawn_blocking(move || command.output().unwrap())
             .await
             .unwrap();
-        CommandOutcome::of(&output)
+        CommandOutcome::from_output(&output)
     }
 
     /// A new key for a tenant.

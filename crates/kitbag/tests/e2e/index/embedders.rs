@@ -93,7 +93,7 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
 
 #[tokio::test]
 async fn a_service_that_refuses_the_key_leaves_the_words_and_the_answer_says_so() {
-    let expected = "found by words alone: the embeddings endpoint URL does not accept the key (401 Unauthorized); \
+    let expected = "found by words alone: the embeddings endpoint URL rejected the key (401 Unauthorized); \
                     check `api_key` under [index.embedder]";
     check(Mood::Unauthorized, "", expected).await;
 }
@@ -113,14 +113,14 @@ async fn a_service_that_sends_nonsense_is_named() {
     check(
         Mood::Confused,
         "",
-        "the embeddings endpoint URL sent something else than vectors: missing field `data`",
+        "the embeddings endpoint URL sent an invalid answer: missing field `data`",
     )
     .await;
 }
 
 #[tokio::test]
 async fn vectors_of_another_length_than_declared_are_refused() {
-    let expected = "the embeddings endpoint URL gives vectors of 64 numbers where 16 are expected";
+    let expected = "the embeddings endpoint URL returned vectors with 64 dimensions, expected 16";
     check(FINE, "dimensions = 16", expected).await;
 }
 
@@ -135,7 +135,7 @@ async fn vectors_of_another_length_than_the_index_has_are_refused_after_a_restar
     assert_eq!(names(&told)[0], "shop__send_mail");
     assert!(
         told.stderr
-            .contains("gives vectors of 32 numbers where 64 are expected"),
+            .contains("returned vectors with 32 dimensions, expected 64"),
         "{}",
         told.stderr
     );
@@ -231,7 +231,7 @@ async fn a_directory_without_a_model_is_refused_before_anything_starts() {
         );
         assert!(
             told.stderr
-                .contains("must hold config.json, model.safetensors"),
+                .contains("must contain config.json, model.safetensors"),
             "{}",
             told.stderr
         );

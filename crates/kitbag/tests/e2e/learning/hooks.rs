@@ -21,7 +21,7 @@ async fn hooked(home: &Arc<Home>, words: &[&str], input: &str) -> CommandOutcome
     let mut stdin = running.stdin.take().unwrap();
     stdin.write_all(input.as_bytes()).unwrap();
     let ended = tokio::task::spawn_blocking(move || running.wait_with_output()).await;
-    let told = CommandOutcome::of(&ended.unwrap().unwrap());
+    let told = CommandOutcome::from_output(&ended.unwrap().unwrap());
     // A client may leave its end open until the hook has ended.
     drop(stdin);
     assert_eq!(

@@ -78,7 +78,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     fs::write(home.path("kitbag.lock"), format!("<<<<<<< ours\n{whole}")).unwrap();
     lacks(&all, "good__note_read").await;
     let told = all.call("good__note_read", &json!({})).await.tool_error();
-    let why = "held back: the list of approved definitions cannot be read";
+    let why = "held back: the lock file cannot be read";
     assert!(told.contains(why), "{told}");
     let log = gateway.log();
     assert!(log.contains("kitbag.lock, line 1, cannot be read"), "{log}");

@@ -130,7 +130,7 @@ async fn an_authority_that_cannot_protect_the_login_or_does_not_know_us_is_refus
         expected,
     )
     .await;
-    let expected = "the authorization server `BASE` accepts only clients that it knows";
+    let expected = "the authorization server `BASE` accepts only registered clients";
     check(
         Ways {
             registers: false,

@@ -131,7 +131,7 @@ async fn what_a_call_needs_beyond_the_login_is_asked_for_by_the_next_login() {
         .tool_error();
     assert_eq!(
         told,
-        "`docs` requires permissions that our login does not have (write)\nWhat to do: run `kitbag servers login docs`"
+        "`docs` requires permissions that Kitbag's login does not have (write)\nWhat to do: run `kitbag servers login docs`"
     );
     logged_in(&gateway.home, &[]).await;
     assert_eq!(

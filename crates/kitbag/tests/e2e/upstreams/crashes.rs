@@ -110,7 +110,7 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
         beside.wait_for("notifications/progress").await;
         let told = client.call("frail__crash", &json!({})).await.tool_error();
         for words in [
-            "`frail` went away during the call",
+            "`frail` disconnected during the call",
             "exit code 3",
             "fatal: the crash tool was called",
         ] {
@@ -118,7 +118,7 @@ async fn a_server_that_dies_in_a_call_says_why_and_serves_the_next_one() {
         }
         let told = beside.finish().await.tool_error();
         assert!(
-            told.contains("`frail` went away during the call"),
+            told.contains("`frail` disconnected during the call"),
             "{era}: {told}"
         );
         assert_eq!(
@@ -257,7 +257,7 @@ async fn a_header_that_no_request_can_carry_is_not_counted_as_failures() {
     home.export("E2E_THING", "two\nlines");
     check_mistake(
         &home,
-        "`bad` is not set up: the value of the header `x-thing` has characters",
+        "`bad` is misconfigured: the value of the header `x-thing` has characters",
     )
     .await;
 }

@@ -114,7 +114,7 @@ async fn a_server_that_dies_in_a_call_ends_the_call_at_once() {
         drop(remote);
         let told = call.finish().await.tool_error();
         assert!(
-            told.contains("`far` went away during the call"),
+            told.contains("`far` disconnected during the call"),
             "{kind:?}: {told}"
         );
     }

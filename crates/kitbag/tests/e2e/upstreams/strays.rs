@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use serde_json::json;
 
 use crate::harness::{Client, Era, Gateway, Home, Testbed, until};
-use kitbag_testkit::processes::{alive, running, terminate};
+use kitbag_testkit::processes::{alive, find_by_command_line, terminate};
 
 fn detached(home: &Home) -> Option<u32> {
     fs::read_to_string(home.path("trace").join("detached.pid"))
@@ -133,7 +133,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
     client.knows("inner__echo").await;
     client.call("inner__echo", &json!({})).await.text();
     let trace = inner.path("trace").to_str().unwrap().to_owned();
-    let servers = running(&trace);
+    let servers = find_by_command_line(&trace);
     assert_eq!(servers.len(), 1);
 
     // What a killed gateway has left on this side shows when the sweep is over.
@@ -146,7 +146,7 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
     let local = killed.client(Era::Legacy).await;
     local.knows("orphan__echo").await;
     local.call("orphan__echo", &json!({})).await.text();
-    let orphans = running(home.path("trace").to_str().unwrap());
+    let orphans = find_by_command_line(home.path("trace").to_str().unwrap());
     assert_eq!(orphans.len(), 1);
     killed.kill().await;
     let _next = home.serve().await;
@@ -155,5 +155,9 @@ async fn servers_of_a_gateway_in_another_pid_namespace_are_left_alone() {
     })
     .await;
     client.call("inner__echo", &json!({})).await.text();
-    assert_eq!(running(&trace), servers, "the same process serves");
+    assert_eq!(
+        find_by_command_line(&trace),
+        servers,
+        "the same process serves"
+    );
 }

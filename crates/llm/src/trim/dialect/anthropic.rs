@@ -1,4 +1,4 @@
-//! Anthropic's Messages API: content in blocks, and results of tools in messages of the person.
+//! Anthropic's Messages API: content in blocks, and tool results in user messages.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -6,7 +6,8 @@ use serde_json::value::RawValue;
 use super::{ContentPart, Utterance, join_texts, user_utterance};
 use crate::trim::request::RequestOutline;
 
-/// Claude Code sends its billing data as a block of the system prompt, other data each time. The
+/// Claude Code sends its billing data as a block of the system prompt, different in each request.
+/// The
 /// block says nothing about the conversation.
 const BILLING: &str = "x-anthropic-billing-header";
 

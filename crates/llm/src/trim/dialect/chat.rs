@@ -1,5 +1,6 @@
 //! OpenAI's Chat Completions API: calls in a field of the model's message, and results in messages
-//! of a role of their own.
+//! with
+//! their own role.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;

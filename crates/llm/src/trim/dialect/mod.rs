@@ -1,4 +1,4 @@
-//! The messages of each API, read into what was said, in order.
+//! Parses the messages of each API into utterances, in order.
 
 mod anthropic;
 mod chat;
@@ -10,22 +10,22 @@ use serde_json::value::RawValue;
 use crate::trim::ModelApi;
 use crate::trim::request::RequestOutline;
 
-/// One thing that was said in a conversation. Texts that are only searched stay the JSON they are.
+/// One utterance in a conversation. Texts that are only searched stay JSON.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Utterance<'a> {
-    /// The operator or the author of the client said this.
+    /// From the operator or the author of the client.
     System(String),
-    /// The person said this.
+    /// From the user.
     User(String),
-    /// The model said this.
+    /// From the model.
     Assistant(&'a str),
-    /// The model called the tool of this name.
+    /// The model called the tool with this name.
     Call(String),
-    /// A tool answered this.
+    /// The answer of a tool.
     Result(&'a str),
 }
 
-/// Returns everything that was said; nothing if the messages are not of the form that the API wants.
+/// Returns all utterances; `None` if the messages do not have the form of the API.
 pub(crate) fn parse_utterances<'a>(
     api: ModelApi,
     outline: &RequestOutline<'a>,
@@ -37,8 +37,9 @@ pub(crate) fn parse_utterances<'a>(
     }
 }
 
-/// Reads content that is one text or a list of parts, and returns the texts of the parts that are
-/// of one of these types.
+/// Parses content that is one text or a list of parts, and returns the texts of the parts with one
+/// of
+/// these types.
 fn join_texts(content: Option<&RawValue>, types: &[&str]) -> String {
     let Some(content) = content else {
         return String::new();
@@ -75,10 +76,10 @@ impl ContentPart<'_> {
     }
 }
 
-/// Clients put hints of their own into the person's messages, between these.
+/// Clients insert hints of their own into the user's messages, between these.
 const HINT: (&str, &str) = ("<system-reminder>", "</system-reminder>");
 
-/// Returns the text of a person without the hints that a client put in; nothing if no text is left.
+/// Returns the user's text without the hints of a client; `None` if no text is left.
 fn user_utterance(text: &str) -> Option<Utterance<'static>> {
     let mut said = String::new();
     let mut rest = text;

@@ -21,7 +21,7 @@ pub(super) fn parse_items<'a>(outline: &RequestOutline<'a>) -> Option<Vec<Uttera
 
 #[derive(Deserialize)]
 struct InputItem<'a> {
-    /// Absent in a message that is written in the short form.
+    /// Absent in a message in short form.
     #[serde(rename = "type", default)]
     kind: Option<String>,
     #[serde(default)]

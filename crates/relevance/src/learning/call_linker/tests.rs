@@ -1,4 +1,4 @@
-//! Client activity and the lessons it teaches.
+//! Tests client activity and the lessons it teaches.
 
 use kitbag_domain::Caller;
 
@@ -21,7 +21,7 @@ fn check(story: &str, expected: &[&str]) {
             let values = text.clone().unwrap_or_default();
             linker.record_event(&event, vector, CallArguments { values, text })
         })
-        .map(|draft| told(&draft))
+        .map(|draft| describe_draft(&draft))
         .collect();
     assert_eq!(taught, expected, "{story}");
 }
@@ -44,9 +44,9 @@ fn event(line: &str) -> UseEvent {
         "sees" => UseKind::Surfaced {
             tools: first.split_whitespace().map(str::to_owned).collect(),
         },
-        "calls" => called(first, Outcome::Ok),
-        "fails" => called(first, Outcome::ToolError),
-        "errs" => called(first, Outcome::Invalid),
+        "calls" => call_event(first, Outcome::Ok),
+        "fails" => call_event(first, Outcome::ToolError),
+        "errs" => call_event(first, Outcome::Invalid),
         _ => panic!("{verb}"),
     };
     let caller = Caller::local();
@@ -63,7 +63,7 @@ fn event(line: &str) -> UseEvent {
     }
 }
 
-fn called(tool: &str, outcome: Outcome) -> UseKind {
+fn call_event(tool: &str, outcome: Outcome) -> UseKind {
     UseKind::Called {
         tool: tool.to_owned(),
         arguments: None,
@@ -77,7 +77,7 @@ fn vector(words: &str) -> Arc<[f32]> {
     [angle.cos(), angle.sin()].into()
 }
 
-fn told(draft: &LessonDraft) -> String {
+fn describe_draft(draft: &LessonDraft) -> String {
     let context = match &draft.context {
         DraftContext::Words { words, .. } => words.to_string(),
         DraftContext::Arguments(text) => text.clone().unwrap_or_default(),
@@ -120,7 +120,7 @@ fn time_alone_links_nothing() {
 }
 
 #[test]
-fn words_belong_to_the_calls_that_they_came_with() {
+fn words_belong_to_the_calls_that_they_arrived_with() {
     check(
         "0 ann says hungry\n1 ann calls a",
         &["said_then_used a hungry"],

@@ -1,4 +1,5 @@
-//! Patterns with `*`, `?` and `[…]`, as regular expressions of PostgreSQL, which has no `GLOB`.
+//! Translates patterns with `*`, `?` and `[…]` to regular expressions, because PostgreSQL has no
+//! `GLOB`.
 
 /// Returns an expression that matches the same texts as the pattern does in SQLite.
 pub(super) fn to_regex(glob: &str) -> String {
@@ -21,14 +22,14 @@ pub(super) fn to_regex(glob: &str) -> String {
     expression + "$"
 }
 
-/// Matches no text: nothing is followed by what does not follow.
+/// Matches no text.
 const NOTHING: &str = "(?!)";
 
-/// Reads a class up to its `]`, and returns it with the text after it; nothing if it does not end.
+/// Parses a class up to its `]`, and returns it with the text after it; `None` if it is not closed.
 fn parse_class(text: &str) -> Option<(String, &str)> {
     let negated = text.starts_with('^');
     let body = if negated { &text[1..] } else { text };
-    // A `]` that comes first stands for itself.
+    // A `]` in the first position is literal.
     let skipped = usize::from(body.starts_with(']'));
     let end = body[skipped..].find(']')? + skipped;
     let members = translate_members(&body[..end]);
@@ -41,8 +42,8 @@ fn parse_class(text: &str) -> Option<(String, &str)> {
     Some((class, &body[end + 1..]))
 }
 
-/// The letters and ranges of a class. In SQLite a range from a later to an
-/// earlier letter has the first as its only member.
+/// Translates the letters and ranges of a class. In SQLite a reversed range contains only its first
+/// letter.
 fn translate_members(body: &str) -> String {
     let letters: Vec<char> = body.chars().collect();
     let mut members = String::new();

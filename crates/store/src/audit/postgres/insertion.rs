@@ -1,4 +1,4 @@
-//! Inserts any number of rows into the audit by one statement, with one array for each column.
+//! Inserts any number of rows into the audit with one statement, with one array per column.
 
 use super::RECORD;
 use crate::audit::AuditRowId;

@@ -2,7 +2,7 @@
 //!
 //! - `insertion`: a whole batch in one statement
 //! - `writers`: the last batch of each writer
-//! - `selection`: the statements that read rows; `glob`: patterns of names as regular expressions
+//! - `selection`: statements that read rows; `glob`: name patterns as regular expressions
 
 mod glob;
 mod insertion;
@@ -20,7 +20,7 @@ use crate::engine::postgres::{Postgres, PostgresTransaction};
 use crate::engine::with_timeout;
 use crate::{Error, store_error};
 
-const RECORD: &str = "record what happened";
+const RECORD: &str = "write the audit";
 
 /// Writes the whole batch or nothing. Returns the rows of the calls that have begun, in order.
 pub(super) async fn write_batch(
@@ -55,16 +55,16 @@ async fn write_uncommitted(
     Ok((transaction, begun))
 }
 
-/// Batches of all gateways come one after another. Otherwise a row could become visible after one
-/// with a larger id, and a reader that goes on from the last row it knows would miss it.
+/// Serializes the batches of all gateways. Otherwise a row could become visible after one with a
+/// larger id, and a reader that continues from the last known row would miss it.
 async fn begin_serialized(postgres: &Postgres) -> Result<PostgresTransaction, Error> {
-    const ACTION: &str = "begin to record";
+    const ACTION: &str = "begin an audit batch";
     let mut transaction = postgres.begin(ACTION).await?;
     transaction.lock("audit", ACTION).await?;
     Ok(transaction)
 }
 
-/// Waits until a batch that may still be under way has ended, and returns true if it was written.
+/// Waits until a batch that may still be running has ended, and returns true if it was written.
 pub(super) async fn is_written(postgres: &Postgres, mark: &BatchMark) -> Result<bool, Error> {
     let mut transaction = begin_serialized(postgres).await?;
     writers::has_written(&mut transaction, mark).await
@@ -92,7 +92,7 @@ async fn update_ended_calls(
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(store_error("record how a call ended"))
+    .map_err(store_error("record the end of a call"))
 }
 
 fn column<T>(endings: &[&CallEnding], value: impl Fn(&CallEnding) -> T) -> Vec<T> {
@@ -107,7 +107,7 @@ pub(super) async fn select(
         .build_query_as()
         .fetch_all(&postgres.pool)
         .await
-        .map_err(store_error("recall what happened"))
+        .map_err(store_error("read the audit"))
 }
 
 pub(super) async fn select_by_id(
@@ -118,11 +118,11 @@ pub(super) async fn select_by_id(
         .build_query_as()
         .fetch_all(&postgres.pool)
         .await
-        .map_err(store_error("recall what happened"))
+        .map_err(store_error("read the audit"))
 }
 
-/// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
-/// Rows that another gateway is deleting are left to it.
+/// Deletes the oldest rows before a time, at most this many. Returns their number. Rows that
+/// another gateway is deleting are left to it.
 pub(super) async fn delete(
     postgres: &Postgres,
     before: Timestamp,
@@ -136,28 +136,28 @@ pub(super) async fn delete(
     .bind(i64::from(at_most))
     .execute(&postgres.pool)
     .await
-    .map_err(store_error("forget what happened long ago"))?;
+    .map_err(store_error("delete old audit rows"))?;
     Ok(removed.rows_affected())
 }
 
-/// Returns the smallest id of the rows since a moment, if there is any.
+/// Returns the smallest id of the rows since a time, if there is any.
 pub(super) async fn first_id(postgres: &Postgres, since: Timestamp) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= $1")
         .bind(since.0)
         .fetch_one(&postgres.pool)
         .await
-        .map_err(store_error("find the first row of a span of the audit"))
+        .map_err(store_error("find the first audit row of a time span"))
 }
 
-/// Returns the id of the last row that was written, if there is any row.
+/// Returns the id of the last row, if there is any.
 pub(super) async fn newest_id(postgres: &Postgres) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT max(id) FROM audit")
         .fetch_one(&postgres.pool)
         .await
-        .map_err(store_error("find the last row of the audit"))
+        .map_err(store_error("find the last audit row"))
 }
 
-/// Returns the first calls of tools in a span, in the order of writing, without measurements.
+/// Returns the first tool calls in a span, in the order of writing, without measurements.
 pub(super) async fn tool_calls(
     postgres: &Postgres,
     span: &AuditSpan,
@@ -175,5 +175,5 @@ pub(super) async fn tool_calls(
     .bind(i64::from(at_most))
     .fetch_all(&postgres.pool)
     .await
-    .map_err(store_error("count how tools have done"))
+    .map_err(store_error("read tool statistics"))
 }

@@ -14,7 +14,7 @@ pub(super) fn select_by_id(ids: &[i64]) -> QueryBuilder<Postgres> {
     select
 }
 
-/// Selects one page of the rows that a query asks for.
+/// Selects one page of a query's rows.
 pub(super) fn select_by_query(query: &AuditQuery) -> QueryBuilder<Postgres> {
     let mut select = QueryBuilder::new(SELECT);
     push_owner(&mut select, query);
@@ -41,7 +41,7 @@ fn push_name(select: &mut QueryBuilder<Postgres>, query: &AuditQuery) {
     select.push(")");
 }
 
-/// Narrows to rows with one of the values in that column; an empty list narrows nothing.
+/// Restricts the column to these values; an empty list restricts nothing.
 fn push_any(select: &mut QueryBuilder<Postgres>, column: &str, values: Vec<&'static str>) {
     if values.is_empty() {
         return;

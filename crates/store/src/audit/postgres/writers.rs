@@ -1,12 +1,13 @@
 //! The statements of the table `audit_writers`: the last batch that each writer has committed.
 //!
-//! The number of a transaction would not do: after a crash PostgreSQL may give it to another one.
+//! A transaction id does not suffice: after a crash PostgreSQL may reuse it.
 
 use crate::audit::BatchMark;
 use crate::engine::postgres::PostgresTransaction;
 use crate::{Error, store_error};
 
-/// Notes the batch as a part of its transaction. A new writer clears away those that ended long ago.
+/// Records the batch as a part of its transaction. A new writer deletes writers that ended long
+/// ago.
 pub(super) async fn record_batch(
     transaction: &mut PostgresTransaction,
     mark: &BatchMark,
@@ -19,7 +20,7 @@ pub(super) async fn record_batch(
     .bind(mark.number)
     .execute(&mut **transaction)
     .await
-    .map_err(store_error("note a batch of the audit"))?;
+    .map_err(store_error("record an audit batch"))?;
     if mark.number == 1 {
         delete_old_writers(transaction).await?;
     }
@@ -31,7 +32,7 @@ async fn delete_old_writers(transaction: &mut PostgresTransaction) -> Result<(),
         .execute(&mut **transaction)
         .await
         .map(drop)
-        .map_err(store_error("forget writers of the audit"))
+        .map_err(store_error("delete old audit writers"))
 }
 
 pub(super) async fn has_written(
@@ -45,7 +46,5 @@ pub(super) async fn has_written(
     .bind(mark.number)
     .fetch_one(&mut **transaction)
     .await
-    .map_err(store_error(
-        "find out whether a batch of the audit is written",
-    ))
+    .map_err(store_error("check whether an audit batch was written"))
 }

@@ -1,6 +1,6 @@
 //! The statements of the table `audit`, for SQLite.
 //!
-//! - `selection`: those that read rows
+//! - `selection`: statements that read rows
 
 mod selection;
 
@@ -21,7 +21,7 @@ pub(super) async fn write_batch(
     sqlite: &Sqlite,
     batch: &AuditBatch<'_>,
 ) -> Result<Vec<AuditRowId>, Error> {
-    let mut transaction = sqlite.begin("begin to record").await?;
+    let mut transaction = sqlite.begin("begin an audit batch").await?;
     insert_records(&mut transaction, &batch.records).await?;
     for ending in &batch.ended {
         update_ended_call(&mut transaction, ending).await?;
@@ -30,7 +30,7 @@ pub(super) async fn write_batch(
     for call in &batch.begun {
         begun.push(insert_begun(&mut transaction, call).await?);
     }
-    transaction.commit("record what happened").await?;
+    transaction.commit("write the audit").await?;
     Ok(begun)
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn select(
         .build_query_as()
         .fetch_all(&sqlite.reader)
         .await
-        .map_err(store_error("recall what happened"))
+        .map_err(store_error("read the audit"))
 }
 
 pub(super) async fn select_by_id(
@@ -51,15 +51,15 @@ pub(super) async fn select_by_id(
 ) -> Result<Vec<StoredAuditRow>, Error> {
     selection::select_by_id(ids)
         .build_query_as()
-        // Its text has as many parameters as there are ids, so that it is seldom used again.
+        // Its text has as many parameters as there are ids, so it is rarely reused.
         .persistent(false)
         .fetch_all(&sqlite.reader)
         .await
-        .map_err(store_error("recall what happened"))
+        .map_err(store_error("read the audit"))
 }
 
-/// As many rows as still leave a statement small. The rest of a batch is written row by row, so
-/// that there are two statements in all, which SQLite parses only once.
+/// As many rows as keep a statement small. The rest of a batch is written row by row, so there are
+/// only two statements, which SQLite parses only once.
 const ROWS_PER_STATEMENT: usize = 32;
 
 async fn insert_records(
@@ -74,7 +74,7 @@ async fn insert_records(
             .build()
             .execute(&mut **transaction)
             .await
-            .map_err(store_error("record what happened"))?;
+            .map_err(store_error("write the audit"))?;
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ async fn insert_begun(
     transaction: &mut SqliteTransaction,
     call: &Observation,
 ) -> Result<AuditRowId, Error> {
-    const ACTION: &str = "record what happened";
+    const ACTION: &str = "write the audit";
     let mut insert = insert_query([AuditColumns::from_call(call)].into_iter());
     insert.push(" RETURNING id");
     let row = insert.build().fetch_one(&mut **transaction).await;
@@ -109,10 +109,10 @@ async fn update_ended_call(
     .execute(&mut **transaction)
     .await
     .map(drop)
-    .map_err(store_error("record how a call ended"))
+    .map_err(store_error("record the end of a call"))
 }
 
-/// Deletes the oldest rows from before a moment, at most that many. Returns how many those were.
+/// Deletes the oldest rows before a time, at most this many. Returns their number.
 pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> Result<u64, Error> {
     let removed = sqlx::query(
         "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE at < ? ORDER BY at LIMIT ?)",
@@ -121,28 +121,28 @@ pub(super) async fn delete(sqlite: &Sqlite, before: Timestamp, at_most: u32) -> 
     .bind(at_most)
     .execute(&sqlite.writer)
     .await
-    .map_err(store_error("forget what happened long ago"))?;
+    .map_err(store_error("delete old audit rows"))?;
     Ok(removed.rows_affected())
 }
 
-/// Returns the smallest id of the rows since a moment, if there is any.
+/// Returns the smallest id of the rows since a time, if there is any.
 pub(super) async fn first_id(sqlite: &Sqlite, since: Timestamp) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT min(id) FROM audit WHERE at >= ?")
         .bind(since.0)
         .fetch_one(&sqlite.reader)
         .await
-        .map_err(store_error("find the first row of a span of the audit"))
+        .map_err(store_error("find the first audit row of a time span"))
 }
 
-/// Returns the id of the last row that was written, if there is any row.
+/// Returns the id of the last row, if there is any.
 pub(super) async fn newest_id(sqlite: &Sqlite) -> Result<Option<i64>, Error> {
     sqlx::query_scalar("SELECT max(id) FROM audit")
         .fetch_one(&sqlite.reader)
         .await
-        .map_err(store_error("find the last row of the audit"))
+        .map_err(store_error("find the last audit row"))
 }
 
-/// Returns the first calls of tools in a span, in the order of writing, without measurements.
+/// Returns the first tool calls in a span, in the order of writing, without measurements.
 pub(super) async fn tool_calls(
     sqlite: &Sqlite,
     span: &AuditSpan,
@@ -160,7 +160,7 @@ pub(super) async fn tool_calls(
     .bind(at_most)
     .fetch_all(&sqlite.reader)
     .await
-    .map_err(store_error("count how tools have done"))
+    .map_err(store_error("read tool statistics"))
 }
 
 fn insert_query<'a>(rows: impl Iterator<Item = AuditColumns<'a>>) -> QueryBuilder<sqlx::Sqlite> {
@@ -172,7 +172,7 @@ fn insert_query<'a>(rows: impl Iterator<Item = AuditColumns<'a>>) -> QueryBuilde
     insert
 }
 
-/// Binds the columns in the order in which [`insertion`] names them.
+/// Binds the columns in the order of the insert statement.
 fn push_columns(mut values: Separated<'_, sqlx::Sqlite, &'static str>, row: AuditColumns<'_>) {
     values
         .push_bind(row.at.0)

@@ -13,7 +13,7 @@ pub(super) fn select_by_id(ids: &[i64]) -> QueryBuilder<Sqlite> {
     select
 }
 
-/// Selects one page of the rows that a query asks for.
+/// Selects one page of a query's rows.
 pub(super) fn select_by_query(query: &AuditQuery) -> QueryBuilder<Sqlite> {
     let mut select = QueryBuilder::new(SELECT);
     push_owner(&mut select, query);
@@ -45,7 +45,7 @@ fn push_name(select: &mut QueryBuilder<Sqlite>, query: &AuditQuery) {
     select.push(")");
 }
 
-/// Narrows to rows with one of the values in that column; an empty list narrows nothing.
+/// Restricts the column to these values; an empty list restricts nothing.
 fn push_list<T>(
     select: &mut QueryBuilder<Sqlite>,
     column: &str,

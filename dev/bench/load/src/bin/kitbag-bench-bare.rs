@@ -1,7 +1,8 @@
-//! Passes every request on unread: the least that anything between a client and a server can
-//! cost, built from the libraries the gateway is built from.
+//! Forwards every request unread: the least that anything between a client and a server can cost,
+//! built
+//! with the same libraries as the gateway.
 //!
-//! `kitbag-bench-bare 127.0.0.1:PORT` listens on a port of its own and prints its address.
+//! `kitbag-bench-bare 127.0.0.1:PORT` listens on its own port and prints its address.
 
 use std::convert::Infallible;
 
@@ -26,8 +27,8 @@ use tokio::net::TcpListener;
 async fn main() -> anyhow::Result<()> {
     let upstream = std::env::args()
         .nth(1)
-        .context("name the address to pass requests on to")?;
-    let upstream: Authority = upstream.parse().context("the address is not one")?;
+        .context("missing argument: the address to forward requests to")?;
+    let upstream: Authority = upstream.parse().context("invalid address")?;
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
     let client: Client<_, Incoming> = Client::builder(TokioExecutor::new()).build(connector);

@@ -1,4 +1,4 @@
-//! The proxy: takes requests, carries each through the rooms in order, and answers.
+//! The proxy: receives requests, runs each through the modules in order, and answers.
 
 #![expect(
     missing_debug_implementations,

@@ -1,4 +1,4 @@
-//! The catalog of whatever servers list.
+//! Tests of the catalog with arbitrary listings.
 
 use kitbag_domain::Timestamp;
 use kitbag_wire::{Era, raw};
@@ -80,7 +80,7 @@ fn borrowed(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Returns the time of the fastest of a few builds, with this many of everything.
+/// Returns the fastest time of a few builds with `size` entries of each kind.
 fn build_time(size: usize) -> std::time::Duration {
     let texts = |what: &str| {
         (0..size)
@@ -100,9 +100,9 @@ fn build_time(size: usize) -> std::time::Duration {
 }
 
 #[test]
-fn building_takes_as_long_as_there_is_to_build() {
-    // Four times as many entries take four times as long, or sixteen times if each entry looked
-    // at all others. A machine that does much else disturbs some of the attempts.
+fn build_time_is_linear() {
+    // Four times as many entries take four times as long, or sixteen times if each entry scanned
+    // all others. A busy machine disturbs some of the attempts.
     let mut attempts = (0..10).map(|_| (build_time(2_500), build_time(10_000)));
     assert!(
         attempts.any(|(small, large)| large < small * 10),
@@ -137,8 +137,8 @@ proptest! {
     }
 }
 
-/// Generates what a server may list: definitions, halves of definitions, and no definitions at
-/// all.
+/// Generates possible list entries of a server: definitions, incomplete definitions, and other
+/// values.
 fn definition() -> impl Strategy<Value = Value> {
     let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
     let member = prop_oneof![

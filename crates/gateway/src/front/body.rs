@@ -1,4 +1,4 @@
-//! Reads the body of an HTTP request, up to a limit of bytes and of time.
+//! Reads the body of an HTTP request, with a size limit and a timeout.
 
 use std::time::Duration;
 
@@ -8,12 +8,12 @@ use futures::StreamExt;
 use crate::call::failure::Failure;
 use crate::front::in_flight::Reservation;
 
-/// The time that a client may take to send the body it has announced.
+/// The time that a client may take to send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A body may have this many times the allowed size before its connection is cut.
 const MAX_DRAIN_FACTOR: usize = 8;
 
-/// Reads a body of at most `max` bytes, which count for the caller as long as `held` is.
+/// Reads a body of at most `max` bytes, which count for the caller as long as `held` exists.
 pub(super) async fn read_body(
     body: Body,
     max: usize,
@@ -33,14 +33,14 @@ pub(super) async fn read_body(
 struct BodyReader {
     max: usize,
     bytes: Vec<u8>,
-    /// The bytes that were read and dropped.
+    /// The number of bytes read and discarded.
     excess: usize,
     held: Option<Reservation>,
 }
 
 impl BodyReader {
-    /// A client that is still sending does not hear a refusal, so what is too much is still read,
-    /// and dropped, as long as that is not far too much.
+    /// A client that is still sending does not read an error response, so excess bytes are read and
+    /// discarded, up to a limit.
     async fn read_all(mut self, body: Body) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {

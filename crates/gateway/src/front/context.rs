@@ -1,5 +1,5 @@
-//! `POST /v1/context`: the words that a person just said to an agent. The answer has the tools worth
-//! knowing for them, and the adaptive lists of the caller's clients follow.
+//! `POST /v1/context`: a user's prompt to an agent. The answer contains the relevant tools, and the
+//! adaptive lists of the caller's clients follow the prompt.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Passes each request, whichever endpoint it came through, to the part that answers it.
+//! Dispatches requests from all endpoints by method.
 
 use kitbag_domain::ShortText;
 use kitbag_upstream::LogLevel;
@@ -16,8 +16,8 @@ use crate::front::session::Session;
 use crate::surface;
 use crate::turn::Turn;
 
-/// Serves one request to its end. A modern request comes with its hop's keys already taken
-/// out of `params`; a legacy one comes with its session.
+/// Serves one request to its end. For a modern request, the hop-specific keys are already removed
+/// from `params`; a legacy request needs its session.
 pub(super) async fn serve_request(
     turn: &Turn,
     session: Option<&Session>,
@@ -37,7 +37,7 @@ pub(super) async fn serve_request(
     match answer {
         Ok(result) => Response::from_result(id, result),
         Err(failure) => {
-            // Both may repeat what the client sent, at any length.
+            // Both may quote the client at any length.
             let (asked, why) = (
                 ShortText::cut(&method),
                 ShortText::cut(&failure.to_string()),

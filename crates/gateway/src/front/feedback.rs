@@ -1,4 +1,4 @@
-//! `GET /admin/feedback` returns the reports of agents, page by page, to an operator.
+//! `GET /admin/feedback` returns the feedback reports of agents, page by page, to an operator.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ pub(super) async fn get_feedback(
     if !caller.sees_all_tenants() {
         return error_response(
             StatusCode::FORBIDDEN,
-            "reports are for operators: make a key with `kitbag key create --role operator`",
+            "only operators may read reports; create a key with `kitbag key create --role operator`",
         );
     }
     let query = match reports::parse_query(&asked) {

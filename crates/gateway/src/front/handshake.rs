@@ -51,7 +51,7 @@ pub(super) async fn answer_discover(turn: &Turn) -> Result<Raw, Failure> {
     Ok(result.to_raw())
 }
 
-/// The description of the gateway that a client gets at its endpoint.
+/// The gateway's description for a client of an endpoint.
 struct Introduction {
     capabilities: Value,
     info: Raw,
@@ -77,7 +77,7 @@ impl Introduction {
         }
     }
 
-    /// Everything is on offer, because servers come and go while clients stay.
+    /// Offers every capability, because servers come and go while clients stay connected.
     fn for_all_servers(
         gateway: &Gateway,
         catalog: &Catalog,
@@ -123,14 +123,14 @@ impl Introduction {
     }
 }
 
-/// Adds what the gateway does for a client whatever the server's era: the gateway passes log lines
-/// on and watches resources in the way the server understands.
+/// Adds the capabilities that the gateway implements regardless of the server's era: it forwards
+/// log messages and watches resources in the server's protocol.
 fn add_bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities.entry("logging").or_insert_with(|| json!({}));
     capabilities
 }
 
-/// The gateway can do what any of the servers can do.
+/// The gateway supports what any of the servers supports.
 fn merge_capability(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -1,6 +1,6 @@
 //! `GET /metrics`: counters and gauges of the gateway, for Prometheus.
 //!
-//! A key of a tenant gets the figures of its tenant and of the servers visible to it. Figures of the
+//! A tenant's key gets the figures of its tenant and of the servers visible to it. Figures of the
 //! gateway itself are for operators.
 
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, U
 use kitbag_telemetry::model_requests::ModelFigures;
 use kitbag_telemetry::process::ProcessFigures;
 
-/// The name and help of a metric, and the figure it publishes.
+/// The name and help of a metric, and its value.
 type Metric<T> = (&'static str, &'static str, fn(&T) -> u64);
 
 pub(super) async fn get_metrics(
@@ -277,7 +277,7 @@ fn write_visible_servers(
     let unapproved = unapproved.iter().filter(|(server, _)| is_visible(server));
     page.write_gauges(
         "kitbag_definitions_held",
-        "Tools and prompts held back because they differ from their approved definitions",
+        "Tools and prompts withheld because they differ from their approved definitions",
         unapproved.map(|(server, count)| (by_server(server), *count)),
     );
 }

@@ -1,5 +1,4 @@
-//! A client's connection, with timeouts but not without end: for a request that has begun, and for
-//! a reader that takes nothing in.
+//! A client's connection with timeouts: for a request's head, and for a client that does not read.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +13,15 @@ use super::connections::ConnectionGuard;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionTimeouts {
-    /// The time that the head of a request may take from its first byte on. For the first request
-    /// the time runs from the moment the connection is open.
+    /// How long the head of a request may take from its first byte. For the first request the time
+    /// starts when the connection opens.
     pub(super) head: Duration,
-    /// The time for which a client may read nothing of an answer before it loses its claim to the
-    /// rest.
+    /// How long a client may stop reading an answer before the connection is closed.
     pub(super) reader: Duration,
 }
 
 impl ConnectionTimeouts {
-    /// A head is a few hundred bytes; a client may be busy for a while before it reads on.
+    /// A head is a few hundred bytes; a client may be busy for a while before it continues reading.
     pub(super) const USUAL: Self = Self {
         head: Duration::from_secs(10),
         reader: Duration::from_secs(30),
@@ -33,13 +31,13 @@ impl ConnectionTimeouts {
 pub(super) struct TimeoutStream<S> {
     stream: S,
     admitted: Arc<ConnectionGuard>,
-    /// The requests that had begun when the alarm for the head was looked at last.
+    /// The number of requests when the head timeout was last checked.
     begun: usize,
     head: Timer,
     reader: Timer,
 }
 
-/// A clock that runs only while it is set.
+/// A timer that runs only while it is set.
 struct Timer {
     after: Duration,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -62,7 +60,7 @@ impl<S> TimeoutStream<S> {
         }
     }
 
-    /// Returns the result of a write. A write that stalls becomes an error after a while.
+    /// Returns the result of a write. A stalled write becomes an error after a while.
     fn check_write<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -74,7 +72,7 @@ impl<S> TimeoutStream<S> {
         }
         self.reader.start();
         self.reader
-            .poll_expired(context, "the client has stopped reading")
+            .poll_expired(context, "the client stopped reading")
     }
 }
 
@@ -92,12 +90,12 @@ impl Timer {
         self.sleep = None;
     }
 
-    /// Returns `Pending` as long as the alarm does not ring, then an error.
+    /// Returns `Pending` until the timer expires, then an error.
     fn poll_expired<T>(&mut self, context: &mut Context<'_>, why: &str) -> Poll<io::Result<T>> {
         let Some(sleep) = &mut self.sleep else {
             return Poll::Pending;
         };
-        // An alarm that was set for a task that has moved on since may have rung without effect.
+        // A timer set for a task that has since moved may have fired without effect.
         if sleep.deadline() > Instant::now() {
             ready!(sleep.as_mut().poll(context));
         }
@@ -124,7 +122,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this
                 .head
-                .poll_expired(context, "the head of a request did not arrive in time"),
+                .poll_expired(context, "timed out while reading the request head"),
             Poll::Ready(read) => {
                 if buffer.filled().len() > before {
                     this.head.start();
@@ -204,7 +202,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_head_that_drips_does_not_get_more_time_for_each_drop() {
+    async fn a_slow_head_does_not_get_more_time_for_each_byte() {
         let (mut ours, mut theirs, _admitted) = patient();
         let dripping = tokio::spawn(async move {
             while theirs.write_all(b"x").await.is_ok() {
@@ -221,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_connection_that_rests_between_requests_is_not_hurried() {
+    async fn an_idle_connection_between_requests_does_not_time_out() {
         let (mut ours, mut theirs, admitted) = patient();
         theirs.write_all(b"request").await.unwrap();
         let mut buffer = [0; 7];
@@ -234,7 +232,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_is_given_up_and_one_that_reads_slowly_is_not() {
+    async fn a_client_that_reads_nothing_is_closed_and_a_slow_reader_is_not() {
         let (mut ours, mut theirs, _admitted) = patient();
         let reading = tokio::spawn(async move {
             for _ in 0..8 {

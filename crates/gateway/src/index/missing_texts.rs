@@ -1,5 +1,5 @@
-//! The texts that have no vector yet, in the order in which they are embedded: those that searches ask
-//! for, then the others as the catalog has them.
+//! The texts without a vector, in embedding order: first those that searches request, then the
+//! others in catalog order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,13 +8,13 @@ use kitbag_store::TextHash;
 
 use super::requested_texts::RequestedTexts;
 
-/// Texts that are embedded before searches are heard again: a sixth of a second on two cores, and one
-/// request to a service.
+/// Texts that are embedded before new requests are considered: a sixth of a second on two cores,
+/// and one request to a service.
 const BATCH: usize = 64;
 
 pub(super) struct MissingTexts {
     in_catalog_order: VecDeque<TextHash>,
-    /// Those that no turn has had yet.
+    /// Texts that were in no batch yet.
     left: HashMap<TextHash, String>,
 }
 
@@ -34,7 +34,7 @@ impl MissingTexts {
         self.left.is_empty()
     }
 
-    /// Takes out the texts of the next turn; none if nothing is missing any more.
+    /// Takes the texts of the next batch; empty if nothing is missing.
     pub(super) fn next_batch(&mut self, asked: &RequestedTexts) -> Vec<(TextHash, String)> {
         let mut next =
             asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
@@ -56,9 +56,9 @@ impl MissingTexts {
     }
 }
 
-/// Texts that searches ask for are embedded in turns that are as short as the cores allow, because the nearest tools
-/// matter most: the first ten by words have the right one for three quarters of the requests for which
-/// the first sixty-four have it.
+/// Batches of requested texts are as small as the cores allow, because the nearest tools matter
+/// most: for three quarters of the queries whose right tool is among the first sixty-four by
+/// keywords, it is among the first ten.
 fn requested_batch_size() -> usize {
     BATCH.min(texts_at_once())
 }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_a_search_asks_for_are_taken_next_and_the_others_as_the_catalog_has_them() {
+    fn requested_texts_come_first_and_the_others_in_catalog_order() {
         let (mut missing, asked) = (missing(2 * BATCH + 3), RequestedTexts::default());
         let _run = asked.begin_run();
         let first: Vec<usize> = (0..BATCH).collect();
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn searches_that_ask_for_ever_more_take_no_text_twice_and_leave_none_out() {
+    fn every_text_is_taken_exactly_once() {
         let (mut missing, asked) = (missing(5 * BATCH), RequestedTexts::default());
         let _run = asked.begin_run();
         let mut taken = Vec::new();

@@ -1,5 +1,5 @@
-//! Everything that requests in words need besides the tools: templates of files and of experience,
-//! results that answer again, and the words that clients said last.
+//! The data that `run_intent` needs besides the tools: templates from files and learned ones,
+//! cached answers, and each client's last unanswered intent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,23 +19,23 @@ use tokio::time::timeout;
 use crate::learning::learned_templates::{LearnedError, read_all};
 use crate::learning::template_folder::TemplateFolder;
 
-/// The part that the process keeps.
+/// The data that lives as long as the process.
 pub(crate) struct Intents {
     pub(crate) results: Mutex<ResultCache<CachedAnswer>>,
     learned: Mutex<HashMap<Tenant, CachedTemplates>>,
     heard: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
-    /// The requests that are being carried out. A receiver ends with its request.
+    /// Intents that are being executed. A receiver ends with its intent.
     under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
 }
 
-/// A request that is being carried out; further ones of the same words wait for its end.
+/// An intent that is being executed; identical ones wait for its end.
 pub(crate) struct RunningIntent {
     intents: Arc<Intents>,
     key: CacheKey,
     _ends: watch::Sender<()>,
 }
 
-/// A result that answers the same request again.
+/// A cached result.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAnswer {
     pub(crate) answer: Raw,
@@ -48,21 +48,22 @@ struct CachedTemplates {
     read: Instant,
 }
 
-/// The request in words that a client made last and that led to no answer.
+/// A client's last intent without an answer.
 struct UnansweredIntent {
     words: String,
-    /// The tools that the client got for them.
+    /// The tools that the client got for it.
     tools: Vec<String>,
     since: Instant,
 }
 
-/// Another gateway over the same store may learn something; it is read again after this time.
+/// Another gateway over the same store may learn templates; they are reloaded after this time.
 const LEARNED_FOR: Duration = Duration::from_secs(10);
-/// A program that comes later has nothing to do with the words.
+/// A later program is unrelated to the intent.
 const HEARD_FOR: Duration = Duration::from_secs(600);
-/// A request that waits for a person, or for a slow server, does not hold up others for longer.
+/// An intent that waits for the user, or for a slow server, does not delay identical ones for
+/// longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Clients whose words are remembered; the longest silent is forgotten.
+/// Clients whose last intent is stored; the least recent is dropped.
 const MOST_HEARD: usize = 1_000;
 
 impl Default for Intents {
@@ -83,8 +84,8 @@ impl Drop for RunningIntent {
 }
 
 impl Intents {
-    /// Waits for the same request of another client to end, if there is one: its result may answer
-    /// this one. Returns the mark of a request that is the first.
+    /// Waits for the end of an identical intent of another client, if there is one: its result may
+    /// answer this one. Returns a guard for the first.
     pub(crate) async fn begin_or_wait(self: &Arc<Self>, key: &CacheKey) -> Option<RunningIntent> {
         let (ends, ended) = watch::channel(());
         let mut earlier = match lock(&self.under_way).entry(key.clone()) {
@@ -102,17 +103,17 @@ impl Intents {
         None
     }
 
-    /// Forgets results that came from a server, because something may have changed there.
+    /// Drops cached results of a server, because something may have changed there.
     pub(crate) fn forget_results_of(&self, server: &ServerName) {
         lock(&self.results).server_changed(server);
     }
 
-    /// Forgets all results, because rules or templates may have changed.
+    /// Drops all cached results, because rules or templates may have changed.
     pub(crate) fn forget_results(&self) {
         lock(&self.results).clear();
     }
 
-    /// Returns the templates that a tenant's programs taught, as they were some seconds ago.
+    /// Returns the templates learned from a tenant's programs, as of some seconds ago.
     pub(crate) async fn learned_templates(
         &self,
         store: &Store,
@@ -125,7 +126,7 @@ impl Intents {
         let templates = match read_learned_templates(store, tenant).await {
             Ok(templates) => templates,
             Err(error) => {
-                tracing::warn!(%error, "learned templates cannot be read");
+                tracing::warn!(%error, "failed to read learned templates");
                 Arc::default()
             }
         };
@@ -137,12 +138,12 @@ impl Intents {
         templates
     }
 
-    /// Makes the next request read what was learned.
+    /// Makes the next request reload learned templates.
     pub(crate) fn forget_learned(&self, tenant: &Tenant) {
         lock(&self.learned).remove(tenant);
     }
 
-    /// Remembers words for which a client got these tools to choose from.
+    /// Records an intent for which a client got these tools to choose from.
     pub(crate) fn record_unanswered(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
         let mut heard = lock(&self.heard);
         if heard.len() >= MOST_HEARD {
@@ -163,8 +164,8 @@ impl Intents {
         );
     }
 
-    /// Returns the words that a program of this client carries out: it uses one of the tools that the client
-    /// got for them.
+    /// Returns the intent behind a program of this client, if the program uses one of the tools
+    /// that the client got for the intent.
     pub(crate) fn intent_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
         let heard = lock(&self.heard);
         let heard = heard.get(client)?;
@@ -180,23 +181,22 @@ async fn read_learned_templates(
 ) -> Result<Arc<[LearnedTemplate]>, LearnedError> {
     let (rows, broken) = read_all(store, Some(tenant)).await?;
     for error in broken {
-        tracing::warn!(%error, "a learned template is left out");
+        tracing::warn!(%error, "skipped a learned template");
     }
     Ok(rows.into_iter().map(|row| row.learned).collect())
 }
 
-/// Reads the templates of the binary and those of the operator. What is wrong with one is told in
-/// the log, and the others work.
+/// Reads the built-in templates and those of the operator. Faulty templates are logged and skipped.
 pub(crate) fn read_templates(code: &Code) -> TemplateSet {
     let folder = TemplateFolder::read(&code.templates);
     for (path, error) in &folder.unreadable {
-        tracing::warn!(path = %path.display(), %error, "a template cannot be read");
+        tracing::warn!(path = %path.display(), %error, "failed to read a template");
     }
     let mut files = built_in::files();
     files.extend(folder.files);
     let (set, complaints) = TemplateSet::read(&files);
     for complaint in complaints {
-        tracing::warn!("a template: {complaint}");
+        tracing::warn!("problem with a template: {complaint}");
     }
     set
 }

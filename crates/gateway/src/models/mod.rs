@@ -1,7 +1,7 @@
 //! Requests to models: trims the tools in a request, and reports their use to the learner.
 //!
-//! May touch the catalog, the search and the learner. Does no HTTP, which is in `front::models`, and does not
-//! parse requests, which is in `kitbag-llm`.
+//! Uses the catalog, the search and the learner. HTTP is handled in `front::models`, and requests
+//! are parsed in `kitbag-llm`.
 //!
 //! # Layout
 //! - this file: from a parsed request to a shorter body

@@ -1,5 +1,5 @@
-//! `batch_execute`: several calls, answered in the order they were asked. Calls to different servers
-//! and calls that only read run at the same time; what may write to a server runs in order.
+//! `batch_execute`: several calls, answered in request order. Calls to different servers and calls
+//! that only read run concurrently; calls that may write to a server run in order.
 
 use futures::future::join_all;
 use kitbag_domain::WriteClass;
@@ -24,7 +24,7 @@ pub(super) const MAX_CALLS: usize = 10;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Batch {
-    /// Read one by one, so that a mistake in one costs only that one.
+    /// Parsed one by one, so that a mistake in one affects only that one.
     pub(super) calls: Vec<Raw>,
 }
 
@@ -70,25 +70,24 @@ struct BatchedCall {
     place: CallRoute,
 }
 
-/// The server or API that a call goes to, if it goes to one, and whether it may write there.
+/// The target server or API of a call, if any, and whether the call may write there.
 struct CallRoute {
     provider: Option<String>,
     writes: bool,
 }
 
-/// One call's name and result. Only a cancellation of the whole batch is an error here.
+/// The name and result of one call. Only a cancellation of the whole batch is an error here.
 struct BatchedAnswer {
     number: usize,
     subject: String,
     result: Result<Raw, Failure>,
 }
 
-/// Calls to one server, in stages that run one after the other. The calls of a stage run at the same
-/// time.
+/// Calls to one server, in sequential stages. The calls of a stage run concurrently.
 type Lane = Vec<Vec<BatchedCall>>;
 
-/// Orders the calls to each server: a call that may write waits for all calls before it, and a call
-/// that only reads for the writes before it. Calls to different servers do not wait for each other.
+/// Orders the calls to each server: a call that may write waits for all earlier calls, and a call
+/// that only reads for the earlier writes. Calls to different servers do not wait for each other.
 fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
     let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
     for call in calls {
@@ -162,7 +161,7 @@ impl BatchedCall {
         let subject = request.subject();
         let result = match request.run_request(turn, params, tokens).await {
             Err(failure) if needs_input(&failure) => told(Failure::bad_params(
-                "it asks for input first; call it alone with call_api",
+                "it asks for input first; call it separately with call_api",
             )),
             Err(Failure::Cancelled) => Err(Failure::Cancelled),
             Err(failure) => told(failure),
@@ -182,7 +181,7 @@ impl CallRoute {
         writes: false,
     };
 
-    /// A tool that does not say that it only reads may write.
+    /// A tool that does not declare that it only reads may write.
     fn for_request(turn: &Turn, request: &ApiRequest) -> Self {
         match request {
             ApiRequest::Tool { name, .. } => {
@@ -203,7 +202,7 @@ impl CallRoute {
     }
 }
 
-/// True if a server asked for something that only the client can give.
+/// True if a server asked for input that only the client can give.
 fn needs_input(failure: &Failure) -> bool {
     match failure {
         Failure::CannotVisit { .. } => true,
@@ -214,7 +213,8 @@ fn needs_input(failure: &Failure) -> bool {
     }
 }
 
-/// Ten calls cannot share one progress token, nor the answers a person gave to one of them.
+/// Removes the members that concern only the batch: calls cannot share a progress token, nor the
+/// answers to one call's questions.
 fn params_for_call(params: &RawObject) -> RawObject {
     let mut params = params.clone();
     for key in ["_meta", "inputResponses", "requestState", "task"] {
@@ -223,9 +223,9 @@ fn params_for_call(params: &RawObject) -> RawObject {
     params
 }
 
-/// A modern client is asked with the result of its call, and a batch has one result for all calls.
-/// So the servers are told that the client cannot answer questions, rather than left waiting for an
-/// answer that will not come.
+/// A modern client is asked by the result of its call, and a batch has one result for all calls. So
+/// the servers learn that the client cannot answer questions, instead of waiting for an answer that
+/// will not come.
 fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.ask_style == AskStyle::ByResult {

@@ -1,4 +1,4 @@
-//! The always-on tools that look around: searches, looks into the catalog, and changes of groups.
+//! The always-on tools that only inquire: searches, catalog lookups, and changes of groups.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::telemetry::audit::queries::{AuditedQuery, QueryOutcome};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// Answers, and leaves a row in the audit.
+/// Answers, and writes an audit row.
 pub(super) async fn dispatch_audited(
     turn: &Turn,
     surface: Surface,
@@ -49,7 +49,8 @@ fn inquiry_kind(tool: AlwaysOnTool) -> Option<InquiryKind> {
     }
 }
 
-/// The name that is looked for. The words of a search are no name, and stand for themselves.
+/// Returns the name that is looked up. For a search, whose text is not a name, returns the tool's
+/// own name.
 fn inquiry_subject(tool: AlwaysOnTool, params: &RawObject) -> String {
     let named = ["tool", "provider", "group"].into_iter().find_map(|name| {
         let value = RawObject::peek_member(params.get("arguments")?, name)?;
@@ -116,7 +117,7 @@ async fn dispatch(
     Ok(add_correction_note(result, taken.as_ref()))
 }
 
-/// An always-on tool that was asked for as if it were one of those it stands in for.
+/// Handles an always-on tool that was called as if it were a server's tool.
 pub(super) async fn call_nested(
     turn: &Turn,
     tool: AlwaysOnTool,

@@ -1,8 +1,8 @@
-//! A call on a frugal surface as an exam sees it: what the model is told, which tool the call led
-//! to, and what that tool answered before the answer was cut.
+//! A call on a frugal surface as an eval sees it: the text for the model, the tool to which the
+//! call led, and that tool's result before truncation.
 //!
-//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and a
-//! request to an HTTP provider is not made: an exam is about tools, and does no more than it must
+//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and
+//! requests to HTTP providers are not made: an eval concerns tools, and does only what is necessary
 //! to see which one a model chooses.
 
 use kitbag_wire::{Raw, RawObject, raw};
@@ -24,35 +24,36 @@ use kitbag_schema::Taken;
 pub struct EvalAnswer {
     /// The text that the model reads.
     pub shown: Raw,
-    /// `None` if the model called no tool and only looked at what there is.
+    /// `None` if the model called no tool and only searched or browsed.
     pub called: Option<CalledTool>,
 }
 
 pub struct CalledTool {
-    /// The exposed name as the model wrote it; that of our own tool for a request to a provider.
+    /// The exposed name as the model wrote it; for a request to a provider, the name of the
+    /// always-on tool.
     pub tool: String,
-    /// As the server is given them.
+    /// The arguments that the server gets.
     pub arguments: Raw,
-    /// The whole of it.
+    /// The untruncated result.
     pub result: Raw,
-    /// Calls of a batch after this one.
+    /// The number of later calls in a batch.
     pub also: usize,
 }
 
-/// The aim of a call, as far as it can be read.
+/// The target of a call, as far as it can be parsed.
 enum CallAim {
     Tool(AimedCall),
     Provider {
         also: usize,
     },
-    /// Searching, browsing, reading on, or something that cannot be read.
+    /// Searching, browsing, reading a remainder, or an unparsable call.
     Look,
 }
 
 struct AimedCall {
     name: String,
     arguments: Raw,
-    /// The way in which the arguments of the enclosing call were read.
+    /// How the arguments of the enclosing call were corrected.
     taken: Option<Taken>,
     also: usize,
 }
@@ -82,8 +83,8 @@ pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<Eval
     }
 }
 
-/// Makes the call in the same way as `call_api`, but cuts the answer last, so that the exam sees
-/// the whole answer, too.
+/// Makes the call in the same way as `call_api`, but truncates the answer last, because the eval
+/// needs the whole answer.
 async fn call_aimed_tool(
     turn: &Turn,
     aimed: AimedCall,
@@ -152,8 +153,7 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
     }
 }
 
-/// A request that cannot be read counts as a look; the tool that it was meant for explains the
-/// mistake.
+/// An unparsable request counts as browsing; the called tool explains the mistake.
 fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim {
     let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, asked);
     let Ok((request, taken)) =

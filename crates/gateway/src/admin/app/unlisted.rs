@@ -1,4 +1,4 @@
-//! Asks servers what they offer, for verbs that need to know, and reports the servers that do not say.
+//! Lists servers for commands that need their capabilities, and reports the servers that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::App;
 use crate::catalog::list_servers::{ListingPermits, refresh_listing};
 use crate::front::announce::ListChanges;
 
-/// A verb waits so long, from the first request on, for a server that others are asking already.
+/// How long a command waits, from the first request on, for a server that is already being listed.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// A server whose tools are not known, and the reason in one line.
+/// A server whose tools are unknown, and the reason in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlistedServer {
     pub server: ServerName,
@@ -23,9 +23,9 @@ pub struct UnlistedServer {
 }
 
 impl App {
-    /// Asks every server that was never listed, or only this one. A gateway that has asked a server
-    /// in vain asks it again in the background, so that no verb waits for a server that fails;
-    /// only a verb about this one server does.
+    /// Lists every server that was never listed, or only this one. A gateway that failed to list a
+    /// server tries again in the background, so that commands do not wait for a failing server,
+    /// except a command about that server.
     pub async fn list_unlisted(&self, only: Option<&ServerName>) -> Vec<UnlistedServer> {
         let places = ListingPermits::default();
         let (gateway, places) = (self.host.gateway(), &places);
@@ -39,7 +39,7 @@ impl App {
         join_all(asked).await.into_iter().flatten().collect()
     }
 
-    /// Asks all servers what they offer, whatever is known of them.
+    /// Lists all servers again.
     pub(super) async fn relist_all(&self) -> Vec<UnlistedServer> {
         let places = ListingPermits::default();
         let gateway = self.host.gateway();
@@ -79,14 +79,14 @@ impl App {
             Ok(silent) => silent,
             Err(_) => Some(UnlistedServer {
                 server: server.name().clone(),
-                reason: format!("`{}` is still being asked what it offers", server.name()),
+                reason: format!("`{}` is still being listed", server.name()),
             }),
         }
     }
 }
 
 impl UnlistedServer {
-    /// Tells the cause rather than how often it occurred.
+    /// Reports the cause rather than the number of failures.
     fn from_error(error: &CallError) -> Self {
         let reason = match error {
             CallError::Start(StartError::BackingOff { last, .. }) => last.to_string(),

@@ -44,7 +44,7 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
     })
 }
 
-/// Follows the call to its end, and asks the client its questions.
+/// Follows the call to its end, and passes its questions to the client.
 async fn follow_call(
     turn: &Turn,
     target: &McpTarget,
@@ -56,8 +56,8 @@ async fn follow_call(
     loop {
         match event {
             CallEvent::Done(done) => {
-                // A server on a pipe does not say to which call of a client a question belongs. The
-                // open questions belong to another call, which waits for their answers.
+                // A server on a pipe does not say to which of a client's calls a question belongs.
+                // The open questions belong to another call, which waits for their answers.
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }

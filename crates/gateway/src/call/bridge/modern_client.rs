@@ -1,4 +1,5 @@
-//! Carries a call for a client that gets questions as the result, and repeats the call with the answers.
+//! Carries a call for a client that gets questions as the result, and repeats the call with the
+//! answers.
 
 use std::time::Duration;
 
@@ -26,7 +27,7 @@ const URL_ELICITATION_REQUIRED: i64 = -32042;
 pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     let params = &mut target.outbound.params;
     let Some(ticket) = Ticket::in_params(params) else {
-        // The state of a modern server is forwarded.
+        // A modern server's state is forwarded.
         return ParkableCall { turn, target }.begin_call().await;
     };
     let answers = params.get_object("inputResponses").unwrap_or_default();
@@ -39,7 +40,7 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
             questions,
         } => call.resume_call(in_flight, questions, &answers).await,
         ParkedCall::CallAgain => call.begin_call().await,
-        // The ticket of a run belongs to another request, so `claim` refuses it.
+        // A run's ticket belongs to another request, so `claim` rejects it.
         ParkedCall::Run(_) => call.begin_call().await,
     }
 }
@@ -146,7 +147,7 @@ enum GatherOutcome {
     Done(Result<Raw, CallError>),
 }
 
-/// Collects the questions that the server questions right after the first, so that the client is asked
+/// Collects the questions that the server asks right after the first, so that the client is asked
 /// once.
 async fn gather_questions(
     call: &ParkableCall<'_>,

@@ -1,7 +1,7 @@
 //! Asks a language model, with the credential of the caller's tenant.
 //!
-//! The request goes to the first model that can be asked. Another one follows only if the one before it has certainly not
-//! worked on the prompt: it was not asked at all, or sent it back at once.
+//! The request goes to the first available model. The next one is tried only if the previous one
+//! has certainly not processed the prompt: it was not contacted, or rejected the prompt at once.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ fn model_record(measured: &Arc<MeasuredPriors>, provider: &str, model: &str) -> 
     }
 }
 
-/// Asks one model after the other until one has the prompt.
+/// Tries one model after the other until one has processed the prompt.
 async fn ask_in_order(
     attempt: &ModelAttempt<'_>,
     candidates: &[ModelCandidate],
@@ -77,7 +77,8 @@ async fn ask_in_order(
     Err(most_informative(refusals))
 }
 
-/// A provider that the tenant uses says more than one for which it has no credential.
+/// A refusal by a provider that the tenant uses is more informative than one about a missing
+/// credential.
 fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
     let told = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
     match refusals.is_empty() {
@@ -86,7 +87,7 @@ fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
     }
 }
 
-/// The words of the model come first, and everything about them second.
+/// Puts the model's text first, and the facts about the answer second.
 fn to_outcome(
     candidate: &ModelCandidate,
     answer: &PromptAnswer,
@@ -111,9 +112,9 @@ fn no_text_refusal(candidate: &ModelCandidate, answer: &PromptAnswer) -> CallRef
     let reason = reason.map_or_else(String::new, |it| format!("; its reason is `{it}`"));
     CallRefusal {
         code: "NO_TEXT",
-        message: format!("`{model}` of {provider} answered without words{reason}"),
+        message: format!("`{model}` of {provider} returned no text{reason}"),
         advice: Some(
-            "raise max_tokens if it ran out of them, or put the prompt in other words".to_owned(),
+            "raise max_tokens if the limit was reached, or rephrase the prompt".to_owned(),
         ),
     }
 }

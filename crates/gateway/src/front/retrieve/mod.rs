@@ -1,4 +1,4 @@
-//! `POST /v1/retrieve`: the tools for an intent, ready to be put into a context.
+//! `POST /v1/retrieve`: the tools for an intent, formatted for a context.
 
 mod context;
 mod findings;
@@ -57,7 +57,7 @@ pub(super) async fn post_retrieve(
     }
 }
 
-/// The servers and APIs that a caller may know of.
+/// Returns the servers and APIs that a caller may know of.
 fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
@@ -66,7 +66,7 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     visible.map(ToString::to_string).collect()
 }
 
-/// Answers, and leaves a row in the audit.
+/// Answers, and writes an audit row.
 async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
     let QueryContext {
         gateway, caller, ..
@@ -118,7 +118,7 @@ async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &st
     json_response(StatusCode::OK, answer.to_raw().get().to_owned())
 }
 
-/// A program that asks for tools puts them before a model, which calls one of them soon.
+/// A program that retrieves tools passes them to a model, which will soon call one of them.
 fn report_query(
     gateway: &Gateway,
     caller: &Caller,
@@ -163,7 +163,7 @@ async fn find_tools(
     }
 }
 
-/// Adds to the answer how sure the search is of what it found.
+/// Adds the confidence of the search to the answer.
 fn put_confidence(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);

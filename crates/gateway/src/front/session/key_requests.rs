@@ -1,7 +1,7 @@
-//! Requests of modern clients that are under way with a key, so that they end when the key does.
+//! Modern clients' requests in progress by key, so that they end when the key does.
 //!
-//! Legacy clients have sessions for that; a modern request stands alone, and one that listens for
-//! changes may stand for days.
+//! Legacy clients have sessions for that; modern requests are independent, and one that listens for
+//! changes may last for days.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -22,14 +22,14 @@ struct UnderWay {
     requests: HashMap<u64, (KeyId, CancellationToken)>,
 }
 
-/// Counts a request as under way until it is dropped.
+/// Counts a request as in progress until it is dropped.
 pub(crate) struct KeyRequestGuard {
     holders: Arc<RequestsByKey>,
     number: u64,
 }
 
 impl RequestsByKey {
-    /// Nothing needs to be held for a caller without a key.
+    /// Returns `None` for a caller without a key.
     pub(crate) fn register(
         self: &Arc<Self>,
         caller: &Caller,
@@ -63,7 +63,7 @@ impl RequestsByKey {
     }
 }
 
-/// True if the caller came with one of these keys, which open nothing any more.
+/// True if the caller used one of these ended keys.
 pub(crate) fn has_ended_key(caller: &Caller, ended: &[KeyId]) -> bool {
     caller.key.as_ref().is_some_and(|key| ended.contains(key))
 }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_of_a_key_are_cancelled_together_and_others_go_on() {
+    fn cancelling_a_key_affects_only_its_requests() {
         let holders = Arc::new(RequestsByKey::default());
         let caller = |key: &str| Caller::user("acme".parse().unwrap(), KeyId(key.to_owned()));
         let tokens: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();

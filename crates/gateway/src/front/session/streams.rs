@@ -1,5 +1,5 @@
-//! The answers a legacy client gets as streams, kept for a while so that one that broke can
-//! be picked up with `Last-Event-ID`.
+//! The answers a legacy client gets as streams, kept for a while so that a broken one can be
+//! resumed with `Last-Event-ID`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use super::mailbox::Mailbox;
 use kitbag_domain::sync::lock;
 
-/// Streams remembered per session; the oldest is forgotten first.
+/// Streams stored per session; the oldest is dropped first.
 const REMEMBERED: usize = 32;
 
-/// A stream up to this length is kept for as long as it is remembered.
+/// A stream up to this length stays until it is evicted.
 const SHORT: usize = 16 << 10;
 
 #[derive(Default)]
@@ -24,12 +24,12 @@ struct OpenStreams {
     mailboxes: BTreeMap<u64, Arc<Mailbox>>,
 }
 
-/// One place in one stream, as event ids spell it.
+/// A position in a stream, in the format of event ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventId {
-    /// A place on the stream of announcements.
+    /// A position in the stream of announcements.
     Announcement(u64),
-    /// A place on the stream of one answer.
+    /// A position in the stream of one answer.
     Answer { stream: u64, number: u64 },
 }
 
@@ -45,8 +45,8 @@ impl Streams {
         (stream, mailbox)
     }
 
-    /// Forgets a stream that was read to its end, or should have been by now, unless it is so short
-    /// that keeping it costs nothing.
+    /// Drops a stream that was read to its end, or should have been by now, unless it is so short
+    /// that keeping it costs little.
     pub(crate) fn drop_if_long(&self, stream: u64) {
         let mut begun = lock(&self.begun);
         if begun

@@ -1,11 +1,11 @@
-//! `run_intent`: a request in words is carried out by a kept result, a template or a tool, in this
-//! order; if none fits, the model gets the tools that may.
+//! `run_intent`: answers a request with a cached result, a template or a tool, in this order; if
+//! none matches, the model gets candidate tools.
 //!
 //! # Layout
-//! - this file: the steps of a request, in the order that `kitbag_intents::route` decides
-//! - `template`: a template or a simple tool answers; `direct`: a tool that was found does
+//! - this file: the steps of a request, in the order decided by `kitbag_intents::route`
+//! - `template`: a template or a simple tool answers; `direct`: a found tool answers
 //! - `candidates`: the tools to choose from
-//! - `learn`: programs that worked become templates
+//! - `learn`: turns successful programs into templates
 
 mod candidates;
 mod direct;
@@ -46,39 +46,39 @@ pub(super) struct RunIntentArguments {
     params: Map<String, Value>,
 }
 
-/// A request in words on its way.
+/// An intent in progress.
 struct IntentRequest {
     turn: Turn,
     words: String,
     given: Map<String, Value>,
-    /// The key of its result among those that are kept.
+    /// The key of its result in the cache.
     key: CacheKey,
     mark: CacheMark,
-    /// The last failure, which is the answer if no further step may be tried.
+    /// The last failure, which is the answer if no further step applies.
     failed: Option<Raw>,
-    /// The parts that the words lack for the template or tool that fits them best.
+    /// The missing parts of the best-matching template or tool.
     note: Option<String>,
-    /// The call that a template that failed would have consisted of.
+    /// The equivalent call of a failed template.
     instead: Option<DirectCall>,
 }
 
-/// The end of a step: an answer, a failure, or nothing to try.
+/// The outcome of a step: an answer, a failure, or nothing to try.
 enum Attempt {
     Done {
         answer: Raw,
-        /// The time for which the answer may be used again, and the servers that it came from;
-        /// absent for an answer that is not only read.
+        /// How long the answer may be reused, and its servers; `None` for an answer that did more
+        /// than read.
         keep: Option<(Duration, Vec<ServerName>)>,
     },
     Nothing,
-    /// A template or tool fits the words, which lack something for it.
+    /// A template or tool matches the request, which lacks something for it.
     Incomplete {
         note: String,
     },
     Failed {
         answer: Raw,
         may_have_written: bool,
-        /// The call that the program consisted of, if it was one.
+        /// The call of the program, if it consisted of only one.
         instead: Option<DirectCall>,
     },
 }
@@ -158,7 +158,7 @@ impl IntentRequest {
         }
     }
 
-    /// Keeps what a step without an answer leaves for the next ones.
+    /// Stores the result of a step without an answer for the next ones.
     fn carry_over(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Failed {
@@ -171,7 +171,7 @@ impl IntentRequest {
         }
     }
 
-    /// A failure with the tools that the model can go on with.
+    /// Appends the candidate tools to a failure, so that the model can continue.
     async fn append_candidates(&self, failed: Raw) -> Raw {
         if !self.turn.gateway.code.route.enable_capability_discovery {
             return failed;
@@ -230,7 +230,7 @@ impl IntentRequest {
         lock(&self.turn.gateway.services.intents.results).put(self.key.clone(), new, now());
     }
 
-    /// Counts and logs what a step led to.
+    /// Counts and logs the outcome of a step.
     fn record_step(&self, next: &RouteTurn) {
         let meter = &self.turn.gateway.services.meter;
         if let Some(counter) = next.counter {
@@ -243,7 +243,7 @@ impl IntentRequest {
                 let lacks = self.note.as_deref();
                 tracing::info!(tenant, intent, lacks, "falling_back_to_discovery");
             }
-            // Told with its template and error where the template ran.
+            // Logged with the template and the error where the template ran.
             Some(RouteEvent::CodeExecutionFailed) | None => {}
         }
     }
@@ -257,7 +257,8 @@ impl IntentRequest {
         tracing::warn!(tenant, intent, template = %template, error, "code_execution_failed");
     }
 
-    /// The first words of the request on one line. Parameters may hold anything and stay out.
+    /// Returns the beginning of the request in one line. Parameters are omitted, because they may
+    /// contain anything.
     fn words_for_log(&self) -> String {
         const LONGEST: usize = 200;
         let mut words = strip_to_one_line(&self.words);
@@ -270,7 +271,7 @@ impl IntentRequest {
             return failed.clone();
         }
         let failure = Failure::bad_params(
-            "nothing was run, because nothing here is known to do this; say it in other words, or write a program for run_code",
+            "nothing was run, because no known tool does this; rephrase it, or write a program for run_code",
         );
         reply::to_tool_result(&failure, self.turn.client.era)
     }
@@ -294,8 +295,8 @@ impl IntentRequest {
 }
 
 impl Attempt {
-    /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
-    /// result may be used again if the program only read.
+    /// Converts the result of a program, or of the equivalent call. `ttl` is the time for which it
+    /// may be reused if the program only read.
     fn from_program(
         ran: ProgramResult,
         ttl: Option<Duration>,
@@ -317,7 +318,7 @@ impl Attempt {
         Self::Done { answer, keep }
     }
 
-    /// An answer that is no result: a question back to the model.
+    /// An answer that is not a result: a question to the model.
     fn from_text(text: &str) -> Self {
         let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));
         Self::Done { answer, keep: None }
@@ -336,7 +337,7 @@ impl Attempt {
     }
 }
 
-/// The text of an answer.
+/// Returns the text of an answer.
 fn answer_text(answer: &Raw) -> String {
     let content: Vec<Raw> = RawObject::open(answer)
         .ok()
@@ -347,10 +348,10 @@ fn answer_text(answer: &Raw) -> String {
     texts.join(" ")
 }
 
-/// The key under which a result that was kept says how many seconds ago it was read.
+/// The key of a cached result's age in seconds.
 const AGE_KEY: &str = "io.kitbag/kept_s";
 
-/// Says the age of a kept result where programs read it and models are not charged for it.
+/// Adds the age of a cached result where programs read it and models do not pay for it.
 fn add_age(answer: &Raw, age: Duration) -> Raw {
     let answer = RawObject::open(answer).unwrap_or_default();
     let meta = answer.get_object("_meta").unwrap_or_default();

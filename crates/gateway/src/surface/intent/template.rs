@@ -1,5 +1,5 @@
-//! A template answers a request: one of the binary, of the operator or of experience, or a simple
-//! tool that needs no program.
+//! Answers a request with a template: a built-in, operator's or learned one, or a simple tool that
+//! needs no program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,7 +65,7 @@ async fn find_template(
     set.best(&scores, SimilarityBar::default(), words, given, usable)
 }
 
-/// Returns the similarity of the words to each intent of the set, if there are vectors.
+/// Returns the similarity of the request to each intent of the set, if there are vectors.
 async fn score_templates(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
     let asked = index.embed_query(words).await.vector()?;
@@ -115,7 +115,7 @@ async fn run_template(
     ended
 }
 
-/// Puts names of zones where the words have places, or says what is none.
+/// Replaces locations by their time zones, or returns an error for unknown ones.
 fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> Result<(), String> {
     let zones = direct::zone_names();
     if zones.is_empty() {
@@ -124,14 +124,14 @@ fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> R
     let settled = zones::settle(&template.parameters().schema(), params, zones);
     settled.map_err(|(name, text)| {
         format!(
-            "`{}` does this, and `{}` is no time zone for {name}; name one, such as Europe/Berlin.",
+            "`{}` does this, but `{}` is not a time zone for {name}; name one, such as Europe/Berlin.",
             template.name(),
             strip_to_one_line(&text)
         )
     })
 }
 
-/// Says what is wrong with the parameters, if anything is.
+/// Validates the parameters.
 fn check_params(
     turn: &Turn,
     template: &IntentTemplate,
@@ -148,7 +148,7 @@ fn check_params(
     Some(failure.to_string())
 }
 
-/// The answer to a request that lacks parameters: their names and schemas.
+/// Returns the answer to a request that lacks parameters: their names and schemas.
 fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
     let missing: Vec<String> = missing
         .iter()
@@ -161,7 +161,7 @@ fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) 
     )
 }
 
-/// The servers that the caller reaches, with the tools that it may use.
+/// The servers that the caller may use, with the tools that it may use.
 pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 
 impl<'a> ServerOffers<'a> {
@@ -179,7 +179,7 @@ impl<'a> ServerOffers<'a> {
         )
     }
 
-    /// The call of the one tool that a template uses, with the template's parameters.
+    /// Returns the only call of a template that uses one tool, with the template's parameters.
     fn only_call(
         &self,
         template: &IntentTemplate,
@@ -193,7 +193,7 @@ impl<'a> ServerOffers<'a> {
         })
     }
 
-    /// Returns the servers that the names in a template stand for, if each stands for one.
+    /// Returns the servers for the names in a template, if each name matches one.
     fn bind_servers(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
         bind(template.uses(), &self.0).ok()
     }

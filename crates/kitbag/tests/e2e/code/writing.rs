@@ -39,7 +39,7 @@ async fn a_program_only_reads_where_the_person_cannot_be_asked() {
     for era in Era::BOTH {
         let client = shop.client(era).await;
         let told = told(&client, CANCEL).await;
-        assert!(told.contains("this client cannot ask the person"), "{told}");
+        assert!(told.contains("this client cannot ask the user"), "{told}");
         assert!(
             told.contains("`code_writes = \"allow\"` under [policy]"),
             "{told}"

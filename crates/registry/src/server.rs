@@ -1,5 +1,5 @@
-//! The part of `server.json` that says how to run a server. Unknown fields are ignored; a package
-//! or an address that cannot be read is left out, because half of one would run something else.
+//! The part of `server.json` about how to run a server. Unknown fields are ignored; an unreadable
+//! package or address is skipped, because half of one would run something else.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ pub struct SourceRepository {
     pub url: String,
 }
 
-/// Something to download and run.
+/// A package to download and run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Package {
@@ -62,7 +62,7 @@ pub(crate) struct PackageTransport {
     pub(crate) kind: String,
 }
 
-/// A server that is running already.
+/// A remote server.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RegistryRemote {
     #[serde(rename = "type")]
@@ -81,12 +81,12 @@ pub enum RemoteKind {
     Sse,
 }
 
-/// A word of a command line, or a flag with its word. Some authors leave out which of the two it is;
-/// only a flag has a name.
+/// A word of a command line, or a flag with its value. Some authors do not say which of the two it
+/// is; only a flag has a name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Argument {
-    /// The flag, dashes included.
+    /// The flag, including dashes.
     #[serde(default)]
     pub(crate) name: Option<String>,
     #[serde(default)]
@@ -97,7 +97,7 @@ pub(crate) struct Argument {
     pub(crate) value: VariedValue,
 }
 
-/// A header or a variable of the environment.
+/// A header or an environment variable.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct NamedValue {
     pub(crate) name: String,
@@ -105,7 +105,7 @@ pub(crate) struct NamedValue {
     pub(crate) value: VariedValue,
 }
 
-/// A value with gaps `{name}`, each described on its own.
+/// A value with gaps `{name}`, each with its own description.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct VariedValue {
     #[serde(flatten)]
@@ -123,7 +123,7 @@ pub(crate) struct Facts {
     pub(crate) is_required: bool,
     #[serde(deserialize_with = "or_default")]
     pub(crate) is_secret: bool,
-    /// The author has fixed the value, so that the person is not asked.
+    /// A value fixed by the author, for which the user is not asked.
     #[serde(deserialize_with = "deserialize_text")]
     pub(crate) value: Option<String>,
     #[serde(deserialize_with = "deserialize_text")]
@@ -136,7 +136,7 @@ pub(crate) struct Facts {
 }
 
 impl VariedValue {
-    /// Gives each gap without a description that of the whole value.
+    /// Gives each gap without a description the description of the whole value.
     pub(crate) fn explained_variables(&self) -> BTreeMap<String, Facts> {
         let mut variables = self.variables.clone();
         for facts in variables.values_mut() {
@@ -156,7 +156,7 @@ impl Default for PackageTransport {
     }
 }
 
-/// Reads `null` like a missing field.
+/// Treats `null` like a missing field.
 fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
@@ -177,7 +177,7 @@ fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
         .collect())
 }
 
-/// Some authors write `8080` and `true` in the place of a text.
+/// Some authors write `8080` and `true` instead of a text.
 fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Value::deserialize(from).map(as_text)
 }

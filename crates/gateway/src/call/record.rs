@@ -117,7 +117,7 @@ impl CallRecord {
             turn.gateway
                 .services
                 .meter
-                .called(&turn.catalog, &observation, span);
+                .record_call(&turn.catalog, &observation, span);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Matches the entries of a list with those of the previous list. Two lists of a server usually
+//! Finds the entries of a list in the previous list. Two lists of a server usually
 //! differ little.
 
 use std::collections::HashMap;

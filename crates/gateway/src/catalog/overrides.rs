@@ -95,7 +95,7 @@ pub(crate) fn override_definition<'d>(
     }
 }
 
-/// Rejects arguments that the operator has hidden, and removes those that the operator fixes. For a
+/// Rejects arguments that the operator has hidden, and removes the fixed ones. For a
 /// tool-file call the fixed values are added at once, since the file's schema declares them.
 pub(crate) fn strip_fixed_arguments(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
     let Some(declared) = override_for(turn, &target.capability) else {

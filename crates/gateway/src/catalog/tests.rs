@@ -8,10 +8,10 @@ use serde_json::json;
 use super::*;
 
 fn listing(tools: &[&str]) -> Arc<Listing> {
-    offering(tools, &[], &[])
+    listing_with(tools, &[], &[])
 }
 
-fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
+fn listing_with(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
     Arc::new(Listing {
         listed_at: Timestamp::default(),
         era: Era::Legacy,
@@ -35,7 +35,7 @@ fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
     })
 }
 
-fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
+fn build_catalog(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
     Catalog::build(CatalogSources {
         listings,
         lock: &Lock::default(),
@@ -46,7 +46,7 @@ fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
 }
 
 fn catalog() -> Catalog {
-    built(BTreeMap::from([
+    build_catalog(BTreeMap::from([
         ("a".parse().unwrap(), listing(&["search", "get"])),
         ("b".parse().unwrap(), listing(&["search"])),
     ]))
@@ -76,7 +76,7 @@ fn the_same_tool_name_on_two_servers_stays_two_tools() {
     );
 }
 
-fn borrowed(texts: &[String]) -> Vec<&str> {
+fn as_strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
@@ -88,11 +88,11 @@ fn build_time(size: usize) -> std::time::Duration {
             .collect::<Vec<_>>()
     };
     let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
-    let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
+    let offer = listing_with(&as_strs(&tools), &as_strs(&uris), &as_strs(&templates));
     let timed = |_| {
         let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
         let started = std::time::Instant::now();
-        let catalog = built(listings);
+        let catalog = build_catalog(listings);
         assert_eq!(catalog.templates.len(), size);
         started.elapsed()
     };
@@ -123,7 +123,7 @@ proptest! {
             (listing.resources, listing.templates) = (raws.clone(), raws);
             Arc::new(listing)
         };
-        let catalog = built(BTreeMap::from([
+        let catalog = build_catalog(BTreeMap::from([
             ("a".parse().unwrap(), listed(&first)),
             ("a-b".parse().unwrap(), listed(&second)),
         ]));

@@ -13,7 +13,7 @@ use crate::front::session::subscriber::Subscriber;
 use crate::state::gateway::Gateway;
 use crate::turn::view::View;
 
-/// The longest content that a resource update may carry besides its URI.
+/// The longest content that a resource update may carry in addition to its URI.
 const LONGEST_UPDATE: usize = 4 << 10;
 
 /// The lists of a server that have changed.

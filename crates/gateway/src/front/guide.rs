@@ -76,7 +76,7 @@ fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Opt
     (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, GUIDE_TOKENS))
 }
 
-/// Returns the servers that the caller may know of, without those that every caller has.
+/// Returns the servers that the caller may know of, except the built-in ones.
 fn visible_servers<'a>(
     gateway: &'a Gateway,
     catalog: &Catalog,
@@ -95,7 +95,7 @@ fn has_tools(catalog: &Catalog, name: &ServerName) -> bool {
     listing.is_some_and(|listing| !listing.tools.is_empty())
 }
 
-/// Returns the tools that the caller may see, without those that Kitbag itself executes.
+/// Returns the tools that the caller may see, except tools that Kitbag itself executes.
 fn tools_by_provider<'a>(
     gateway: &Gateway,
     catalog: &'a Catalog,

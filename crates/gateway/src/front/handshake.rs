@@ -130,7 +130,7 @@ fn add_bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities
 }
 
-/// The gateway supports what any of the servers supports.
+/// The gateway supports the capabilities of all servers.
 fn merge_capability(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

@@ -1,4 +1,4 @@
-//! The lists of what a caller may see: merged from the catalog page by page, or of one server as
+//! The lists of capabilities that a caller may see: merged from the catalog page by page, or of one server as
 //! returned by that server.
 
 use std::borrow::Cow;

@@ -10,7 +10,7 @@ use super::embedded_query::EmbeddedQuery;
 use super::{CapabilityIndex, IndexSubject, Snapshot};
 
 /// How long a search waits for the vectors of its nearest tools. On two idle cores the embedder's
-/// current batch and those of the search take 0.3 to 0.5 s; on a busy machine it is enough for the
+/// current batch and the search's batches take 0.3 to 0.5 s; on a busy machine it is enough for the
 /// nearest few.
 const PATIENCE: Duration = Duration::from_millis(500);
 

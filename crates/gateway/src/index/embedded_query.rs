@@ -100,7 +100,7 @@ impl QueryVectors {
         Ok(Self::from_vectors(steps, vectors))
     }
 
-    /// Splits the vectors into that of the whole text and those of its steps.
+    /// Splits the vectors into the whole text's vector and the steps' vectors.
     fn from_vectors(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
         let whole = vectors.next().expect("every text has a vector");

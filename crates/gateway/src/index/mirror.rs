@@ -30,7 +30,7 @@ pub(super) struct Mirror {
 /// The content of the mirror as last written.
 struct WrittenSources {
     sources: Vec<Arc<IndexSource>>,
-    /// The number of entries, including those of unlisted servers.
+    /// The number of entries, including entries of unlisted servers.
     entries: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The texts without a vector, in embedding order: first those that searches request, then the
+//! The texts without a vector, in embedding order: first the texts that searches request, then the
 //! others in catalog order.
 
 use std::collections::{HashMap, VecDeque};

@@ -121,7 +121,7 @@ impl Drop for EmbeddingRun<'_> {
     }
 }
 
-/// Returns the texts of the nearest tool of each search, then those of the next nearest, and so on,
+/// Returns the texts of the nearest tool of each search, then of the next nearest, and so on,
 /// without duplicates.
 fn round_robin(
     searches: &[&WaitingSearch],

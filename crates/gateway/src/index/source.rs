@@ -128,7 +128,7 @@ impl ToolSource {
         }
     }
 
-    /// Replaces the server's values by those that the operator declares.
+    /// Replaces the server's values by the operator's.
     pub(crate) fn with_override(mut self, declared: &ToolOverride) -> Self {
         if !declared.tags.is_empty() {
             self.tags.clone_from(&declared.tags);

@@ -1,4 +1,4 @@
-//! The data that `run_intent` needs besides the tools: templates from files and learned ones,
+//! The data that `run_intent` needs in addition to the tools: templates from files and learned ones,
 //! cached answers, and each client's last unanswered intent.
 
 use std::collections::HashMap;
@@ -186,7 +186,7 @@ async fn read_learned_templates(
     Ok(rows.into_iter().map(|row| row.learned).collect())
 }
 
-/// Reads the built-in templates and those of the operator. Faulty templates are logged and skipped.
+/// Reads the built-in templates and the operator's. Faulty templates are logged and skipped.
 pub(crate) fn read_templates(code: &Code) -> TemplateSet {
     let folder = TemplateFolder::read(&code.templates);
     for (path, error) in &folder.unreadable {

@@ -44,7 +44,7 @@ impl LearnedMemory {
         }
     }
 
-    /// Returns the model that computes the vectors; `None` while there is none.
+    /// Returns the model that computes the vectors; `None` if it is not available yet.
     pub(super) async fn model(&self) -> Option<String> {
         self.index.embedder().id().await.ok()
     }

@@ -106,7 +106,7 @@ impl Learner {
         Some(Votes::combine(own, shared))
     }
 
-    /// Loads lessons that another gateway has learned, and drops those that a command has deleted.
+    /// Loads lessons that another gateway has learned, and drops lessons that a command has deleted.
     pub(crate) async fn load_new_lessons(&self) {
         self.memory.load_new().await;
     }

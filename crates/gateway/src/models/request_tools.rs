@@ -196,7 +196,7 @@ fn is_unapproved(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &s
 }
 
 impl ToolLimits {
-    /// Returns `None` if foreign and fixed tools alone exceed the vendor's limit. Trimming would not help
+    /// Returns `None` if the foreign and fixed tools already exceed the vendor's limit. Trimming would not help
     /// then, and the vendor's error is the best answer.
     pub(super) fn for_request(
         foreign_tools: ForeignTools,

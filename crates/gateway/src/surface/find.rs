@@ -271,7 +271,7 @@ fn is_limited_to_built_in(gateway: &Gateway, options: &Options) -> bool {
     providers.any(|provider| is_built_in(gateway, provider))
 }
 
-/// Returns the best of the candidates that are built in, or of those that are not.
+/// Returns the best of the candidates that are built in, or of the others.
 fn best_candidate<'a>(
     gateway: &Gateway,
     found: &'a [Candidate],

@@ -1,5 +1,5 @@
 //! Parses the arguments of the always-on tools: validated against their schemas and explained like
-//! those of any other tool.
+//! the arguments of any other tool.
 
 use kitbag_wire::{Raw, RawObject, raw};
 use serde::de::DeserializeOwned;

@@ -109,7 +109,7 @@ impl ApiRequest {
         }
     }
 
-    /// Executes the request. `params` are those of the enclosing call: its other members, such as
+    /// Executes the request. `params` belongs to the enclosing call: its other members, such as
     /// the progress token or the user's answers, apply to the inner call.
     pub(super) async fn run_request(
         self,

@@ -126,7 +126,7 @@ impl AlwaysOnTool {
     }
 
     /// Returns the definition as listed. The tools of the surface `code` must be as cheap as
-    /// possible, so their definitions contain only what a model needs.
+    /// possible, so their definitions contain only the members that a model needs.
     fn listed_definition(self) -> Value {
         let mut definition = self.base_definition();
         if self.runs_code()

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_trusted_source_decides_and_of_equals_the_newest() {
+    fn the_most_trusted_source_decides_and_then_the_newest() {
         check(
             &["900 CRM 2 10"],
             Some("900"),
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_blanks_make_no_contradiction() {
+    fn case_and_white_space_do_not_contradict() {
         check(
             &["Berlin CRM 1 10", "berlin wiki 4 9"],
             Some("Berlin"),

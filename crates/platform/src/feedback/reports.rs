@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_asked_is_asked_and_the_rest_is_told() {
+    fn valid_parameters_are_parsed_and_others_are_reported() {
         let query = parse_query(&parameters(
             "status=open&kind=bug&tenant=acme&limit=5&cursor=7",
         ));

@@ -1,4 +1,4 @@
-//! The tools through the one door that the gateway uses.
+//! Tests of the tools through the public API that the gateway uses.
 
 mod context;
 mod web;
@@ -49,7 +49,7 @@ impl TestPlatform {
         }
     }
 
-    /// Calls `tool action` for a tenant; the answer, or `CODE: message`.
+    /// Calls `tool action` for a tenant; returns the answer, or `CODE: message`.
     async fn call(&self, tenant: &str, call: &str, arguments: Value) -> Value {
         let (tool, action) = call.split_once(' ').unwrap();
         let (tool, action) = (tool.parse().unwrap(), action.parse().unwrap());
@@ -78,7 +78,8 @@ fn caller(tenant: &str) -> PlatformCaller {
     }
 }
 
-/// Texts are as alike as they share words: enough to tell that vectors are made and compared.
+/// Texts are as similar as the number of words they share: enough to check that vectors are
+/// computed and compared.
 fn by_words() -> EmbedFunction {
     Arc::new(|texts| {
         let (TextsToEmbed::Questions(texts) | TextsToEmbed::Documents(texts)) = texts;
@@ -101,7 +102,7 @@ fn vector(text: &str) -> Vec<f32> {
 }
 
 #[tokio::test]
-async fn every_action_of_the_tool_files_is_carried_out() {
+async fn every_action_of_the_tool_files_runs() {
     let kitbag = TestPlatform::open(None).await;
     let catalog = ToolCatalog::built_in();
     let own = catalog
@@ -140,7 +141,7 @@ async fn every_action_of_the_tool_files_is_carried_out() {
 }
 
 #[tokio::test]
-async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
+async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
     let kitbag = TestPlatform::open(None).await;
     let at = "2026-11-16T00:00:00Z";
     for (tenant, call, arguments, answer) in [
@@ -253,7 +254,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
 }
 
 #[tokio::test]
-async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agent() {
+async fn a_report_reaches_the_operator_with_the_agents_identity() {
     let kitbag = TestPlatform::open(None).await;
     let report = json!({
         "kind": "blocked", "summary": "No tool reads \u{1b}[31mCAD files", "tool": "files", "severity": "high"
@@ -300,7 +301,7 @@ async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agen
 }
 
 #[tokio::test]
-async fn what_the_operator_has_not_switched_on_or_written_says_so() {
+async fn missing_configuration_is_reported() {
     let kitbag = TestPlatform::open(None).await;
     let off = Platform::new(PlatformServices {
         store: kitbag.store.clone(),
@@ -357,7 +358,7 @@ country = { weight = 1, fits = { FR = 100 } }
 "#;
 
 #[tokio::test]
-async fn companies_are_scored_the_best_first_against_the_profile_of_the_day() {
+async fn companies_are_scored_best_first_against_the_current_profile() {
     let kitbag = TestPlatform::open(Some(PROFILES)).await;
     let companies = json!([
         { "name": "small", "employees": 12 },

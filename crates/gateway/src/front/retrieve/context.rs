@@ -1,4 +1,4 @@
-//! The retrieved tools that fit the requesting program's context, and those that do not.
+//! The retrieved tools that fit the requesting program's context, and the others.
 
 use kitbag_budget::estimate_tokens;
 use kitbag_fetch::Secrets;
@@ -15,7 +15,7 @@ use crate::surface::sanitize;
 use crate::surface::signature::api_signature;
 use kitbag_schema::{LineDetail, signature};
 
-/// The tools for the requesting program's context, and those that are left out.
+/// The tools for the requesting program's context, and the omitted ones.
 #[derive(Debug, Default)]
 pub(super) struct RetrievedContext {
     pub(super) tools: Vec<Raw>,

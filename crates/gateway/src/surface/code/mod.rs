@@ -139,7 +139,7 @@ pub(super) fn find_entry<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a Cata
 fn record_operation(turn: &Turn, ran: &ProgramResult, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
     if !ran.has_failed() {
-        meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
+        meter.record_event(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
     let ended = CompletedOperation {
         path: OperationPath::Code,

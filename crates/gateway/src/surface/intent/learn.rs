@@ -170,7 +170,7 @@ async fn change_template(
     }
     if let Some(event) = became.and_then(|(is_new, state)| change_event(is_new, state)) {
         tracing::info!(template = id, event = event.as_str(), "learned");
-        services.meter.happened(&turn.client, event);
+        services.meter.record_event(&turn.client, event);
     }
 }
 

@@ -204,7 +204,7 @@ impl IntentRequest {
         let Some(CachedAnswer { answer, since }) = kept else {
             services
                 .meter
-                .happened(&self.turn.client, OperationEvent::CacheMiss);
+                .record_event(&self.turn.client, OperationEvent::CacheMiss);
             return Attempt::Nothing;
         };
         Attempt::Done {
@@ -234,7 +234,7 @@ impl IntentRequest {
     fn record_step(&self, next: &RouteTurn) {
         let meter = &self.turn.gateway.services.meter;
         if let Some(counter) = next.counter {
-            meter.happened(&self.turn.client, counter_event(counter));
+            meter.record_event(&self.turn.client, counter_event(counter));
         }
         let tenant = self.turn.caller().tenant.as_str();
         match next.event {

@@ -104,7 +104,7 @@ async fn run_template(
         answer_tokens: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
     let meter = &turn.gateway.services.meter;
-    meter.template_ran(&turn.client, template.name().as_str(), &ended);
+    meter.record_template_run(&turn.client, template.name().as_str(), &ended);
     learn::record_template_run(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);

@@ -159,9 +159,7 @@ fn denial_reason(refusal: &RuleRefusal<'_>) -> String {
     match refusal {
         RuleRefusal::Denied { pattern } => format!("deny `{pattern}`"),
         RuleRefusal::NotAllowed { patterns } => format!("allow only {}", quote_list(patterns)),
-        RuleRefusal::Evasive(Evasion::DotSegments) => {
-            "permit no `.` or `..` segments".to_owned()
-        }
+        RuleRefusal::Evasive(Evasion::DotSegments) => "permit no `.` or `..` segments".to_owned(),
         RuleRefusal::Evasive(Evasion::RepeatedEncoding) => {
             "permit no repeatedly encoded names".to_owned()
         }

@@ -66,10 +66,14 @@ impl Rules {
             .find_denial(subject.server)
             .or_else(|| self.tools.find_denial(subject.path.as_deref()?))
             .or_else(|| self.tools.find_denied_reading(subject))
-            .or_else(|| self.servers.find_missing_allowance(|pattern| pattern.matches(subject.server)))
+            .or_else(|| {
+                self.servers
+                    .find_missing_allowance(|pattern| pattern.matches(subject.server))
+            })
             .or_else(|| {
                 let path = subject.path.as_deref()?;
-                self.tools.find_missing_allowance(|pattern| subject.is_allowed(path, pattern))
+                self.tools
+                    .find_missing_allowance(|pattern| subject.is_allowed(path, pattern))
             })
     }
 

@@ -138,8 +138,7 @@ mod tests {
         );
         check(RunKind::Pypi, &usual("pypi"), "x", "1.0", "x==1.0");
         check(RunKind::Nuget, &usual("nuget"), "X", "", "X");
-        let expected =
-            "its package is on packages.acme.example, which no runner uses by default";
+        let expected = "its package is on packages.acme.example, which no runner uses by default";
         check(
             RunKind::Npm,
             "https://packages.acme.example/npm",

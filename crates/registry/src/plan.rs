@@ -48,9 +48,7 @@ pub enum PlanError {
     Bundle,
     #[error("its package has the unknown kind `{found}`")]
     UnknownType { found: String },
-    #[error(
-        "its package uses the transport `{found}`, but Kitbag runs programs over stdio only"
-    )]
+    #[error("its package uses the transport `{found}`, but Kitbag runs programs over stdio only")]
     NotStdio { found: String },
     #[error("`{found}` is not a valid name or version of a package")]
     OddName { found: String },

@@ -110,11 +110,11 @@ pub async fn stale_since(
 ) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
-    let begun = first_row(store).await?.unwrap_or(now);
+    let started_at = first_row(store).await?.unwrap_or(now);
     Ok(overdue_age(
         config.priors.schedule.as_ref(),
         last,
-        begun,
+        started_at,
         now,
     ))
 }

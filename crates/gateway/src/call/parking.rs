@@ -143,10 +143,10 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     } else {
         None
     };
-    let theirs = entries
+    let own_calls = entries
         .iter()
         .filter(|(_, entry)| Some(&entry.ticket_use.caller) == payer);
-    let oldest = theirs
+    let oldest = own_calls
         .min_by_key(|(_, entry)| entry.since)
         .map(|(ticket, _)| ticket.clone());
     if let Some(oldest) = oldest {

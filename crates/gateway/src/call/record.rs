@@ -123,8 +123,8 @@ impl CallRecord {
 
     fn finish_audit_row(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
         let latency = self.started.elapsed();
-        let begun = self.observation.take()?;
-        let price = begun.cost.price.filter(|_| is_paid(outcome));
+        let observation = self.observation.take()?;
+        let price = observation.cost.price.filter(|_| is_paid(outcome));
         let cost = CallCost { tokens, price };
         // The row's time is that of the end, as for a call recorded only at its end.
         let observation = Observation {
@@ -132,7 +132,7 @@ impl CallRecord {
             outcome,
             latency,
             cost,
-            ..begun
+            ..observation
         };
         match self.row {
             Some(row) => self.audit.end_call(row, outcome, latency, cost),

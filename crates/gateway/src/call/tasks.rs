@@ -100,7 +100,7 @@ impl Tasks {
         lock(&self.known)
             .tasks
             .get(&own)
-            .map(|begun| begun.capability.clone())
+            .map(|task| task.capability.clone())
     }
 
     /// Returns the capability that created a task and the server's own id of the task, by the id
@@ -121,8 +121,8 @@ impl Tasks {
 impl KnownTasks {
     /// Adds a task and returns its id for merged surfaces.
     fn add_task(&mut self, own: TaskKey, capability: &Capability) -> String {
-        if let Some(begun) = self.tasks.get(&own) {
-            return begun.exposed.clone();
+        if let Some(task) = self.tasks.get(&own) {
+            return task.exposed.clone();
         }
         let mut exposed = own.id.clone();
         while self
@@ -131,13 +131,13 @@ impl KnownTasks {
         {
             exposed = format!("{}__{exposed}", own.server);
         }
-        let begun = RememberedTask {
+        let task = RememberedTask {
             capability: capability.clone(),
             exposed: exposed.clone(),
         };
         self.by_exposed
             .insert((own.tenant.clone(), exposed.clone()), own.clone());
-        self.tasks.insert(own.clone(), begun);
+        self.tasks.insert(own.clone(), task);
         let tenant = own.tenant.clone();
         self.order.entry(tenant.clone()).or_default().push_back(own);
         self.forget_oldest(&tenant);
@@ -160,9 +160,9 @@ impl KnownTasks {
         };
         if let Some(payer) = payer
             && let Some(oldest) = self.order.get_mut(&payer).and_then(VecDeque::pop_front)
-            && let Some(begun) = self.tasks.remove(&oldest)
+            && let Some(task) = self.tasks.remove(&oldest)
         {
-            self.by_exposed.remove(&(oldest.tenant, begun.exposed));
+            self.by_exposed.remove(&(oldest.tenant, task.exposed));
         }
     }
 }
@@ -200,14 +200,17 @@ mod tests {
             learn("a"),
             r#"{"resultType":"task","taskId":"task-1","status":"working"}"#
         );
-        let meant = |exposed: &str| {
+        let resolve = |exposed: &str| {
             tasks
                 .find_by_exposed_id(&tenant, exposed)
                 .map(|(tool, id)| (tool.name, id))
         };
-        assert_eq!(meant("task-1"), Some(("a".to_owned(), "task-1".to_owned())));
         assert_eq!(
-            meant("b__task-1"),
+            resolve("task-1"),
+            Some(("a".to_owned(), "task-1".to_owned()))
+        );
+        assert_eq!(
+            resolve("b__task-1"),
             Some(("b".to_owned(), "task-1".to_owned()))
         );
         assert!(

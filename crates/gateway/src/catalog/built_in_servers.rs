@@ -28,10 +28,10 @@ pub(crate) fn built_in_opener(config: &Config, embedder: Arc<TextEmbedder>) -> B
             reason: error.to_string(),
             remedy: error.remedy(),
         })?;
-        let (ours, theirs) = duplex(PIPE);
-        let (input, output) = split(theirs);
+        let (client_end, server_end) = duplex(PIPE);
+        let (input, output) = split(server_end);
         tokio::spawn(serve(Arc::new(answers), input, output));
-        Ok(ours)
+        Ok(client_end)
     })
 }
 

@@ -77,12 +77,12 @@ impl DriftLog {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        let mut told = lock(&self.logged);
+        let mut logged_drift = lock(&self.logged);
         let unreadable = match &policy.state {
             LockState::Unreadable(error) => Some(error.to_string()),
             LockState::Absent | LockState::Read(_) => None,
         };
-        if let Some(error) = told.take_new_problem(unreadable) {
+        if let Some(error) = logged_drift.take_new_problem(unreadable) {
             let follows = match policy.on_drift {
                 OnDrift::Hold => "the tools and prompts of all servers are unapproved",
                 OnDrift::Report => "definitions cannot be compared with the approved ones",
@@ -90,7 +90,7 @@ impl DriftLog {
             let remedy = "fix the file, or remove it and run `kitbag lock`";
             tracing::error!(remedy, "{error}; {follows}");
         }
-        for (server, news) in told.take_new(&held.drifted) {
+        for (server, news) in logged_drift.take_new(&held.drifted) {
             log_server_drift(policy.on_drift, server, &news);
         }
     }

@@ -17,9 +17,9 @@ pub(crate) struct PendingListings {
 impl PendingListings {
     pub(crate) fn new(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Self {
         let servers = gateway.upstreams.iter();
-        let asked =
+        let unlisted =
             servers.filter(|server| server.listing().is_none() && server.start_problem().is_none());
-        let visible = asked
+        let visible = unlisted
             .map(|server| server.name())
             .filter(|name| gateway.is_server_visible(catalog, caller, name));
         let mut servers: Vec<String> = visible.map(ToString::to_string).collect();

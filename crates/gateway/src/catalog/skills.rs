@@ -50,8 +50,9 @@ pub(crate) fn skill_for_client(entry: &CatalogEntry) -> Raw {
 
 /// Marks the URIs in a server's answer about a skill or a directory, if the request used a marked
 /// URI.
-pub(crate) fn mark_uris_in_answer(result: Raw, asked: &str) -> Raw {
-    let (Some((server, _)), Ok(mut object)) = (parse_marked_uri(asked), RawObject::open(&result))
+pub(crate) fn mark_uris_in_answer(result: Raw, requested_uri: &str) -> Raw {
+    let (Some((server, _)), Ok(mut object)) =
+        (parse_marked_uri(requested_uri), RawObject::open(&result))
     else {
         return result;
     };
@@ -109,13 +110,13 @@ impl SkillIndex {
     /// Returns the positions of the admitted skills that contain at least half of the query's
     /// words, best first.
     pub(crate) fn find(&self, text: &str, admitted: impl Fn(usize) -> bool) -> Vec<usize> {
-        let asked: HashSet<String> = split_terms(text).into_iter().collect();
+        let query_terms: HashSet<String> = split_terms(text).into_iter().collect();
         let has_half = |at: &usize| {
             let skill = &self.0.documents()[*at];
             let own =
                 split_terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
-            let shared: HashSet<String> = own.filter(|word| asked.contains(word)).collect();
-            2 * shared.len() >= asked.len()
+            let shared: HashSet<String> = own.filter(|word| query_terms.contains(word)).collect();
+            2 * shared.len() >= query_terms.len()
         };
         let nearest = nearest_by_words(&self.0, text, admitted).into_iter();
         nearest.filter(has_half).collect()

@@ -29,14 +29,14 @@ type QueryParameters = Vec<(String, String)>;
 pub(super) async fn get_audit(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Query(asked): Query<QueryParameters>,
+    Query(parameters): Query<QueryParameters>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return reject_caller(&refused),
     };
-    let query = match parse_query(&asked) {
+    let query = match parse_query(&parameters) {
         Ok(query) => narrow_to_caller(query, &caller),
         Err(reason) => return uncached_json(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
@@ -53,15 +53,15 @@ pub(super) async fn get_audit(
         Ok(page) => uncached_json(StatusCode::OK, &page),
         Err(error) => {
             tracing::warn!(%error, "the audit cannot be read");
-            let told = json!({ "error": "the audit cannot be read at the moment" });
-            uncached_json(StatusCode::SERVICE_UNAVAILABLE, &told)
+            let body = json!({ "error": "the audit cannot be read at the moment" });
+            uncached_json(StatusCode::SERVICE_UNAVAILABLE, &body)
         }
     }
 }
 
-fn parse_query(asked: &QueryParameters) -> Result<AuditQuery, String> {
+fn parse_query(parameters: &QueryParameters) -> Result<AuditQuery, String> {
     let mut query = AuditQuery::newest(PAGE);
-    for parameter in asked {
+    for parameter in parameters {
         let (name, value) = parameter;
         match name.as_str() {
             "tenant" => query.tenant = Some(parse_parameter(parameter, str::parse)?),
@@ -163,7 +163,7 @@ fn to_line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
 mod tests {
     use super::*;
 
-    fn asked(pairs: &[(&str, &str)]) -> QueryParameters {
+    fn parameters(pairs: &[(&str, &str)]) -> QueryParameters {
         pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -176,8 +176,9 @@ mod tests {
 
     #[test]
     fn a_tenant_reads_only_its_own_calls_that_reached_a_server() {
-        let check =
-            |pairs: &[(&str, &str)]| narrow_to_caller(parse_query(&asked(pairs)).unwrap(), &acme());
+        let check = |pairs: &[(&str, &str)]| {
+            narrow_to_caller(parse_query(&parameters(pairs)).unwrap(), &acme())
+        };
         let all = check(&[]).unwrap();
         assert_eq!(all.tenant.unwrap().as_str(), "acme");
         assert!(all.outcomes.contains(&Outcome::Ok) && !all.outcomes.contains(&Outcome::Denied));
@@ -193,7 +194,7 @@ mod tests {
         let operator = Caller::operator(KeyId("1".to_owned()));
         assert!(
             narrow_to_caller(
-                parse_query(&asked(&[("tenant", "globex")])).unwrap(),
+                parse_query(&parameters(&[("tenant", "globex")])).unwrap(),
                 &operator
             )
             .is_some()
@@ -202,13 +203,13 @@ mod tests {
 
     #[test]
     fn calls_can_be_filtered_by_run() {
-        let found = parse_query(&asked(&[("run", "5ea7")])).unwrap();
+        let found = parse_query(&parameters(&[("run", "5ea7")])).unwrap();
         assert_eq!(found.run.as_deref(), Some("5ea7"));
     }
 
     #[test]
     fn invalid_parameters_are_reported() {
-        for (name, value, told) in [
+        for (name, value, expected) in [
             ("tennant", "acme", "unknown parameter `tennant`"),
             ("limit", "5000", "1 to 1000"),
             ("cursor", "x", "`next`"),
@@ -216,8 +217,8 @@ mod tests {
             ("since", "soon", "2h"),
             ("server", "No Such", "No Such"),
         ] {
-            let error = parse_query(&asked(&[(name, value)])).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            let error = parse_query(&parameters(&[(name, value)])).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

@@ -39,8 +39,8 @@ impl CompletionReference {
 
 /// Rewrites the reference for its server. If the request contains values, returns the resource that
 /// results from the template: it must be permitted as well.
-pub(crate) fn rewrite_reference(meant: &Capability, params: &mut RawObject) -> Option<Capability> {
-    let (kind, member) = match meant.kind {
+pub(crate) fn rewrite_reference(target: &Capability, params: &mut RawObject) -> Option<Capability> {
+    let (kind, member) = match target.kind {
         Kind::Resource => (RESOURCE, "uri"),
         Kind::Prompt | Kind::Tool => (PROMPT, "name"),
     };
@@ -48,15 +48,15 @@ pub(crate) fn rewrite_reference(meant: &Capability, params: &mut RawObject) -> O
         "ref",
         &RawObject::new()
             .with("type", kind)
-            .with(member, &meant.name),
+            .with(member, &target.name),
     );
-    if meant.kind != Kind::Resource {
+    if target.kind != Kind::Resource {
         return None;
     }
-    let name = fill_template(&meant.name, &completion_values(params));
-    (name != meant.name).then(|| Capability {
+    let name = fill_template(&target.name, &completion_values(params));
+    (name != target.name).then(|| Capability {
         name,
-        ..meant.clone()
+        ..target.clone()
     })
 }
 
@@ -99,12 +99,12 @@ mod tests {
                     CompletionReference::Prompt(name) => (Kind::Prompt, name),
                     CompletionReference::Resource(uri) => (Kind::Resource, uri),
                 };
-                let meant = Capability {
+                let target = Capability {
                     server: "s".parse().unwrap(),
                     kind,
                     name: name.clone(),
                 };
-                rewrite_reference(&meant, &mut params);
+                rewrite_reference(&target, &mut params);
                 (read, params.read::<Value>("ref").unwrap())
             });
         assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
@@ -143,13 +143,13 @@ mod tests {
             "argument": { "name": "x", "value": "pay" }, "context": { "arguments": { "area": "secret" } },
         });
         let mut params = RawObject::open(&raw(&params)).unwrap();
-        let meant = Capability {
+        let target = Capability {
             server: "s".parse().unwrap(),
             kind: Kind::Resource,
             name: "mem://{area}/{+x}".to_owned(),
         };
         assert_eq!(
-            rewrite_reference(&meant, &mut params).unwrap().name,
+            rewrite_reference(&target, &mut params).unwrap().name,
             "mem://secret/pay"
         );
     }

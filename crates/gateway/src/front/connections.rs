@@ -42,7 +42,7 @@ struct ConnectionState {
     /// Requests whose responses are not sent yet.
     serving: AtomicUsize,
     /// Requests so far.
-    begun: AtomicUsize,
+    request_count: AtomicUsize,
     waiting_since: Mutex<Instant>,
 }
 
@@ -96,10 +96,10 @@ impl Connections {
         }
         let number = self.next_number();
         let ended = CancellationToken::new();
-        let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (serving, request_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let state = Arc::new(ConnectionState {
             serving,
-            begun,
+            request_count,
             waiting_since: Mutex::new(Instant::now()),
         });
         open.insert(
@@ -137,7 +137,7 @@ fn longest_waiting(open: &HashMap<u64, OpenConnection>, address: IpAddr) -> Opti
 impl ConnectionGuard {
     pub(super) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.state.serving.fetch_add(1, Ordering::Relaxed);
-        self.state.begun.fetch_add(1, Ordering::Relaxed);
+        self.state.request_count.fetch_add(1, Ordering::Relaxed);
         RequestGuard {
             admitted: self.clone(),
         }
@@ -149,7 +149,7 @@ impl ConnectionGuard {
 
     /// Returns the number of requests received so far.
     pub(super) fn request_count(&self) -> usize {
-        self.state.begun.load(Ordering::Relaxed)
+        self.state.request_count.load(Ordering::Relaxed)
     }
 }
 

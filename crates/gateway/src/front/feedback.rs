@@ -16,7 +16,7 @@ use crate::state::gateway::Gateway;
 pub(super) async fn get_feedback(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Query(asked): Query<Vec<(String, String)>>,
+    Query(parameters): Query<Vec<(String, String)>>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
@@ -29,7 +29,7 @@ pub(super) async fn get_feedback(
             "only operators may read reports; create a key with `kitbag key create --role operator`",
         );
     }
-    let query = match reports::parse_query(&asked) {
+    let query = match reports::parse_query(&parameters) {
         Ok(query) => query,
         Err(reason) => return error_response(StatusCode::BAD_REQUEST, &reason),
     };

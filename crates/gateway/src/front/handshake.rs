@@ -98,10 +98,10 @@ impl Introduction {
             .listings()
             .filter(|(name, _)| gateway.is_server_visible(catalog, caller, name))
         {
-            let theirs: Map<String, Value> =
+            let capabilities_of_server: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
             for key in ["tasks", "extensions"] {
-                if let Some(value) = theirs.get(key) {
+                if let Some(value) = capabilities_of_server.get(key) {
                     merge_capability(capabilities.entry(key).or_insert_with(|| json!({})), value);
                 }
             }

@@ -32,7 +32,7 @@ pub(super) struct TimeoutStream<S> {
     stream: S,
     admitted: Arc<ConnectionGuard>,
     /// The number of requests when the head timeout was last checked.
-    begun: usize,
+    request_count: usize,
     head: Timer,
     reader: Timer,
 }
@@ -54,7 +54,7 @@ impl<S> TimeoutStream<S> {
         Self {
             stream,
             admitted,
-            begun: 0,
+            request_count: 0,
             head,
             reader: Timer::new(timeouts.reader),
         }
@@ -110,9 +110,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let begun = this.admitted.request_count();
-        if begun != this.begun {
-            this.begun = begun;
+        let request_count = this.admitted.request_count();
+        if request_count != this.request_count {
+            this.request_count = request_count;
             this.head.stop();
         }
         if this.admitted.is_serving() {
@@ -190,62 +190,62 @@ mod tests {
         DuplexStream,
         Arc<ConnectionGuard>,
     ) {
-        let (ours, theirs) = duplex(1024);
+        let (server, client) = duplex(1024);
         let admitted = Connections::with_file_limit(100)
             .admit_connection(IpAddr::V4(Ipv4Addr::LOCALHOST))
             .unwrap();
         (
-            TimeoutStream::new(ours, admitted.clone(), SHORT),
-            theirs,
+            TimeoutStream::new(server, admitted.clone(), SHORT),
+            client,
             admitted,
         )
     }
 
     #[tokio::test]
     async fn a_slow_head_does_not_get_more_time_for_each_byte() {
-        let (mut ours, mut theirs, _admitted) = patient();
+        let (mut server, mut client, _admitted) = patient();
         let dripping = tokio::spawn(async move {
-            while theirs.write_all(b"x").await.is_ok() {
+            while client.write_all(b"x").await.is_ok() {
                 sleep(PART).await;
             }
         });
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         assert_eq!(
-            ours.read_to_end(&mut heard).await.unwrap_err().kind(),
+            server.read_to_end(&mut received).await.unwrap_err().kind(),
             io::ErrorKind::TimedOut
         );
-        drop(ours);
+        drop(server);
         dripping.await.unwrap();
     }
 
     #[tokio::test]
     async fn an_idle_connection_between_requests_does_not_time_out() {
-        let (mut ours, mut theirs, admitted) = patient();
-        theirs.write_all(b"request").await.unwrap();
+        let (mut server, mut client, admitted) = patient();
+        client.write_all(b"request").await.unwrap();
         let mut buffer = [0; 7];
-        ours.read_exact(&mut buffer).await.unwrap();
+        server.read_exact(&mut buffer).await.unwrap();
         drop(admitted.begin_request());
-        let resting = tokio::spawn(async move { ours.read(&mut [0; 7]).await });
+        let resting = tokio::spawn(async move { server.read(&mut [0; 7]).await });
         sleep(SHORT.head * 3).await;
-        theirs.write_all(b"another").await.unwrap();
+        client.write_all(b"another").await.unwrap();
         assert_eq!(resting.await.unwrap().unwrap(), 7);
     }
 
     #[tokio::test]
     async fn a_client_that_reads_nothing_is_closed_and_a_slow_reader_is_not() {
-        let (mut ours, mut theirs, _admitted) = patient();
+        let (mut server, mut client, _admitted) = patient();
         let reading = tokio::spawn(async move {
             for _ in 0..8 {
                 sleep(PART).await;
-                theirs.read_exact(&mut [0; 512]).await.unwrap();
+                client.read_exact(&mut [0; 512]).await.unwrap();
             }
-            theirs
+            client
         });
-        ours.write_all(&[0; 5 * 1024]).await.unwrap();
+        server.write_all(&[0; 5 * 1024]).await.unwrap();
         let _silent = reading.await.unwrap();
         let started = Instant::now();
         assert_eq!(
-            ours.write_all(&[0; 1024]).await.unwrap_err().kind(),
+            server.write_all(&[0; 1024]).await.unwrap_err().kind(),
             io::ErrorKind::TimedOut
         );
         assert!(started.elapsed() >= SHORT.reader);

@@ -35,9 +35,9 @@ impl MissingTexts {
     }
 
     /// Takes the texts of the next batch; empty if nothing is missing.
-    pub(super) fn next_batch(&mut self, asked: &RequestedTexts) -> Vec<(TextHash, String)> {
+    pub(super) fn next_batch(&mut self, requested: &RequestedTexts) -> Vec<(TextHash, String)> {
         let mut next =
-            asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
+            requested.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
         if next.is_empty() {
             next = self.next_in_catalog();
         }
@@ -83,34 +83,34 @@ mod tests {
 
     #[test]
     fn requested_texts_come_first_and_the_others_in_catalog_order() {
-        let (mut missing, asked) = (missing(2 * BATCH + 3), RequestedTexts::default());
-        let _run = asked.begin_run();
+        let (mut missing, requested) = (missing(2 * BATCH + 3), RequestedTexts::default());
+        let _run = requested.begin_run();
         let first: Vec<usize> = (0..BATCH).collect();
-        assert_eq!(numbers(missing.next_batch(&asked)), first);
+        assert_eq!(numbers(missing.next_batch(&requested)), first);
 
         let late = [2 * BATCH + 1, 5, BATCH];
-        let _search = asked.request(late.map(hash).to_vec());
+        let _search = requested.request(late.map(hash).to_vec());
         let of_search = [2 * BATCH + 1, BATCH];
         assert_eq!(
-            numbers(missing.next_batch(&asked)),
+            numbers(missing.next_batch(&requested)),
             of_search,
             "5 was embedded"
         );
 
         let others: Vec<usize> = (BATCH + 1..2 * BATCH + 1).collect();
-        assert_eq!(numbers(missing.next_batch(&asked)), others);
-        assert_eq!(numbers(missing.next_batch(&asked)), [2 * BATCH + 2]);
-        assert!(missing.next_batch(&asked).is_empty() && missing.is_empty());
+        assert_eq!(numbers(missing.next_batch(&requested)), others);
+        assert_eq!(numbers(missing.next_batch(&requested)), [2 * BATCH + 2]);
+        assert!(missing.next_batch(&requested).is_empty() && missing.is_empty());
     }
 
     #[test]
     fn every_text_is_taken_exactly_once() {
-        let (mut missing, asked) = (missing(5 * BATCH), RequestedTexts::default());
-        let _run = asked.begin_run();
+        let (mut missing, requested) = (missing(5 * BATCH), RequestedTexts::default());
+        let _run = requested.begin_run();
         let mut taken = Vec::new();
         while !missing.is_empty() {
-            drop(asked.request((0..5 * BATCH).rev().step_by(7).map(hash).collect()));
-            taken.extend(numbers(missing.next_batch(&asked)));
+            drop(requested.request((0..5 * BATCH).rev().step_by(7).map(hash).collect()));
+            taken.extend(numbers(missing.next_batch(&requested)));
         }
         taken.sort_unstable();
         assert_eq!(taken, (0..5 * BATCH).collect::<Vec<_>>());

@@ -105,7 +105,7 @@ struct WordIndex {
     priors_run: Option<Timestamp>,
     /// `Ok` if the stored vectors could be loaded.
     recalled: Result<(), EmbedderError>,
-    words: Option<Arc<Snapshot>>,
+    word_index: Option<Arc<Snapshot>>,
 }
 
 impl CapabilityIndex {
@@ -138,7 +138,7 @@ impl CapabilityIndex {
     }
 
     /// Returns the result of the last run over the audit.
-    pub(crate) fn measured(&self) -> Arc<MeasuredPriors> {
+    pub(crate) fn measured_priors(&self) -> Arc<MeasuredPriors> {
         self.measured.load_full()
     }
 
@@ -181,27 +181,27 @@ impl CapabilityIndex {
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let begun = self.publish_words(contents).await;
-        if let Err(error) = self.mirror_words(&begun, contents).await {
+        let word_index = self.publish_words(contents).await;
+        if let Err(error) = self.mirror_words(&word_index, contents).await {
             tracing::warn!(%error, "failed to write the mirror of the index");
         }
-        self.embed_rest(begun, overtaken, progress).await
+        self.embed_rest(word_index, overtaken, progress).await
     }
 
     /// Loads the priors from the last run over the audit into the index and its mirror.
     pub(crate) async fn update_priors(&self, contents: &IndexContents<'_>) -> Result<(), Error> {
-        let begun = self.publish_words(contents).await;
-        self.mirror_words(&begun, contents).await
+        let word_index = self.publish_words(contents).await;
+        self.mirror_words(&word_index, contents).await
     }
 
     async fn mirror_words(
         &self,
-        begun: &WordIndex,
+        word_index: &WordIndex,
         contents: &IndexContents<'_>,
     ) -> Result<(), Error> {
-        let served = &begun.sources[..contents.served_count()];
+        let served = &word_index.sources[..contents.served_count()];
         self.mirror.write(served, contents.unlisted).await?;
-        self.published_run.send_replace(begun.priors_run);
+        self.published_run.send_replace(word_index.priors_run);
         Ok(())
     }
 
@@ -245,8 +245,8 @@ impl CapabilityIndex {
         &self,
         contents: &IndexContents<'_>,
     ) -> Result<(), EmbedderError> {
-        let begun = self.publish_words(contents).await;
-        self.embed_rest(begun, || false, |_, _| {}).await
+        let word_index = self.publish_words(contents).await;
+        self.embed_rest(word_index, || false, |_, _| {}).await
     }
 
     /// Makes a catalog searchable by keywords and by the available vectors. Unchanged parts of the
@@ -260,31 +260,31 @@ impl CapabilityIndex {
             .collect_sources(contents, &subjects, &before, &places)
             .await;
         let recalled = self.vectors.load_from_store(&sources).await;
-        let words = self
+        let word_index = self
             .publish_snapshot(&sources, subjects, &before, &places)
             .await;
         WordIndex {
             sources,
             priors_run: self.measured.load().counted_at,
             recalled,
-            words,
+            word_index,
         }
     }
 
     async fn embed_rest(
         &self,
-        begun: WordIndex,
+        word_index: WordIndex,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
         let WordIndex {
             sources,
             recalled,
-            words,
+            word_index,
             ..
-        } = begun;
+        } = word_index;
         recalled?;
-        self.embed_missing(&sources, words, overtaken, progress)
+        self.embed_missing(&sources, word_index, overtaken, progress)
             .await
     }
 

@@ -79,8 +79,9 @@ impl RequestedTexts {
     /// True if a search requested one of these texts.
     pub(super) fn contains_any<'a>(&self, texts: impl IntoIterator<Item = &'a TextHash>) -> bool {
         let state = lock(&self.0);
-        let asked: HashSet<&TextHash> = state.searches.iter().flat_map(|it| &it.texts).collect();
-        texts.into_iter().any(|text| asked.contains(text))
+        let requested: HashSet<&TextHash> =
+            state.searches.iter().flat_map(|it| &it.texts).collect();
+        texts.into_iter().any(|text| requested.contains(text))
     }
 
     /// Removes published texts; searches without remaining texts continue.
@@ -150,59 +151,59 @@ mod tests {
 
     #[test]
     fn concurrent_searches_get_their_nearest_first_and_each_text_is_embedded_once() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        let _one = asked.request(texts("a b c d")).unwrap();
-        let _other = asked.request(texts("b e")).unwrap();
-        assert_eq!(asked.next_batch(9, all), texts("a b e c d"));
-        assert_eq!(asked.next_batch(3, all), texts("a b e"));
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        let _one = requested.request(texts("a b c d")).unwrap();
+        let _other = requested.request(texts("b e")).unwrap();
+        assert_eq!(requested.next_batch(9, all), texts("a b e c d"));
+        assert_eq!(requested.next_batch(3, all), texts("a b e"));
         let is_left = |text: &TextHash| *text != TextHash::for_text("a");
-        assert_eq!(asked.next_batch(2, is_left), texts("b e"));
+        assert_eq!(requested.next_batch(2, is_left), texts("b e"));
     }
 
     #[test]
     fn a_search_continues_when_all_its_texts_are_published() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        let mut end = asked.request(texts("a b")).unwrap();
-        assert!(asked.contains_any(&texts("b x")) && !asked.contains_any(&texts("x")));
-        asked.remove_published(&texts("a x").into_iter().collect());
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        let mut end = requested.request(texts("a b")).unwrap();
+        assert!(requested.contains_any(&texts("b x")) && !requested.contains_any(&texts("x")));
+        requested.remove_published(&texts("a x").into_iter().collect());
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        asked.remove_published(&texts("b").into_iter().collect());
+        requested.remove_published(&texts("b").into_iter().collect());
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert_eq!(asked.next_batch(9, all), []);
+        assert_eq!(requested.next_batch(9, all), []);
     }
 
     #[test]
     fn the_texts_of_a_search_that_gave_up_come_after_those_that_another_waits_for() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        drop(asked.request(texts("a b")));
-        assert_eq!(asked.next_batch(9, all), texts("a b"));
-        let _waiting = asked.request(texts("c"));
-        assert_eq!(asked.next_batch(9, all), texts("c"));
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        drop(requested.request(texts("a b")));
+        assert_eq!(requested.next_batch(9, all), texts("a b"));
+        let _waiting = requested.request(texts("c"));
+        assert_eq!(requested.next_batch(9, all), texts("c"));
     }
 
     #[test]
     fn few_searches_wait_and_those_that_gave_up_are_dropped() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
         let mut waiting: Vec<_> = (0..MOST_SEARCHES)
-            .map(|_| asked.request(texts("a")).unwrap())
+            .map(|_| requested.request(texts("a")).unwrap())
             .collect();
-        assert!(asked.request(texts("b")).is_none());
+        assert!(requested.request(texts("b")).is_none());
         waiting.pop();
-        assert!(asked.request(texts("b")).is_some());
+        assert!(requested.request(texts("b")).is_some());
     }
 
     #[test]
     fn no_search_waits_where_nothing_is_computed() {
-        let asked = RequestedTexts::default();
-        assert!(!asked.has_run() && asked.request(texts("a")).is_none());
-        let run = asked.begin_run();
-        let mut end = asked.request(texts("a")).unwrap();
+        let requested = RequestedTexts::default();
+        assert!(!requested.has_run() && requested.request(texts("a")).is_none());
+        let run = requested.begin_run();
+        let mut end = requested.request(texts("a")).unwrap();
         drop(run);
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert!(!asked.has_run());
+        assert!(!requested.has_run());
     }
 }

@@ -23,7 +23,7 @@ use crate::learning::template_folder::TemplateFolder;
 pub(crate) struct Intents {
     pub(crate) results: Mutex<ResultCache<CachedAnswer>>,
     learned: Mutex<HashMap<Tenant, CachedTemplates>>,
-    heard: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
+    unanswered: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
     /// Intents that are being executed. A receiver ends with its intent.
     under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
 }
@@ -57,21 +57,21 @@ struct UnansweredIntent {
 }
 
 /// Another gateway over the same store may learn templates; they are reloaded after this time.
-const LEARNED_FOR: Duration = Duration::from_secs(10);
+const LEARNED_CACHE_TIME: Duration = Duration::from_secs(10);
 /// A later program is unrelated to the intent.
-const HEARD_FOR: Duration = Duration::from_secs(600);
+const UNANSWERED_LIFETIME: Duration = Duration::from_secs(600);
 /// An intent that waits for the user, or for a slow server, does not delay identical ones for
 /// longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 /// Clients whose last intent is stored; the least recent is dropped.
-const MOST_HEARD: usize = 1_000;
+const MAX_UNANSWERED: usize = 1_000;
 
 impl Default for Intents {
     fn default() -> Self {
         Self {
             results: Mutex::new(ResultCache::new(CacheLimits::default())),
             learned: Mutex::default(),
-            heard: Mutex::default(),
+            unanswered: Mutex::default(),
             under_way: Mutex::default(),
         }
     }
@@ -120,7 +120,7 @@ impl Intents {
         tenant: &Tenant,
     ) -> Arc<[LearnedTemplate]> {
         let known = lock(&self.learned).get(tenant).cloned();
-        if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_FOR) {
+        if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_CACHE_TIME) {
             return known.templates;
         }
         let templates = match read_learned_templates(store, tenant).await {
@@ -145,16 +145,16 @@ impl Intents {
 
     /// Records an intent for which a client got these tools to choose from.
     pub(crate) fn record_unanswered(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
-        let mut heard = lock(&self.heard);
-        if heard.len() >= MOST_HEARD {
-            heard.retain(|_, it| it.since.elapsed() < HEARD_FOR);
+        let mut unanswered = lock(&self.unanswered);
+        if unanswered.len() >= MAX_UNANSWERED {
+            unanswered.retain(|_, it| it.since.elapsed() < UNANSWERED_LIFETIME);
         }
-        if heard.len() >= MOST_HEARD {
-            heard.clear();
+        if unanswered.len() >= MAX_UNANSWERED {
+            unanswered.clear();
         }
         let words = words.to_owned();
         let since = Instant::now();
-        heard.insert(
+        unanswered.insert(
             client.clone(),
             UnansweredIntent {
                 words,
@@ -167,11 +167,14 @@ impl Intents {
     /// Returns the intent behind a program of this client, if the program uses one of the tools
     /// that the client got for the intent.
     pub(crate) fn intent_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
-        let heard = lock(&self.heard);
-        let heard = heard.get(client)?;
-        let is_recent = heard.since.elapsed() < HEARD_FOR;
-        let uses_one = heard.tools.iter().any(|tool| used.contains(&tool.as_str()));
-        (is_recent && uses_one).then(|| heard.words.clone())
+        let unanswered = lock(&self.unanswered);
+        let unanswered = unanswered.get(client)?;
+        let is_recent = unanswered.since.elapsed() < UNANSWERED_LIFETIME;
+        let uses_one = unanswered
+            .tools
+            .iter()
+            .any(|tool| used.contains(&tool.as_str()));
+        (is_recent && uses_one).then(|| unanswered.words.clone())
     }
 }
 

@@ -33,7 +33,7 @@ pub async fn try_credential(
     vault: Vault,
     tenant: &Tenant,
 ) -> Result<CredentialTrial, Error> {
-    let tool = FileTool::detached(file, settings);
+    let tool = FileTool::without_gateway(file, settings);
     let (FileToolExecutor::Api(api), Some(declared)) = (&tool.executor, &file.api) else {
         return Ok(CredentialTrial::NothingHarmless);
     };

@@ -217,9 +217,9 @@ mod tests {
         let error = Keyring::with_opener(absent, Path::new("/data/kitbag.db"))
             .read()
             .unwrap_err();
-        let told = format!("{:#}", anyhow::Error::from(error));
+        let message = format!("{:#}", anyhow::Error::from(error));
         let expected = "the key `kitbag` for `/data/kitbag.db` in the keyring cannot be used: no keyring is available: \
                         no session bus";
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
     }
 }

@@ -133,7 +133,8 @@ impl BatchedCall {
             AlwaysOnTool::Call,
             Some(call),
         );
-        let read = read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)));
+        let read =
+            read.and_then(|(arguments, taken)| Ok((ApiRequest::from_arguments(arguments)?, taken)));
         let place = match &read {
             Ok((request, _)) => CallRoute::for_request(turn, request),
             Err(_) => CallRoute::NOWHERE,
@@ -147,24 +148,24 @@ impl BatchedCall {
 
     async fn run_call(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
         let era = turn.client.era;
-        let told = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
+        let to_result = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
         let (request, taken) = match self.read {
             Ok(read) => read,
             Err(failure) => {
                 return BatchedAnswer {
                     number: self.number,
                     subject: "not a call".to_owned(),
-                    result: told(failure),
+                    result: to_result(failure),
                 };
             }
         };
         let subject = request.subject();
         let result = match request.run_request(turn, params, tokens).await {
-            Err(failure) if needs_input(&failure) => told(Failure::bad_params(
+            Err(failure) if needs_input(&failure) => to_result(Failure::bad_params(
                 "it asks for input first; call it separately with call_api",
             )),
             Err(Failure::Cancelled) => Err(Failure::Cancelled),
-            Err(failure) => told(failure),
+            Err(failure) => to_result(failure),
             Ok(result) => Ok(add_correction_note(result, taken.as_ref())),
         };
         BatchedAnswer {

@@ -110,35 +110,35 @@ async fn call_always_on_tool(
     }
     match tool {
         AlwaysOnTool::Call => {
-            let (asked, taken) = parse_arguments(
+            let (arguments, taken) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let request = ApiRequest::from_arguments(asked)?;
+            let request = ApiRequest::from_arguments(arguments)?;
             let answer = request
                 .run_request(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;
             answer.map(|result| add_correction_note(result, taken.as_ref()))
         }
         AlwaysOnTool::Batch => {
-            let (asked, taken) = parse_arguments(
+            let (arguments, taken) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let answer = batch::run_batch(turn, asked, params).await;
+            let answer = batch::run_batch(turn, arguments, params).await;
             answer.map(|result| add_correction_note(result, taken.as_ref()))
         }
         AlwaysOnTool::RunIntent => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
-            intent::run_intent(turn, asked, &params).await
+            let (arguments, _) = parse_arguments(checker, tool, params.get("arguments"))?;
+            intent::run_intent(turn, arguments, &params).await
         }
         AlwaysOnTool::RunCode => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
-            code::run_code(turn, asked, &params).await
+            let (arguments, _) = parse_arguments(checker, tool, params.get("arguments"))?;
+            code::run_code(turn, arguments, &params).await
         }
         AlwaysOnTool::Search | AlwaysOnTool::Discover | AlwaysOnTool::EnableGroup => {
             dispatch_audited(turn, surface, tool, &params).await

@@ -32,9 +32,9 @@ pub(super) struct DiscoverArguments {
 
 pub(super) async fn discover_apis(
     turn: &Turn,
-    asked: DiscoverArguments,
+    arguments: DiscoverArguments,
 ) -> Result<String, Failure> {
-    match asked {
+    match arguments {
         DiscoverArguments {
             tool: Some(tool), ..
         } => match skills::find_readable_skill(turn, &tool) {

@@ -83,16 +83,16 @@ async fn dispatch(
     let given = params.get("arguments");
     let (answer, taken) = match tool {
         AlwaysOnTool::Search => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (search::search_tools(turn, asked).await, taken)
+            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (search::search_tools(turn, arguments).await, taken)
         }
         AlwaysOnTool::Discover => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover_apis(turn, asked).await?, taken)
+            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (discover::discover_apis(turn, arguments).await?, taken)
         }
         AlwaysOnTool::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (groups::enable_group(turn, &asked)?, taken)
+            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (groups::enable_group(turn, &arguments)?, taken)
         }
         AlwaysOnTool::EnableGroup => {
             return Err(Failure::bad_params(

@@ -66,16 +66,16 @@ pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<Eval
             called: None,
         }),
         CallAim::Provider { also } => {
-            let told = text_result("Not requested: an exam is about tools.");
+            let answer = text_result("Not requested: an eval is about tools.");
             let arguments = given_arguments(&params);
             let reached = CalledTool {
                 tool: name,
                 arguments,
-                result: told.clone(),
+                result: answer.clone(),
                 also,
             };
             Ok(EvalAnswer {
-                shown: told,
+                shown: answer,
                 called: Some(reached),
             })
         }
@@ -105,8 +105,12 @@ async fn call_aimed_tool(
         Err(failure) => reply::to_tool_result(&failure, turn.client.era),
         Ok(result) => bridge::for_era(turn.client.era, result),
     };
-    let told = truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
-    let told = add_correction_note(add_correction_note(told, read_as.as_ref()), taken.as_ref());
+    let shown_answer =
+        truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
+    let shown_answer = add_correction_note(
+        add_correction_note(shown_answer, read_as.as_ref()),
+        taken.as_ref(),
+    );
     let reached = Some(CalledTool {
         tool: name,
         arguments,
@@ -114,7 +118,7 @@ async fn call_aimed_tool(
         also,
     });
     Ok(EvalAnswer {
-        shown: told,
+        shown: shown_answer,
         called: reached,
     })
 }
@@ -154,10 +158,10 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
 }
 
 /// An unparsable request counts as browsing; the called tool explains the mistake.
-fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim {
-    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, asked);
+fn aim_of_request(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
+    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, given);
     let Ok((request, taken)) =
-        read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)))
+        read.and_then(|(given, taken)| Ok((ApiRequest::from_arguments(given)?, taken)))
     else {
         return CallAim::Look;
     };

@@ -18,16 +18,19 @@ pub(super) struct EnableGroupArguments {
 }
 
 /// `enable_tool_group`: adds a group's tools to the client's list.
-pub(super) fn enable_group(turn: &Turn, asked: &EnableGroupArguments) -> Result<String, Failure> {
-    let tools = tools_in_group(turn, &asked.group)?;
-    adaptive_list::enable_group(turn, &asked.group);
+pub(super) fn enable_group(
+    turn: &Turn,
+    arguments: &EnableGroupArguments,
+) -> Result<String, Failure> {
+    let tools = tools_in_group(turn, &arguments.group)?;
+    adaptive_list::enable_group(turn, &arguments.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
-        1 => format!("1 tool of {} is in your list now.", asked.group),
-        few if few <= most => format!("{few} tools of {} are in your list now.", asked.group),
+        1 => format!("1 tool of {} is in your list now.", arguments.group),
+        few if few <= most => format!("{few} tools of {} are in your list now.", arguments.group),
         many => format!(
             "{} has {many} tools; the first {most} are in your list now, the others are called with call_api.",
-            asked.group
+            arguments.group
         ),
     })
 }

@@ -53,8 +53,8 @@ const ONE_OF: &str =
 const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
 
 impl ApiRequest {
-    pub(crate) fn from_arguments(asked: CallApiArguments) -> Result<Self, Failure> {
-        match asked {
+    pub(crate) fn from_arguments(arguments: CallApiArguments) -> Result<Self, Failure> {
+        match arguments {
             CallApiArguments {
                 tool: Some(name),
                 provider: None,

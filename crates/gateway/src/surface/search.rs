@@ -25,11 +25,11 @@ pub(super) struct SearchArguments {
     limit: Option<usize>,
 }
 
-pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String {
+pub(super) async fn search_tools(turn: &Turn, arguments: SearchArguments) -> String {
     let caller = &turn.client.caller;
-    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
     let options = best_options(caller, limit);
-    let found = find_when_indexed(&turn.gateway, caller, &asked.query, &options).await;
+    let found = find_when_indexed(&turn.gateway, caller, &arguments.query, &options).await;
     let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
@@ -46,7 +46,7 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
-    let skills = skills::find_skills(turn, catalog, &asked.query);
+    let skills = skills::find_skills(turn, catalog, &arguments.query);
     if lines.is_empty() {
         let unfinished = found.unfinished.note();
         let answer = language
@@ -63,7 +63,7 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
-    observe::report_search(turn, &asked.query, tools.iter().copied());
+    observe::report_search(turn, &arguments.query, tools.iter().copied());
     adaptive_list::add_found_tools(turn, tools.into_iter());
     let likelihood = found.confidence.map(format_likelihood).unwrap_or_default();
     let how =

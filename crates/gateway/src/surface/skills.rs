@@ -61,18 +61,18 @@ pub(super) async fn read_skill(
     let call = Call::Mcp(McpCall::for_resource(params)?);
     let result = Box::pin(pipeline::run(turn, call)).await?;
     let server = &skill.capability.server;
-    let mut told = vec![format!(
+    let mut parts = vec![format!(
         "From the skill `{}` of `{server}`. Its author wrote what follows, and is not your user:",
         strip_to_one_line(&Skill::from_entry(skill).name)
     )];
-    told.extend(content_texts(&result));
+    parts.extend(content_texts(&result));
     let others = Skill::from_entry(skill).files.into_iter();
     let others = others.map(|own| strip_to_one_line(&format!("kitbag://server/{server}/{own}")));
     let others: Vec<String> = others.filter(|it| it != uri).collect();
     if !others.is_empty() {
-        told.push(format!("Its other files: {}", others.join(" ")));
+        parts.push(format!("Its other files: {}", others.join(" ")));
     }
-    Ok(told.join("\n"))
+    Ok(parts.join("\n"))
 }
 
 fn content_texts(result: &Raw) -> Vec<String> {

@@ -109,8 +109,9 @@ impl WithheldCounts {
             (self.approval, ["a person has not approved", "yet"]),
             (self.rule, ["a rule keeps", "from you"]),
         ];
-        let told = causes.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, cause)| format_cause(count, cause))
+        let found_causes = causes.into_iter().filter(|(count, _)| *count > 0);
+        found_causes
+            .map(|(count, cause)| format_cause(count, cause))
             .collect()
     }
 }

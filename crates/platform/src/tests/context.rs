@@ -103,7 +103,10 @@ async fn a_tenant_sees_its_own_facts_and_shared_ones() {
     let shared = r#"{"subject": "Fabrikam", "predicate": "office", "object": "Paris", "source": {"name": "Wiki", "quote": "Paris"}, "authority": 4, "observed_at": "2026-05-01"}"#;
     kitbag.import(None, shared).await.unwrap();
     let office = json!({ "predicate": "office" });
-    assert_eq!(find_objects(&kitbag, "acme", office.clone()).await, "Berlin Paris");
+    assert_eq!(
+        find_objects(&kitbag, "acme", office.clone()).await,
+        "Berlin Paris"
+    );
     assert_eq!(find_objects(&kitbag, "globex", office).await, "Paris");
     let claim = json!({ "subject": "fabrikam", "predicate": "office" });
     let acme = kitbag
@@ -151,7 +154,11 @@ async fn a_file_with_a_mistake_is_rejected_with_the_line_and_nothing_is_stored()
     let kitbag = TestPlatform::open(None).await;
     let good = FACTS.lines().nth(1).unwrap();
     for (from, to, told) in [
-        ("\"reliable\"", "9", "the authority must be 1 (authoritative)"),
+        (
+            "\"reliable\"",
+            "9",
+            "the authority must be 1 (authoritative)",
+        ),
         ("2026-10-01", "soon", "`soon` is not a timestamp"),
         ("https:", "file:", "is not an HTTP URL"),
         ("\"Contoso\"", "\" \"", "the text is empty"),

@@ -32,20 +32,20 @@ impl App {
         let unknown = gateway.upstreams.iter().filter(|server| {
             server.listing().is_none() && only.is_none_or(|only| only == server.name())
         });
-        let asked = unknown.map(async |server| match only {
+        let listings = unknown.map(async |server| match only {
             Some(_) => self.list_server(server, places).await,
             None => self.list_unless_failing(server, places).await,
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(listings).await.into_iter().flatten().collect()
     }
 
     /// Lists all servers again.
     pub(super) async fn relist_all(&self) -> Vec<UnlistedServer> {
         let places = ListingPermits::default();
         let gateway = self.host.gateway();
-        let asked = gateway.upstreams.iter();
-        let asked = asked.map(|server| self.list_server(server, &places));
-        join_all(asked).await.into_iter().flatten().collect()
+        let listings = gateway.upstreams.iter();
+        let listings = listings.map(|server| self.list_server(server, &places));
+        join_all(listings).await.into_iter().flatten().collect()
     }
 
     async fn list_server(

@@ -98,7 +98,7 @@ async fn ask_questions(
     questions: &RawObject,
 ) -> Result<RawObject, Failure> {
     let questions = questions.get_object("inputRequests").unwrap_or_default();
-    let asked = questions.iter().map(|(key, question)| async move {
+    let pending = questions.iter().map(|(key, question)| async move {
         let question = RawObject::open(question).map_err(|error| {
             Failure::bad_params(format!("the server's question is malformed: {error}"))
         })?;
@@ -114,7 +114,7 @@ async fn ask_questions(
             .map_err(|error| Failure::ClientRefused { error })?;
         Ok::<_, Failure>((key.to_owned(), answer))
     });
-    let answers = futures::future::try_join_all(asked).await?;
+    let answers = futures::future::try_join_all(pending).await?;
     Ok(answers.into_iter().collect())
 }
 

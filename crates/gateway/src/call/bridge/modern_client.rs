@@ -102,20 +102,20 @@ impl ParkableCall<'_> {
         mut in_flight: InFlightCall,
         questions: KeyedQuestions<ClientQuestion>,
     ) -> Raw {
-        let asked = questions.iter().map(|(key, question)| {
+        let requests = questions.iter().map(|(key, question)| {
             let params = add_origin(question.params.as_ref(), self.target.server.name());
             (
                 key.clone(),
                 question_to_raw(&question.method, Some(&params)),
             )
         });
-        let asked: RawObject = asked.collect();
+        let requests: RawObject = requests.collect();
         in_flight.release_slot();
         let parked = ParkedCall::Waiting {
             in_flight,
             questions,
         };
-        self.conversation().park(&asked, parked)
+        self.conversation().park(&requests, parked)
     }
 
     fn finish_call(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {

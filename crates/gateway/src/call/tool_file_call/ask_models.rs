@@ -30,7 +30,7 @@ pub(super) async fn ask_models(
 ) -> Result<ActionOutcome, CallRefusal> {
     let request = PromptRequest::from_arguments(tool, arguments)?;
     let data = turn.gateway.platform.dated_data().await?;
-    let measured = turn.gateway.services.index.measured();
+    let measured = turn.gateway.services.index.measured_priors();
     let known = ModelKnowledge {
         day: data.at(today()),
         prompt_tokens: request.prompt.tokens(kitbag_budget::estimate_tokens),
@@ -80,10 +80,10 @@ async fn ask_in_order(
 /// A refusal by a provider that the tenant uses is more informative than one about a missing
 /// credential.
 fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
-    let told = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
+    let informative = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
     match refusals.is_empty() {
         true => PromptError::NoRoute.into(),
-        false => refusals.swap_remove(told.unwrap_or_default()),
+        false => refusals.swap_remove(informative.unwrap_or_default()),
     }
 }
 

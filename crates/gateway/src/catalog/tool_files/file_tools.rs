@@ -194,7 +194,7 @@ impl FileTool {
     }
 
     /// Builds a tool that no gateway offers.
-    pub(crate) fn detached(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
+    pub(crate) fn without_gateway(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
         let endpoint = settings.endpoint(&file.id);
         Self::new(file, endpoint, &mut ApiClients::default())
     }

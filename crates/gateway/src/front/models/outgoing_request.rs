@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn the_gateway_and_the_vendor_each_get_only_their_own_key() {
-        let (vendor, ours) = ("sk-ant-1", "kb_1_s");
+        let (vendor, own) = ("sk-ant-1", "kb_1_s");
         check(&[("x-api-key", vendor)], None, &["x-api-key"]);
-        let both = [("x-api-key", vendor), ("x-kitbag-key", ours)];
+        let both = [("x-api-key", vendor), ("x-kitbag-key", own)];
         check(&both, Some("Bearer kb_1_s"), &["x-api-key"]);
-        check(&[("x-api-key", ours)], Some("Bearer kb_1_s"), &[]);
+        check(&[("x-api-key", own)], Some("Bearer kb_1_s"), &[]);
         let bearer = [("authorization", "Bearer kb_1_s"), ("content-length", "7")];
         check(&bearer, Some("Bearer kb_1_s"), &[]);
         check(

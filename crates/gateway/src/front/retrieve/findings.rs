@@ -65,7 +65,7 @@ impl RetrieveFindings {
         gateway: &Gateway,
         caller: &Caller,
         intent: &str,
-        asked: &SearchSettings<'_>,
+        settings: &SearchSettings<'_>,
     ) -> Self {
         let Findings {
             candidates,
@@ -77,7 +77,7 @@ impl RetrieveFindings {
             language,
             corrected,
             unfinished,
-        } = asked.find_tools(gateway, caller, intent).await;
+        } = settings.find_tools(gateway, caller, intent).await;
         Self {
             candidates,
             confidence,
@@ -95,15 +95,15 @@ impl RetrieveFindings {
         gateway: &Gateway,
         caller: &Caller,
         intents: &[String],
-        asked: &SearchSettings<'_>,
+        settings: &SearchSettings<'_>,
     ) -> Self {
         let mut each = Vec::new();
         for intent in intents {
-            each.push(asked.find_tools(gateway, caller, intent).await);
+            each.push(settings.find_tools(gateway, caller, intent).await);
         }
         let candidates = interleave(
             each.iter().map(|it| it.candidates.as_slice()),
-            asked.options.top_k,
+            settings.options.top_k,
         );
         let kept: HashSet<_> = candidates
             .iter()

@@ -38,12 +38,12 @@ pub(super) async fn post_retrieve(
         Err(refused) => return refused,
     };
     let (caller, body) = (&posted.caller, &posted.bytes);
-    let asked = RetrieveRequest::parse(body).and_then(|mut asked| {
-        asked.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
-        Ok(asked)
+    let request = RetrieveRequest::parse(body).and_then(|mut request| {
+        request.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
+        Ok(request)
     });
-    match asked {
-        Ok(asked) => {
+    match request {
+        Ok(request) => {
             let by = QueryContext {
                 gateway: &gateway,
                 caller,
@@ -51,7 +51,7 @@ pub(super) async fn post_retrieve(
                 origin: &origin,
                 purpose: Purpose::Use,
             };
-            answer_retrieve(by, asked, &String::from_utf8_lossy(body)).await
+            answer_retrieve(by, request, &String::from_utf8_lossy(body)).await
         }
         Err(wrong) => error_json(StatusCode::BAD_REQUEST, &wrong),
     }
@@ -67,19 +67,23 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
 }
 
 /// Answers, and writes an audit row.
-async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+async fn answer_retrieve(
+    by: QueryContext<'_>,
+    request: RetrieveRequest,
+    body: &str,
+) -> HttpResponse {
     let QueryContext {
         gateway, caller, ..
     } = by;
     let started = Instant::now();
-    let options = search_options(&asked, caller);
+    let options = search_options(&request, caller);
     let search = SearchSettings {
         options: &options,
-        min_confidence: asked.min_confidence.unwrap_or(0.0),
+        min_confidence: request.min_confidence.unwrap_or(0.0),
     };
-    let found = find_tools(gateway, caller, &asked.intents, &search).await;
-    report_query(gateway, caller, &asked.intents, &found);
-    let least = asked.min_score.unwrap_or(0.0);
+    let found = find_tools(gateway, caller, &request.intents, &search).await;
+    report_query(gateway, caller, &request.intents, &found);
+    let least = request.min_score.unwrap_or(0.0);
     let candidates = found
         .candidates
         .iter()
@@ -87,9 +91,9 @@ async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &st
     let writer = ToolWriter {
         gateway,
         catalog: &found.catalog,
-        format: asked.format,
+        format: request.format,
     };
-    let context = RetrievedContext::within_budget(&writer, candidates, asked.token_budget);
+    let context = RetrievedContext::within_budget(&writer, candidates, request.token_budget);
     let (indexed, embedded) = gateway.index_counts(&found.catalog, caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
@@ -131,18 +135,18 @@ fn report_query(
     }
 }
 
-fn search_options(asked: &RetrieveRequest, caller: &Caller) -> Options {
+fn search_options(request: &RetrieveRequest, caller: &Caller) -> Options {
     Options {
-        top_k: asked.top_k,
-        max_cost_usd: asked.max_cost_usd,
-        include_unknown_cost: asked.include_unknown_cost,
-        max_latency_ms_p99: asked.max_latency_ms_p99,
+        top_k: request.top_k,
+        max_cost_usd: request.max_cost_usd,
+        include_unknown_cost: request.include_unknown_cost,
+        max_latency_ms_p99: request.max_latency_ms_p99,
         tenant: Some(caller.tenant.clone()),
-        scopes: asked.scopes.clone(),
-        servers: asked.providers.clone(),
-        tags: asked.tags.clone(),
-        write_classes: asked.write_class.clone(),
-        exclude: asked.exclude.clone(),
+        scopes: request.scopes.clone(),
+        servers: request.providers.clone(),
+        tags: request.tags.clone(),
+        write_classes: request.write_class.clone(),
+        exclude: request.exclude.clone(),
         ..Options::default()
     }
 }

@@ -118,10 +118,13 @@ impl RetrieveRequest {
     /// Replaces the providers' names by their canonical spelling, among those the caller may know
     /// of.
     pub(super) fn normalize_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
-        for asked in &mut self.providers {
-            match known.iter().find(|name| name.eq_ignore_ascii_case(asked)) {
-                Some(name) => asked.clone_from(name),
-                None => return Err(RequestFault::unknown_provider(asked, known)),
+        for provider in &mut self.providers {
+            match known
+                .iter()
+                .find(|name| name.eq_ignore_ascii_case(provider))
+            {
+                Some(name) => provider.clone_from(name),
+                None => return Err(RequestFault::unknown_provider(provider, known)),
             }
         }
         Ok(())
@@ -277,10 +280,10 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(request: &Value, field: Option<&str>, told: &str) {
+    fn check(request: &Value, field: Option<&str>, expected: &str) {
         let wrong = RetrieveRequest::parse(request.to_string().as_bytes()).unwrap_err();
         assert_eq!(wrong.field.as_deref(), field, "{wrong:?}");
-        assert!(wrong.message.contains(told), "{wrong:?}");
+        assert!(wrong.message.contains(expected), "{wrong:?}");
     }
 
     #[test]
@@ -364,14 +367,16 @@ mod tests {
     #[test]
     fn provider_names_ignore_case_and_unknown_ones_are_rejected() {
         let known = ["git".to_owned(), "Files".to_owned()];
-        let asked = |provider: &str| {
+        let with_provider = |provider: &str| {
             let request = json!({ "intent": "x", "providers": [provider] });
             RetrieveRequest::parse(request.to_string().as_bytes()).unwrap()
         };
-        let mut right = asked("FILES");
+        let mut right = with_provider("FILES");
         right.normalize_providers(&known).unwrap();
         assert_eq!(right.providers, ["Files"]);
-        let wrong = asked("gitt").normalize_providers(&known).unwrap_err();
+        let wrong = with_provider("gitt")
+            .normalize_providers(&known)
+            .unwrap_err();
         assert_eq!(wrong.advice.as_deref(), Some("did you mean `git`?"));
     }
 }

@@ -15,7 +15,7 @@ const SHORT: usize = 16 << 10;
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    begun: Mutex<OpenStreams>,
+    streams: Mutex<OpenStreams>,
 }
 
 #[derive(Default)]
@@ -35,12 +35,12 @@ pub(crate) enum EventId {
 
 impl Streams {
     pub(crate) fn open_stream(&self) -> (u64, Arc<Mailbox>) {
-        let mut begun = lock(&self.begun);
-        begun.count += 1;
-        let (stream, mailbox) = (begun.count, Arc::new(Mailbox::default()));
-        begun.mailboxes.insert(stream, mailbox.clone());
-        if begun.mailboxes.len() > REMEMBERED {
-            begun.mailboxes.pop_first();
+        let mut streams = lock(&self.streams);
+        streams.count += 1;
+        let (stream, mailbox) = (streams.count, Arc::new(Mailbox::default()));
+        streams.mailboxes.insert(stream, mailbox.clone());
+        if streams.mailboxes.len() > REMEMBERED {
+            streams.mailboxes.pop_first();
         }
         (stream, mailbox)
     }
@@ -48,18 +48,18 @@ impl Streams {
     /// Drops a stream that was read to its end, or should have been by now, unless it is so short
     /// that keeping it costs little.
     pub(crate) fn drop_if_long(&self, stream: u64) {
-        let mut begun = lock(&self.begun);
-        if begun
+        let mut streams = lock(&self.streams);
+        if streams
             .mailboxes
             .get(&stream)
             .is_some_and(|mailbox| mailbox.total_length() > SHORT)
         {
-            begun.mailboxes.remove(&stream);
+            streams.mailboxes.remove(&stream);
         }
     }
 
     pub(crate) fn find_stream(&self, stream: u64) -> Option<Arc<Mailbox>> {
-        lock(&self.begun).mailboxes.get(&stream).cloned()
+        lock(&self.streams).mailboxes.get(&stream).cloned()
     }
 }
 

@@ -14,10 +14,10 @@ const GRACE: i64 = 2 * 3_600_000;
 pub fn overdue_age(
     schedule: Option<&CronSchedule>,
     last: Option<Timestamp>,
-    begun: Timestamp,
+    started_at: Timestamp,
     now: Timestamp,
 ) -> Option<Duration> {
-    let since = last.unwrap_or(begun);
+    let since = last.unwrap_or(started_at);
     let next = schedule?.next_after(since)?;
     let age = now.0 - since.0;
     let is_late = age > FRESH_FOR && now.0 > next.0 + GRACE;

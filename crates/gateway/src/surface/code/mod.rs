@@ -44,17 +44,17 @@ pub(super) struct RunCodeArguments {
 
 pub(super) async fn run_code(
     turn: &Turn,
-    asked: RunCodeArguments,
+    arguments: RunCodeArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    if asked.code.len() > MAX_PROGRAM_LENGTH {
+    if arguments.code.len() > MAX_PROGRAM_LENGTH {
         return Err(Failure::bad_params(format!(
             "the program has {} bytes, more than the limit of {MAX_PROGRAM_LENGTH}; let it read data with a tool",
-            asked.code.len()
+            arguments.code.len()
         )));
     }
     let program = Program {
-        source: asked.code,
+        source: arguments.code,
         params: None,
         wants_shape: turn.gateway.code.route.enable_template_learning,
     };

@@ -50,8 +50,8 @@ pub(super) fn exposed_name(turn: &Turn, path: &ToolPath) -> Result<String, Failu
     if turn.catalog.tool(&written).is_some() {
         return Ok(written);
     }
-    let mut meant = groups::visible_tools(turn).filter(|entry| matches_path(entry, path));
-    match (meant.next(), meant.next()) {
+    let mut matching = groups::visible_tools(turn).filter(|entry| matches_path(entry, path));
+    match (matching.next(), matching.next()) {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
     }
@@ -125,8 +125,10 @@ fn add_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Fa
 
 fn api_request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
     let checker = &turn.gateway.services.checker;
-    let (asked, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
-    Ok(CalledTool::Request(ApiRequest::from_arguments(asked)?))
+    let (request_arguments, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
+    Ok(CalledTool::Request(ApiRequest::from_arguments(
+        request_arguments,
+    )?))
 }
 
 /// Returns a page of the remainder of an earlier result.

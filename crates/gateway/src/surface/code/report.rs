@@ -18,19 +18,19 @@ const RUN: &str = "io.kitbag/run";
 const MOST_CONSOLE: usize = 8_000;
 
 pub(super) fn to_result(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutcome) -> Raw {
-    let (told, failed) = match &outcome.value {
+    let (value, failed) = match &outcome.value {
         Ok(value) => (value_text(value), false),
         Err(failure) => (explain_failure(failure, source), true),
     };
     let parts = [
-        Some(told),
+        Some(value),
         format_console(&outcome.console),
         summarize_calls(&run.calls()),
     ];
-    let told: Vec<String> = parts.into_iter().flatten().collect();
+    let texts: Vec<String> = parts.into_iter().flatten().collect();
     let result = truncate_to_budget(
         turn,
-        text_result(&strip_invisible(&told.join("\n"))),
+        text_result(&strip_invisible(&texts.join("\n"))),
         turn.gateway.surfaces.result_tokens,
     );
     add_run_id(&result, run, failed)
@@ -130,8 +130,8 @@ fn summarize_calls(calls: &[ProgramCall]) -> Option<String> {
             None => groups.push(CallGroup::new(call)),
         }
     }
-    let told: Vec<String> = groups.iter().map(CallGroup::format).collect();
-    (!told.is_empty()).then(|| format!("[calls] {}", told.join(", ")))
+    let summaries: Vec<String> = groups.iter().map(CallGroup::format).collect();
+    (!summaries.is_empty()).then(|| format!("[calls] {}", summaries.join(", ")))
 }
 
 struct CallGroup<'a> {

@@ -92,13 +92,13 @@ fn park_work(
     running: RunningProgram,
     questions: KeyedQuestions<RunQuestion>,
 ) -> Raw {
-    let asked = questions.iter().map(|(key, question)| {
+    let requests = questions.iter().map(|(key, question)| {
         let question = question_to_raw(&question.method, question.params.as_ref());
         (key.clone(), question)
     });
-    let asked: RawObject = asked.collect();
+    let requests: RawObject = requests.collect();
     let suspended = SuspendedRun { running, questions };
-    conversation.park(&asked, ParkedCall::Run(suspended))
+    conversation.park(&requests, ParkedCall::Run(suspended))
 }
 
 /// Hashes the parts of the request that its repetitions have in common.

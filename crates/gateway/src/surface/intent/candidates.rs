@@ -49,9 +49,9 @@ pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     observe::report_search(turn, &request.words, names.iter().copied());
     adaptive_list::add_found_tools(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
-    let told = found.candidates.iter();
-    let told = told.map(|it| it.entry.tool_name.clone()).collect();
-    intents.record_unanswered(&turn.client.id, &request.words, told);
+    let offered = found.candidates.iter();
+    let offered = offered.map(|it| it.entry.tool_name.clone()).collect();
+    intents.record_unanswered(&turn.client.id, &request.words, offered);
     let head = match found.doubt_note() {
         Some(doubt) => format!("{doubt} For run_code:"),
         None => "Tools for this, for run_code:".to_owned(),

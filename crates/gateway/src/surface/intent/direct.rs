@@ -139,7 +139,7 @@ fn is_deprecated(entry: &CatalogEntry) -> bool {
 
 fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
     let schema = entry.input_schema();
-    let told = names.iter().map(|name| {
+    let described = names.iter().map(|name| {
         let description = schema["properties"][name.as_str()]["description"].as_str();
         match description
             .map(strip_to_one_line)
@@ -152,11 +152,11 @@ fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
             None => name.clone(),
         }
     });
-    let told: Vec<String> = told.collect();
+    let described: Vec<String> = described.collect();
     format!(
         "`{}` seems to do this, but the request lacks {}.",
         entry.exposed,
-        strip_to_one_line(&told.join(", "))
+        strip_to_one_line(&described.join(", "))
     )
 }
 

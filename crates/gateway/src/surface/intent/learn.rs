@@ -138,7 +138,7 @@ async fn record_run(turn: &Turn, run: &ProgramRun<'_>) {
     let id = LearnedTemplate::id_of(run.code);
     change_template(turn, &id, |known| match known {
         Some(known) => Some(known.after_run(run, true)),
-        None => LearnedTemplate::begin(run).map(|begun| (begun, None)),
+        None => LearnedTemplate::begin(run).map(|template| (template, None)),
     })
     .await;
 }

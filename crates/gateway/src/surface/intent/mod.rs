@@ -85,21 +85,21 @@ enum Attempt {
 
 pub(super) async fn run_intent(
     turn: &Turn,
-    asked: RunIntentArguments,
+    arguments: RunIntentArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     run_with_questions(turn, params, |turn| async move {
         let started = Instant::now();
-        let asked_tokens = kitbag_budget::estimate_tokens(&asked.intent)
-            + kitbag_budget::estimate_tokens(&Value::Object(asked.params.clone()).to_string());
+        let request_tokens = kitbag_budget::estimate_tokens(&arguments.intent)
+            + kitbag_budget::estimate_tokens(&Value::Object(arguments.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
-        let words = CacheSubject::Words(&asked.intent);
-        let key = CacheKey::new(&turn.caller().tenant, words, &asked.params);
+        let words = CacheSubject::Words(&arguments.intent);
+        let key = CacheKey::new(&turn.caller().tenant, words, &arguments.params);
         let mut request = IntentRequest {
             key,
             turn,
-            words: asked.intent,
-            given: asked.params,
+            words: arguments.intent,
+            given: arguments.params,
             mark,
             failed: None,
             note: None,
@@ -111,7 +111,7 @@ pub(super) async fn run_intent(
             false => intents.begin_or_wait(&request.key).await,
         };
         let (step, answer) = Box::pin(request.run_steps()).await;
-        request.record_operation(step, started, asked_tokens, &answer);
+        request.record_operation(step, started, request_tokens, &answer);
         Ok(answer)
     })
     .await
@@ -122,12 +122,12 @@ impl IntentRequest {
     async fn run_steps(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
-        if let Some(sought) = Discovery::of(&self.words, &self.given) {
-            let begun = route::discovery_first(&flags);
-            self.words = sought.words;
-            self.given = sought.arguments;
-            self.record_step(&begun);
-            match begun.next {
+        if let Some(discovery) = Discovery::of(&self.words, &self.given) {
+            let turn = route::discovery_first(&flags);
+            self.words = discovery.words;
+            self.given = discovery.arguments;
+            self.record_step(&turn);
+            match turn.next {
                 RouteNext::Try(first) => step = first,
                 _ => return (RouteStep::Candidates, self.unknown_intent()),
             }
@@ -276,7 +276,13 @@ impl IntentRequest {
         reply::to_tool_result(&failure, self.turn.client.era)
     }
 
-    fn record_operation(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
+    fn record_operation(
+        &self,
+        step: RouteStep,
+        started: Instant,
+        request_tokens: usize,
+        answer: &Raw,
+    ) {
         let failed = RawObject::peek_member(answer, "isError").is_some_and(|it| it.get() == "true");
         let ended = CompletedOperation {
             path: operation_path(step),
@@ -286,7 +292,7 @@ impl IntentRequest {
                 Outcome::Ok
             },
             latency: started.elapsed(),
-            request_tokens: asked,
+            request_tokens,
             answer_tokens: kitbag_budget::estimate_result_tokens(answer.get()),
         };
         let meter = &self.turn.gateway.services.meter;

@@ -68,11 +68,11 @@ async fn find_template(
 /// Returns the similarity of the request to each intent of the set, if there are vectors.
 async fn score_templates(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
-    let asked = index.embed_query(words).await.vector()?;
+    let query_vector = index.embed_query(words).await.vector()?;
     let mut scores = Vec::with_capacity(set.intents().len());
     for (_, sentence) in set.intents() {
         let known = index.embed_query(&sentence).await.vector()?;
-        scores.push(similarity(&asked, &known));
+        scores.push(similarity(&query_vector, &known));
     }
     Some(scores)
 }

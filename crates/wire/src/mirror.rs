@@ -218,7 +218,7 @@ mod tests {
         );
         check(
             &json!({"properties": {"l": {"items": marked}}}),
-            Err("is not on an argument"),
+            Err("is not reachable"),
         );
         check(
             &json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}),

@@ -149,7 +149,7 @@ async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
             "acme",
             "get",
             json!({ "key": "sync" }),
-            json!("NOT_FOUND: nothing is kept under the key `sync`"),
+            json!("NOT_FOUND: no value is stored under the key `sync`"),
         ),
         (
             "acme",
@@ -161,9 +161,7 @@ async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
             "acme",
             "set",
             json!({ "key": "sync", "value": null, "if_version": 0 }),
-            json!(
-                "CONFLICT: the key `sync` has version 1 and not 0: it was changed since it was read"
-            ),
+            json!("CONFLICT: the key `sync` has version 1, not 0: it changed since it was read"),
         ),
         (
             "acme",
@@ -175,7 +173,7 @@ async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
             "globex",
             "get",
             json!({ "key": "sync" }),
-            json!("NOT_FOUND: nothing is kept under the key `sync`"),
+            json!("NOT_FOUND: no value is stored under the key `sync`"),
         ),
         (
             "acme",
@@ -216,9 +214,7 @@ async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
             "acme",
             "delete",
             json!({ "key": "sync", "if_version": 7 }),
-            json!(
-                "CONFLICT: the key `sync` has version 1 and not 7: it was changed since it was read"
-            ),
+            json!("CONFLICT: the key `sync` has version 1, not 7: it changed since it was read"),
         ),
         (
             "acme",
@@ -230,14 +226,14 @@ async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
             "acme",
             "set",
             json!({ "key": "large", "value": "x".repeat(65_535) }),
-            json!("TOO_LARGE: the value has 65537 bytes as JSON, and a value may have 65536"),
+            json!("TOO_LARGE: the value has 65537 bytes as JSON; the limit is 65536"),
         ),
         (
             "acme",
             "set",
             json!({ "key": "a\u{0}b", "value": 1 }),
             json!(
-                "INVALID_ARGUMENTS: the arguments cannot be used: a key has 1 to 256 characters, and no control characters"
+                "INVALID_ARGUMENTS: invalid arguments: a key has 1 to 256 characters, and no control characters"
             ),
         ),
         (
@@ -288,7 +284,7 @@ async fn a_report_reaches_the_operator_with_the_agents_identity() {
         ),
         (
             json!({ "kind": "idea", "summary": "x".repeat(201) }),
-            "has 201 characters, and may have 200",
+            "has 201 characters; the limit is 200",
         ),
         (
             json!({ "kind": "rant", "summary": "x" }),
@@ -320,17 +316,17 @@ async fn missing_configuration_is_reported() {
         (
             "context-query query",
             json!({ "question": "x" }),
-            "CONTEXT_PLANE_UNAVAILABLE: this gateway has no context plane",
+            "CONTEXT_PLANE_UNAVAILABLE: the context plane is not enabled on this gateway",
         ),
         (
             "context-explain explain",
             json!({ "subject": "x", "predicate": "y" }),
-            "CONTEXT_PLANE_UNAVAILABLE: this gateway has no context plane",
+            "CONTEXT_PLANE_UNAVAILABLE: the context plane is not enabled on this gateway",
         ),
         (
             "icp-scorer score",
             company.clone(),
-            "CONFIG_MISSING: the operator has no ideal customer profile",
+            "CONFIG_MISSING: no ideal customer profile is valid today",
         ),
     ] {
         let answer = kitbag.call("acme", call, arguments).await;
@@ -338,7 +334,7 @@ async fn missing_configuration_is_reported() {
     }
     let broken = TestPlatform::open(Some("[[profile]]\nx = 1")).await;
     let answer = broken.call("acme", "icp-scorer score", company).await;
-    let told = "CONFIG_INVALID: a data file of the operator has a mistake: line 2, `profile`: there is no key `x`";
+    let told = "CONFIG_INVALID: invalid data file: line 2, `profile`: unknown key `x`";
     assert!(answer.as_str().unwrap().starts_with(told), "{answer}");
 }
 
@@ -389,6 +385,6 @@ async fn companies_are_scored_best_first_against_the_current_profile() {
     let unnamed = kitbag.call("acme", "icp-scorer score", unnamed).await;
     assert_eq!(
         unnamed,
-        "INVALID_ARGUMENTS: there are several ideal customer profiles"
+        "INVALID_ARGUMENTS: there are several ideal customer profiles; `profile` is missing"
     );
 }

@@ -49,7 +49,7 @@ async fn unreachable_pages_have_an_error_code_and_a_remedy() {
         (
             "web-fetch fetch",
             json!({ "url": "https://a.example", "format": "pdf" }),
-            "INVALID_ARGUMENTS: the arguments",
+            "INVALID_ARGUMENTS: invalid arguments",
         ),
         (
             "browser screenshot",
@@ -65,7 +65,7 @@ async fn unreachable_pages_have_an_error_code_and_a_remedy() {
         (
             "browser screenshot",
             json!({ "url": "https://a.example" }),
-            "CONFIG_MISSING: pages are pictured with a browser, and the one that the configuration names is not there",
+            "CONFIG_MISSING: the browser that the configuration names does not exist",
         ),
     ] {
         let told = kitbag.call("acme", call, arguments.clone()).await;

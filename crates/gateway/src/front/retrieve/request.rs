@@ -319,7 +319,7 @@ mod tests {
             check(
                 &json!({ "intent": "x", (tenancy): "acme" }),
                 Some(tenancy),
-                "the tenant is taken from the key",
+                "the tenant is taken from the request's key",
             );
         }
         check(

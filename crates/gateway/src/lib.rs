@@ -2,7 +2,7 @@
 
 #![expect(
     missing_debug_implementations,
-    reason = "most of what the program holds of a gateway leads to secrets, and none of it is printed"
+    reason = "most types of a gateway lead to secrets, so they are not printable"
 )]
 
 pub mod admin;

@@ -69,8 +69,8 @@ impl Policy {
         let tenant = &caller.tenant;
         (!caller.is_local() && !self.is_known_tenant(tenant)).then(|| {
             format!(
-                "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}] to the \
-                 configuration of the gateway, which may be empty, or set `unknown = \"allow\"` under [tenants]"
+                "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}], which may \
+                 be empty, to the gateway's configuration, or set `unknown = \"allow\"` under [tenants]"
             )
         })
     }

@@ -211,7 +211,7 @@ fn disguise() -> impl Strategy<Value = Disguise> {
     ]
 }
 
-fn disguised(uri: &str, how: &Disguise) -> String {
+fn apply_disguise(uri: &str, how: &Disguise) -> String {
     let with = |at: &usize, change: &dyn Fn(char) -> String| {
         let at = at % uri.chars().count();
         let changed = uri.chars().enumerate();
@@ -273,7 +273,7 @@ proptest! {
         how in proptest::collection::vec(disguise(), 0..6),
     ) {
         let policy = policy(&[], &["hr/mem://secret/payroll*"]);
-        let spelt = how.iter().fold("mem://secret/payroll".to_owned(), |uri, how| disguised(&uri, how));
+        let spelt = how.iter().fold("mem://secret/payroll".to_owned(), |uri, how| apply_disguise(&uri, how));
         prop_assert!(!is_permitted(&policy, Kind::Resource, &format!("hr/{spelt}")), "{spelt:?}");
     }
 }

@@ -44,7 +44,7 @@ impl Remedy for RegistryError {
         Some(match self {
             Self::Unreachable { .. } => format!("check the network, or {ANOTHER}"),
             Self::TimedOut { .. } => format!("try again in a while, or {ANOTHER}"),
-            Self::NoSuchServer { near, name, .. } => look_for(name, near),
+            Self::NoSuchServer { near, name, .. } => suggest_commands(name, near),
             Self::NoSuchVersion { name, .. } => {
                 format!("add the latest version: kitbag servers add {name}")
             }
@@ -66,7 +66,7 @@ impl Remedy for RegistryError {
     }
 }
 
-fn look_for(name: &str, near: &[EntryName]) -> String {
+fn suggest_commands(name: &str, near: &[EntryName]) -> String {
     if near.is_empty() {
         let short = name.rsplit('/').next().unwrap_or(name);
         return format!("search for it: kitbag servers find {short}");

@@ -185,9 +185,13 @@ impl Runner {
         own: Vec<CommandWord>,
         variables: impl Iterator<Item = String>,
     ) -> Vec<CommandWord> {
-        let mut words = self.usual_words(&runtime);
+        let mut words = self.default_words(&runtime);
         let consent = (self == Self::Dnx).then(|| unless_given("--yes", &["-y"], &runtime));
-        words.extend(runtime.into_iter().filter(|word| !self.has_usual(word)));
+        words.extend(
+            runtime
+                .into_iter()
+                .filter(|word| !self.has_default_word(word)),
+        );
         if self.is_container() {
             words.extend(variables.map(|variable| CommandWord::PassVariable { variable }));
         }
@@ -202,13 +206,13 @@ impl Runner {
     }
 
     /// True for a container's subcommand, which is one of the default words.
-    fn has_usual(self, word: &CommandWord) -> bool {
+    fn has_default_word(self, word: &CommandWord) -> bool {
         self.is_container() && word.leading_text() == Some("run")
     }
 
     /// Returns the words that the program needs before all others, unless the author has written
     /// them.
-    fn usual_words(self, given: &[CommandWord]) -> Vec<CommandWord> {
+    fn default_words(self, given: &[CommandWord]) -> Vec<CommandWord> {
         let words = match self {
             Self::Npx => vec![unless_given("-y", &["--yes"], given)],
             Self::Pipx => vec![unless_given("run", &[], given)],
@@ -238,7 +242,7 @@ fn unless_given(word: &str, same: &[&str], given: &[CommandWord]) -> Option<Comm
 fn runtime_arguments(package: &Package, kind: RunKind) -> (Vec<NamedValue>, Vec<&Argument>) {
     let (mut variables, mut rest) = (Vec::new(), Vec::new());
     for argument in &package.runtime_arguments {
-        match as_variable(argument) {
+        match to_variable(argument) {
             Some(variable) if kind == RunKind::Oci => variables.push(variable),
             _ => rest.push(argument),
         }
@@ -312,7 +316,7 @@ fn argument_text(argument: &Argument, name: &str, inputs: &mut PlanInputs) -> Ga
 
 /// Converts `-e NAME=value` to a variable like any other. On the command line, every process of the
 /// machine could read its value.
-fn as_variable(argument: &Argument) -> Option<NamedValue> {
+fn to_variable(argument: &Argument) -> Option<NamedValue> {
     if !matches!(argument.name.as_deref(), Some("-e" | "--env")) {
         return None;
     }

@@ -15,17 +15,17 @@ pub struct RegistryServer {
     pub name: EntryName,
     #[serde(default)]
     pub title: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub description: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub version: String,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "deserialize_lenient")]
     pub repository: Option<SourceRepository>,
     #[serde(default)]
     pub website_url: Option<String>,
-    #[serde(default, deserialize_with = "lenient_list")]
+    #[serde(default, deserialize_with = "deserialize_lenient_list")]
     pub packages: Vec<Package>,
-    #[serde(default, deserialize_with = "lenient_list")]
+    #[serde(default, deserialize_with = "deserialize_lenient_list")]
     pub remotes: Vec<RegistryRemote>,
 }
 
@@ -46,13 +46,13 @@ pub struct Package {
     pub version: Option<String>,
     #[serde(default)]
     pub runtime_hint: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) transport: PackageTransport,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) runtime_arguments: Vec<Argument>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) package_arguments: Vec<Argument>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) environment_variables: Vec<NamedValue>,
 }
 
@@ -68,9 +68,9 @@ pub struct RegistryRemote {
     #[serde(rename = "type")]
     pub kind: RemoteKind,
     pub url: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) headers: Vec<NamedValue>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) variables: BTreeMap<String, Facts>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Argument {
     pub(crate) name: Option<String>,
     #[serde(default)]
     pub(crate) value_hint: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) is_repeated: bool,
     #[serde(flatten)]
     pub(crate) value: VariedValue,
@@ -110,7 +110,7 @@ pub(crate) struct NamedValue {
 pub(crate) struct VariedValue {
     #[serde(flatten)]
     pub(crate) facts: Facts,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) variables: BTreeMap<String, Facts>,
 }
 
@@ -119,9 +119,9 @@ pub(crate) struct VariedValue {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Facts {
     pub(crate) description: Option<String>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(crate) is_required: bool,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(crate) is_secret: bool,
     /// A value fixed by the author, for which the user is not asked.
     #[serde(deserialize_with = "deserialize_text")]
@@ -157,20 +157,22 @@ impl Default for PackageTransport {
 }
 
 /// Treats `null` like a missing field.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+fn deserialize_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+fn deserialize_lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Value::deserialize(from).map(|value| serde_json::from_value(value).ok())
 }
 
-fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+fn deserialize_lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    let items: Vec<Value> = or_default(from)?;
+    let items: Vec<Value> = deserialize_or_default(from)?;
     Ok(items
         .into_iter()
         .filter_map(|item| serde_json::from_value(item).ok())
@@ -183,7 +185,7 @@ fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>
 }
 
 fn deserialize_text_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let items: Vec<Value> = or_default(from)?;
+    let items: Vec<Value> = deserialize_or_default(from)?;
     Ok(items.into_iter().filter_map(as_text).collect())
 }
 

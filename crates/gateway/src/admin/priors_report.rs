@@ -75,7 +75,7 @@ fn priors_row(
 ) -> PriorsRow {
     let tool_name = client_name(tool);
     let declared = config.tools.get(&tool_name);
-    let priors = measured.priors_of(declared, tool, config.priors.usd_per_million_tokens);
+    let priors = measured.priors_for(declared, tool, config.priors.usd_per_million_tokens);
     PriorsRow {
         tool_name,
         success_rate: priors.success_rate,

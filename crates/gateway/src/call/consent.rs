@@ -105,7 +105,7 @@ const NEVER: &str = "no";
 
 fn consent_question(tool: &str, target: &CallTarget) -> Raw {
     let message = format!(
-        "A program that the model wrote wants to call `{tool}`, which may change something, with {}. May it?",
+        "A program written by the model wants to call `{tool}`, which may change something, with {}. Allow it?",
         truncate_arguments(target)
     );
     raw(&json!({

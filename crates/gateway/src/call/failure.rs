@@ -73,8 +73,8 @@ pub enum Failure {
         subject: String,
     },
     #[error(
-        "nothing was called, because every call must be on record here, and {0}; try again in a moment, and if \
-         that does not help, the operator finds the cause in the log of the gateway"
+        "nothing was called: this gateway must record every call in its audit, but {0}; try again in a moment; if \
+         that fails, the operator finds the cause in the gateway's log"
     )]
     Unrecorded(#[from] AuditBeginError),
     #[error(transparent)]

@@ -255,11 +255,11 @@ async fn call_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
     let judge =
         |subject: &str| turn.can_see(&Capability::tool(provider.spec().name.clone(), subject));
     let answer = provider.call(target.request.clone(), &judge).await?;
-    Ok(as_tool_result(&answer))
+    Ok(api_tool_result(&answer))
 }
 
 /// Converts an API's answer to a tool result.
-fn as_tool_result(answer: &ProviderAnswer) -> Raw {
+fn api_tool_result(answer: &ProviderAnswer) -> Raw {
     let mut head = format!("HTTP {}", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("\n{name}: {value}"));

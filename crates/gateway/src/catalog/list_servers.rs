@@ -68,8 +68,8 @@ fn log_unannotated_tools(gateway: &Gateway) {
     tracing::info!(
         unannotated = read.len() + unknown.len(),
         taken_to_read = read.len(),
-        "some tools do not say whether they only read; programs may call those that are taken to read, \
-         and `write_class` in [tools] decides for others"
+        "some tools do not declare whether they only read; programs may call those that seem to; for \
+         the others, set `write_class` under [tools]"
     );
 }
 

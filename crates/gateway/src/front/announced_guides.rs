@@ -13,7 +13,7 @@ impl AnnouncedGuides {
     /// Records the guide of a list. An earlier guide stays recorded, because clients with the
     /// earlier list have yet to be notified.
     pub(crate) fn remember_first(&self, caller: &Caller, guide: Option<&str>) {
-        self.0.get_or_make(caller, || hash_guide(guide));
+        self.0.get_or_compute(caller, || hash_guide(guide));
     }
 
     /// Records the current guide. Returns true if the caller had another one before.

@@ -52,8 +52,8 @@ pub(super) async fn get_audit(
     match found {
         Ok(page) => uncached_json(StatusCode::OK, &page),
         Err(error) => {
-            tracing::warn!(%error, "the audit cannot be read");
-            let body = json!({ "error": "the audit cannot be read at the moment" });
+            tracing::warn!(%error, "failed to read the audit");
+            let body = json!({ "error": "the audit is unavailable at the moment" });
             uncached_json(StatusCode::SERVICE_UNAVAILABLE, &body)
         }
     }

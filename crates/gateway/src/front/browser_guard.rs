@@ -23,7 +23,7 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
     }
     let host = headers.get(HOST).map(header_text);
     if let Some(host) = host
-        && !host_allowed(serve, host)
+        && !is_host_allowed(serve, host)
     {
         return Some(format!(
             "the Host `{host}` is not allowed; to allow it, add it to `allowed_hosts` in [serve]"
@@ -31,13 +31,13 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
     }
     let origin = headers.get(ORIGIN).map(header_text);
     if let Some(origin) = origin
-        && !origin_allowed(serve, origin)
+        && !is_origin_allowed(serve, origin)
     {
         return Some(format!(
             "the origin `{origin}` is not allowed; to allow it, add it to `allowed_origins` in [serve]"
         ));
     }
-    let invited = origin.is_some_and(|origin| is_invited(serve, origin));
+    let invited = origin.is_some_and(|origin| is_configured_origin(serve, origin));
     if headers
         .get_all(SEC_FETCH_SITE)
         .iter()
@@ -46,7 +46,7 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
     {
         return Some(
             "cross-site requests are not allowed; to allow them, add the page's origin to `allowed_origins` in \
-             [serve] if they should"
+             [serve]"
                 .to_owned(),
         );
     }
@@ -94,7 +94,7 @@ fn header_text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("?")
 }
 
-fn host_allowed(serve: &Serve, host: &str) -> bool {
+fn is_host_allowed(serve: &Serve, host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name)
         || name
@@ -107,8 +107,8 @@ fn host_allowed(serve: &Serve, host: &str) -> bool {
             .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
 }
 
-fn origin_allowed(serve: &Serve, origin: &str) -> bool {
-    if is_invited(serve, origin) {
+fn is_origin_allowed(serve: &Serve, origin: &str) -> bool {
+    if is_configured_origin(serve, origin) {
         return true;
     }
     let Ok(url) = Url::parse(origin) else {
@@ -126,7 +126,7 @@ fn origin_allowed(serve: &Serve, origin: &str) -> bool {
     }
 }
 
-fn is_invited(serve: &Serve, origin: &str) -> bool {
+fn is_configured_origin(serve: &Serve, origin: &str) -> bool {
     serve
         .allowed_origins
         .iter()

@@ -36,8 +36,8 @@ pub(super) async fn get_feedback(
     match gateway.services.store.list_feedback(&query).await {
         Ok(found) => uncached_json(StatusCode::OK, &reports::to_page(found, &query)),
         Err(error) => {
-            tracing::warn!(%error, "feedback cannot be read");
-            let reason = "feedback cannot be read at the moment";
+            tracing::warn!(%error, "failed to read feedback");
+            let reason = "feedback is unavailable at the moment";
             error_response(StatusCode::SERVICE_UNAVAILABLE, reason)
         }
     }

@@ -50,7 +50,7 @@ pub(crate) fn server_names(
 /// Every list of a frugal surface contains it, so the catalog caches it.
 pub(crate) fn guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
     let make = || write_guide_for(gateway, catalog, caller).map(Arc::from);
-    catalog.guides.get_or_make(caller, make)
+    catalog.guides.get_or_compute(caller, make)
 }
 
 fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {

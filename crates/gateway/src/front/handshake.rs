@@ -84,7 +84,7 @@ impl Introduction {
         caller: &Caller,
         surface: Surface,
     ) -> Self {
-        let mut capabilities = add_bridged(Map::from_iter([
+        let mut capabilities = add_bridged_capabilities(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
             (
@@ -116,7 +116,7 @@ impl Introduction {
     fn for_server(listing: &Listing) -> Self {
         let capabilities = serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
         Self {
-            capabilities: Value::Object(add_bridged(capabilities)),
+            capabilities: Value::Object(add_bridged_capabilities(capabilities)),
             info: listing.server_info.clone().unwrap_or_else(own_info),
             instructions: listing.instructions.clone(),
         }
@@ -125,7 +125,7 @@ impl Introduction {
 
 /// Adds the capabilities that the gateway implements regardless of the server's era: it forwards
 /// log messages and watches resources in the server's protocol.
-fn add_bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
+fn add_bridged_capabilities(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities.entry("logging").or_insert_with(|| json!({}));
     capabilities
 }

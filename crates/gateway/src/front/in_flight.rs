@@ -173,7 +173,7 @@ impl InFlightLoad {
 
     fn too_much_unread(&self, caller: &Caller, message: Message) -> TooMuchUnread {
         TooMuchUnread {
-            bytes: self.load_of(caller).bytes,
+            bytes: self.caller_load(caller).bytes,
             message,
         }
     }
@@ -199,7 +199,7 @@ impl InFlightLoad {
         loop {
             let mut landed = std::pin::pin!(self.shared.landed.notified());
             landed.as_mut().enable();
-            if self.load_of(caller).bytes <= self.shared.limits.each {
+            if self.caller_load(caller).bytes <= self.shared.limits.each {
                 return;
             }
             landed.await;
@@ -230,7 +230,7 @@ impl InFlightLoad {
         })
     }
 
-    fn load_of(&self, caller: &Caller) -> Load {
+    fn caller_load(&self, caller: &Caller) -> Load {
         lock(&self.shared.book)
             .callers
             .get(caller)

@@ -80,7 +80,7 @@ fn write_lists(page: &mut MetricsPage, usage: &UsageFigures) {
         ),
         (
             "kitbag_tokens_saved",
-            "Estimated tokens of the catalog that lists left out",
+            "Estimated tokens of the catalog that lists omitted",
             |lists| lists.saved,
         ),
     ];
@@ -346,7 +346,7 @@ fn write_running_servers(page: &mut MetricsPage, gateway: &Gateway) {
         }),
         (
             "kitbag_upstream_restarts",
-            "Starts of a server after it had exited by itself",
+            "Starts of a server after it exited on its own",
             |it| it.restarts,
         ),
     ];

@@ -25,7 +25,7 @@ pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpC
         .ok_or_else(|| missing_key(meta::PROTOCOL_VERSION))?;
     check_version(&meta)?;
     let capabilities = take_capabilities(&mut meta)?;
-    let logs = take_log_wish(&mut meta)?;
+    let logs = take_log_level(&mut meta)?;
     let name = McpClient::read_name(meta.get_object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
@@ -63,7 +63,7 @@ fn take_capabilities(meta: &mut RawObject) -> Result<Raw, Failure> {
     Ok(capabilities)
 }
 
-fn take_log_wish(meta: &mut RawObject) -> Result<RequestedLogs, Failure> {
+fn take_log_level(meta: &mut RawObject) -> Result<RequestedLogs, Failure> {
     let Some(written) = meta.remove(meta::LOG_LEVEL) else {
         return Ok(RequestedLogs::None);
     };

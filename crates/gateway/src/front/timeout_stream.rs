@@ -185,7 +185,7 @@ mod tests {
     };
     const PART: Duration = Duration::from_millis(50);
 
-    fn patient() -> (
+    fn stream_pair() -> (
         TimeoutStream<DuplexStream>,
         DuplexStream,
         Arc<ConnectionGuard>,
@@ -203,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_slow_head_does_not_get_more_time_for_each_byte() {
-        let (mut server, mut client, _admitted) = patient();
+        let (mut server, mut client, _admitted) = stream_pair();
         let dripping = tokio::spawn(async move {
             while client.write_all(b"x").await.is_ok() {
                 sleep(PART).await;
@@ -220,7 +220,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_idle_connection_between_requests_does_not_time_out() {
-        let (mut server, mut client, admitted) = patient();
+        let (mut server, mut client, admitted) = stream_pair();
         client.write_all(b"request").await.unwrap();
         let mut buffer = [0; 7];
         server.read_exact(&mut buffer).await.unwrap();
@@ -233,7 +233,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_client_that_reads_nothing_is_closed_and_a_slow_reader_is_not() {
-        let (mut server, mut client, _admitted) = patient();
+        let (mut server, mut client, _admitted) = stream_pair();
         let reading = tokio::spawn(async move {
             for _ in 0..8 {
                 sleep(PART).await;

@@ -402,7 +402,7 @@ impl IndexContents<'_> {
         measured: &MeasuredPriors,
         now: Timestamp,
     ) -> Arc<IndexSource> {
-        let priors = self.priors_of(subject, measured);
+        let priors = self.priors_for(subject, measured);
         let same = known.filter(|(known, _)| subject.is_same(known));
         let made = match same {
             Some((_, source)) if source.priors == priors => return source.clone(),
@@ -417,13 +417,13 @@ impl IndexContents<'_> {
         }
     }
 
-    fn priors_of(&self, subject: &IndexSubject, measured: &MeasuredPriors) -> Priors {
+    fn priors_for(&self, subject: &IndexSubject, measured: &MeasuredPriors) -> Priors {
         let Some(entry) = subject.entry() else {
             return Priors::default();
         };
         let of_file = entry.tool_file.as_ref().map(|tool| tool.index_facts());
         let declared = self.overrides.get(&entry.plain_name).or(of_file.as_ref());
-        measured.priors_of(declared, &entry.capability, self.usd_per_million_tokens)
+        measured.priors_for(declared, &entry.capability, self.usd_per_million_tokens)
     }
 
     fn tool_source(&self, subject: &IndexSubject) -> ToolSource {

@@ -61,7 +61,7 @@ impl MeasuredPriors {
 
     /// A declared value replaces the measured one: the operator knows something that the calls do
     /// not show.
-    pub(crate) fn priors_of(
+    pub(crate) fn priors_for(
         &self,
         declared: Option<&ToolOverride>,
         capability: &Capability,

@@ -67,7 +67,7 @@ impl ClientLists {
         fresh
     }
 
-    pub(crate) fn list_of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
+    pub(crate) fn list_for(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
         let mut by_holder = lock(&self.by_holder);
         let Some(context) = by_holder.get_mut(holder) else {
             return Default::default();

@@ -16,13 +16,13 @@ pub struct LearnedRow {
 pub enum LearnedError {
     #[error(transparent)]
     Store(#[from] kitbag_store::Error),
-    #[error("the learned template `{id}` of `{tenant}` cannot be read")]
+    #[error("failed to read the learned template `{id}` of `{tenant}`")]
     Unreadable {
         tenant: Tenant,
         id: String,
         source: serde_json::Error,
     },
-    #[error("the learned template `{id}` cannot be written")]
+    #[error("failed to write the learned template `{id}`")]
     Unwritable {
         id: String,
         source: serde_json::Error,

@@ -54,7 +54,7 @@ impl LearnedMemory {
     }
 
     /// Returns the lessons of a scope, and loads them if necessary; `None` if that fails.
-    pub(super) async fn lessons_of(&self, scope: &LessonScope) -> Option<Arc<LearnedLessons>> {
+    pub(super) async fn lessons_for(&self, scope: &LessonScope) -> Option<Arc<LearnedLessons>> {
         let known = lock(&self.scopes).get(scope).cloned();
         let learned = match known {
             Some(known) => known,

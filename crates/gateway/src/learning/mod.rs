@@ -81,9 +81,9 @@ impl Learner {
     }
 
     /// Returns the lessons of a caller's tenant.
-    pub(crate) async fn lessons_of(&self, caller: &Caller) -> Option<Arc<LearnedLessons>> {
+    pub(crate) async fn lessons_for(&self, caller: &Caller) -> Option<Arc<LearnedLessons>> {
         let scope = LessonScope::Tenant(caller.tenant.clone());
-        self.memory.lessons_of(&scope).await
+        self.memory.lessons_for(&scope).await
     }
 
     /// Returns the votes of past uses on a query; `None` without lessons.
@@ -96,12 +96,12 @@ impl Learner {
         if !settings.enabled {
             return None;
         }
-        let own = self.lessons_of(caller).await?;
+        let own = self.lessons_for(caller).await?;
         let own = own.experience.votes_for_query(request, now());
         if !settings.shared {
             return Some(own);
         }
-        let everyone = self.memory.lessons_of(&LessonScope::Everyone).await?;
+        let everyone = self.memory.lessons_for(&LessonScope::Everyone).await?;
         let shared = everyone.experience.votes_for_query(request, now());
         Some(Votes::combine(own, shared))
     }

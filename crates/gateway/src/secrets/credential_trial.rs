@@ -39,7 +39,7 @@ pub async fn try_credential(
     };
     let credentials = Credentials::open(vault).await?;
     let credential = credentials
-        .credential_of(tenant, declared.credential.as_ref())
+        .find_credential(tenant, declared.credential.as_ref())
         .await?;
     let tokens = &credentials.tokens;
     if let Some((action, arguments)) = file.test_call()

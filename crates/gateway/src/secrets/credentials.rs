@@ -24,7 +24,7 @@ pub(crate) struct Credentials {
 impl Credentials {
     pub(crate) async fn open(vault: Vault) -> Result<Self, Error> {
         let keeping = vault.clone();
-        let keep = move |rotated| keep_refresh_token(keeping.clone(), rotated).boxed();
+        let keep = move |rotated| store_refresh_token(keeping.clone(), rotated).boxed();
         let credentials = Self {
             vault,
             names: ArcSwap::default(),
@@ -47,7 +47,7 @@ impl Credentials {
     }
 
     /// Returns the tenant's credential, without fields if it has none.
-    pub(crate) async fn credential_of(
+    pub(crate) async fn find_credential(
         &self,
         tenant: &Tenant,
         name: Option<&CredentialName>,
@@ -89,7 +89,7 @@ fn parse_owner(owner: &CredentialOwner) -> Option<CredentialKey> {
     })
 }
 
-async fn keep_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
+async fn store_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
     let Some(key) = parse_owner(&rotated.owner) else {
         return;
     };

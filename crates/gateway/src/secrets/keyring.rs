@@ -68,9 +68,7 @@ impl Keyring {
                     .map_err(KeyringError::Refused)?;
                 work(&entry)
             });
-            working
-                .join()
-                .expect("the work on an entry of the keyring does not panic")
+            working.join().expect("keyring access does not panic")
         });
         done.map_err(|error| Error::Keeper {
             place: self.place(),

@@ -142,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    fn parsed(text: &str) -> Config {
+    fn parse_config(text: &str) -> Config {
         let around = Environment {
             home: Some("/home/ann".into()),
             ..Environment::default()
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn only_secrets_given_to_a_server_are_masked() {
         let check = |table: &str, expected: &[&str]| {
-            let config = parsed(&format!("[servers.a]\n{table}"));
+            let config = parse_config(&format!("[servers.a]\n{table}"));
             let lookup: Lookup =
                 Arc::new(|name| Some(format!("value-of-{}", name.replace("secret:", "stored-"))));
             let mut found = find_secrets(&config.servers[&"a".parse().unwrap()], &lookup);
@@ -198,7 +198,7 @@ mod tests {
             url = "https://c.example"
             bearer = "typed-bearer"
         "#;
-        mask_typed_secrets(&parsed(text));
+        mask_typed_secrets(&parse_config(text));
         let lookup = mask_lookups(|name| Some(format!("looked-up-{name}")));
         assert_eq!(lookup("TOKEN").as_deref(), Some("looked-up-TOKEN"));
         lookup("HOME");

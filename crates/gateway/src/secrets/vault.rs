@@ -83,7 +83,7 @@ impl KeyKeeper for UnsetKeyVariable {
 /// Returns a lookup in the environment, and opens the secrets if the configuration needs any.
 pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
     secrecy::mask_typed_secrets(config);
-    if !wants_secrets(config) {
+    if !needs_secrets(config) {
         return Ok(secrecy::mask_lookups(environment_variable));
     }
     let vault = open_vault(config.secret_key, store)?;
@@ -109,7 +109,7 @@ pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Looku
 /// Like `open_lookup`, for a command without an open store: the store is opened only if the
 /// configuration needs secrets.
 pub async fn open_lookup_without_store(config: &Config) -> anyhow::Result<Lookup> {
-    if !wants_secrets(config) {
+    if !needs_secrets(config) {
         return Ok(secrecy::mask_lookups(environment_variable));
     }
     open_lookup(config, &Store::open(store_address(config)?).await?).await
@@ -151,7 +151,7 @@ fn environment_variable(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
-fn wants_secrets(config: &Config) -> bool {
+fn needs_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
     config_templates(config)
         .iter()
@@ -293,7 +293,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(wants_secrets(&config(text)), expected, "{text}");
+            assert_eq!(needs_secrets(&config(text)), expected, "{text}");
         }
     }
 }

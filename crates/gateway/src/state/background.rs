@@ -100,7 +100,7 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
             Ok(removed) if removed == u64::from(DELETE_BATCH_ROWS) => BATCH_PAUSE,
             Ok(_) => RETENTION_INTERVAL,
             Err(error) => {
-                tracing::warn!(%error, "old audit rows could not be deleted");
+                tracing::warn!(%error, "failed to delete old audit rows");
                 RETENTION_INTERVAL
             }
         };
@@ -227,7 +227,7 @@ pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
         );
     }
     for (tool, problem) in overrides::find_override_problems(gateway, &catalog) {
-        tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
+        tracing::warn!(tool, "the override does not match the tool: {problem}");
     }
 }
 

@@ -125,7 +125,7 @@ async fn call_aimed_tool(
 
 fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
     match AlwaysOnTool::from_name(name) {
-        Some(AlwaysOnTool::Call) => aim_of_request(turn, params.get("arguments"), 0),
+        Some(AlwaysOnTool::Call) => request_aim(turn, params.get("arguments"), 0),
         Some(AlwaysOnTool::Batch) => {
             let batch = parse_arguments::<Batch>(
                 &turn.gateway.services.checker,
@@ -135,7 +135,7 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
             let calls = batch.map(|(batch, _)| batch.calls).unwrap_or_default();
             let mut aims = (0..).zip(&calls).map(|(number, it)| {
                 let after: usize = calls.len() - number - 1;
-                aim_of_request(turn, Some(it), after)
+                request_aim(turn, Some(it), after)
             });
             aims.find(|aim| !matches!(aim, CallAim::Look))
                 .unwrap_or(CallAim::Look)
@@ -158,7 +158,7 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
 }
 
 /// An unparsable request counts as browsing; the called tool explains the mistake.
-fn aim_of_request(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
+fn request_aim(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
     let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, given);
     let Ok((request, taken)) =
         read.and_then(|(given, taken)| Ok((ApiRequest::from_arguments(given)?, taken)))

@@ -89,8 +89,8 @@ fn without_built_in<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a Ca
 /// Returns the tools that the operator, the client or the user requested.
 fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let lists = &turn.gateway.services.client_lists;
-    let (groups, recent) = lists.list_of(&adaptive_list::list_holder(turn));
-    let (_, said) = lists.list_of(&ListHolder::Credential(turn.caller().clone()));
+    let (groups, recent) = lists.list_for(&adaptive_list::list_holder(turn));
+    let (_, said) = lists.list_for(&ListHolder::Credential(turn.caller().clone()));
     let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
     let enabled = groups
         .iter()
@@ -115,7 +115,7 @@ fn find_visible<'a>(turn: &'a Turn, name: &str) -> Option<&'a CatalogEntry> {
 async fn favourite_tools(turn: &Turn) -> ListedFavourites {
     let services = &turn.gateway.services;
     let learned = match turn.gateway.learning.enabled {
-        true => services.learner.lessons_of(turn.caller()).await,
+        true => services.learner.lessons_for(turn.caller()).await,
         false => None,
     };
     let key = turn.caller().key.as_ref();

@@ -53,7 +53,7 @@ impl TenantBudgets {
 
 /// Returns a note on skipped rows.
 pub(crate) fn describe_skipped(skipped: u64) -> Option<String> {
-    (skipped > 0).then(|| format!("{skipped} more since the row before this one"))
+    (skipped > 0).then(|| format!("{skipped} more since the previous row"))
 }
 
 #[cfg(test)]

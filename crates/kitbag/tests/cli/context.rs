@@ -50,7 +50,7 @@ fn facts_are_taken_in_replaced_listed_and_forgotten_and_that_is_on_record() {
 
     home.write("bad.jsonl", &FACTS.replace("\"Wiki\"", "7"));
     let refused = home.fails(&["context", "import", "bad.jsonl", "--tenant", "globex"]);
-    assert!(refused.contains("line 3 is no fact"), "{refused}");
+    assert!(refused.contains("line 3 is not a fact"), "{refused}");
     assert_eq!(objects(&home, &["--tenant", "globex"]), "");
 
     let unnamed = home.fails(&["context", "forget"]);

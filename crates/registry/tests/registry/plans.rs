@@ -26,7 +26,7 @@ async fn plan(name: &str, kind: &str) -> Result<RunPlan, String> {
 
 /// Formats the plan with the answers: `A=1 program word word`.
 #[track_caller]
-fn filled(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
+fn fill_plan(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
     let mut answers = PlanAnswers::default();
     for (name, answer) in given {
         let input = plan
@@ -71,7 +71,7 @@ fn check(plan: &Result<RunPlan, String>, given: &[(&str, &str)], expected: Resul
     let found = plan
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|plan| filled(plan, given));
+        .and_then(|plan| fill_plan(plan, given));
     assert_eq!(found.as_deref().map_err(String::as_str), expected);
 }
 

@@ -7,8 +7,8 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
 use super::{
-    MAX_QUESTIONS, forward_event, input_requests, next_event, prepare_question, refuse_question,
-    send_call,
+    MAX_QUESTIONS, decline_excess_question, forward_event, input_requests, next_event,
+    prepare_question, send_call,
 };
 use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
@@ -61,7 +61,7 @@ async fn follow_call(
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
-            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => decline_excess_question(ask),
             CallEvent::Ask(ask)
                 if turn
                     .client

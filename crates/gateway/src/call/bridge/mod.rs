@@ -127,7 +127,7 @@ fn decline_question(turn: &Turn, ask: ClientQuestion) {
 }
 
 /// Declines a question of a server with too many open questions.
-fn refuse_question(ask: ClientQuestion) {
+fn decline_excess_question(ask: ClientQuestion) {
     let message = format!("this call already has {MAX_QUESTIONS} open questions");
     ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }

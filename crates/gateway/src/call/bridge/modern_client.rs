@@ -9,7 +9,9 @@ use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use tokio::time::{Instant, timeout_at};
 
-use super::{MAX_QUESTIONS, add_origin, forward_event, next_event, refuse_question, send_call};
+use super::{
+    MAX_QUESTIONS, add_origin, decline_excess_question, forward_event, next_event, send_call,
+};
 use crate::call::conversation::{
     Conversation, KeyedQuestions, QUESTION_GAP, deliver_answers, number_questions, question_to_raw,
 };
@@ -164,7 +166,7 @@ async fn gather_questions(
     .await
     {
         match event {
-            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => decline_excess_question(ask),
             CallEvent::Ask(ask) if can_answer(turn, &ask) => questions.push(ask),
             CallEvent::Done(done) => return GatherOutcome::Done(done),
             other => forward_event(turn, &call.target.server, other),

@@ -87,7 +87,7 @@ impl ModelAttempt<'_> {
         let credentials = &self.turn.gateway.services.credentials;
         let tenant = &self.turn.caller().tenant;
         let credential = credentials
-            .credential_of(tenant, provider.credential())
+            .find_credential(tenant, provider.credential())
             .await;
         credential.map_err(|error| CallRefusal::from_store_error(&error))
     }

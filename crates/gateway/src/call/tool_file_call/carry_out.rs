@@ -69,7 +69,9 @@ async fn call_api(
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
-    let credential = credentials.credential_of(&turn.caller().tenant, name).await;
+    let credential = credentials
+        .find_credential(&turn.caller().tenant, name)
+        .await;
     let credential = credential.map_err(|error| CallRefusal::from_store_error(&error))?;
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");

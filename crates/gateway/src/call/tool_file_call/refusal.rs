@@ -26,7 +26,7 @@ impl CallRefusal {
 
     /// The reason goes to the operator's log; a caller could do nothing about it.
     pub(super) fn from_store_error(error: &kitbag_store::Error) -> Self {
-        tracing::error!(%error, "a credential could not be read");
+        tracing::error!(%error, "failed to read a credential");
         Self {
             code: "CREDENTIAL_UNREADABLE",
             message: "the credential for this tool could not be read".to_owned(),

@@ -95,7 +95,7 @@ fn warn_of_new_problems(now: &CheckedFiles, before: &CheckedFiles) {
         let remedy = problem.advice.as_deref();
         match now.files().tools().iter().any(|it| it.path == problem.file) {
             true => tracing::warn!(%problem, remedy, "skipped a tool file"),
-            false => tracing::warn!(%problem, remedy, "the manifest of tool files has a mistake"),
+            false => tracing::warn!(%problem, remedy, "the manifest of tool files has an error"),
         }
     }
 }

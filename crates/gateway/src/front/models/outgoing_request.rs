@@ -16,7 +16,7 @@ pub(super) fn gateway_credentials(headers: &HeaderMap) -> HeaderMap {
     credentials.remove(AUTHORIZATION);
     let key = headers.get(X_KITBAG_KEY).or_else(|| {
         vendor_keys(headers)
-            .find(|(_, it)| is_ours(it))
+            .find(|(_, it)| is_gateway_key(it))
             .map(|(_, it)| it)
     });
     if let Some(bearer) = key.and_then(to_bearer) {
@@ -30,7 +30,7 @@ pub(super) fn gateway_credentials(headers: &HeaderMap) -> HeaderMap {
 pub(super) fn vendor_headers(headers: &HeaderMap, is_body_read: bool) -> HeaderMap {
     let mut outgoing = end_to_end_headers(headers);
     outgoing.remove(X_KITBAG_KEY);
-    for (name, _) in vendor_keys(headers).filter(|(_, key)| is_ours(key)) {
+    for (name, _) in vendor_keys(headers).filter(|(_, key)| is_gateway_key(key)) {
         outgoing.remove(name);
     }
     if is_body_read {
@@ -46,7 +46,7 @@ fn vendor_keys(headers: &HeaderMap) -> impl Iterator<Item = (HeaderName, &Header
     names.filter_map(|name| Some((name.clone(), headers.get(&name)?)))
 }
 
-fn is_ours(key: &HeaderValue) -> bool {
+fn is_gateway_key(key: &HeaderValue) -> bool {
     strip_scheme(key).is_some_and(|token| token.starts_with(KEY_PREFIX))
 }
 

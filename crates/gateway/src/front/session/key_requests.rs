@@ -13,11 +13,11 @@ use kitbag_domain::sync::lock;
 
 #[derive(Debug, Default)]
 pub(crate) struct RequestsByKey {
-    under_way: Mutex<UnderWay>,
+    running: Mutex<RunningRequests>,
 }
 
 #[derive(Debug, Default)]
-struct UnderWay {
+struct RunningRequests {
     next: u64,
     requests: HashMap<u64, (KeyId, CancellationToken)>,
 }
@@ -36,10 +36,10 @@ impl RequestsByKey {
         cancelled: &CancellationToken,
     ) -> Option<KeyRequestGuard> {
         let key = caller.key.clone()?;
-        let mut under_way = lock(&self.under_way);
-        let number = under_way.next;
-        under_way.next += 1;
-        under_way.requests.insert(number, (key, cancelled.clone()));
+        let mut running = lock(&self.running);
+        let number = running.next;
+        running.next += 1;
+        running.requests.insert(number, (key, cancelled.clone()));
         Some(KeyRequestGuard {
             holders: self.clone(),
             number,
@@ -47,7 +47,7 @@ impl RequestsByKey {
     }
 
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.under_way)
+        lock(&self.running)
             .requests
             .values()
             .map(|(key, _)| key.clone())
@@ -55,7 +55,7 @@ impl RequestsByKey {
     }
 
     pub(crate) fn cancel_for_keys(&self, ended: &[KeyId]) {
-        for (key, cancelled) in lock(&self.under_way).requests.values() {
+        for (key, cancelled) in lock(&self.running).requests.values() {
             if ended.contains(key) {
                 cancelled.cancel();
             }
@@ -70,7 +70,7 @@ pub(crate) fn has_ended_key(caller: &Caller, ended: &[KeyId]) -> bool {
 
 impl Drop for KeyRequestGuard {
     fn drop(&mut self) {
-        lock(&self.holders.under_way).requests.remove(&self.number);
+        lock(&self.holders.running).requests.remove(&self.number);
     }
 }
 

@@ -230,7 +230,7 @@ mod tests {
         )
     }
 
-    fn is_there(registry: &SessionRegistry, session: &Session) -> bool {
+    fn is_open(registry: &SessionRegistry, session: &Session) -> bool {
         registry
             .find_session(&session.id, session.caller(), &session.endpoint)
             .is_some()
@@ -244,8 +244,8 @@ mod tests {
         for _ in 0..FEW.all + 10 {
             open(&registry, "low").unwrap();
         }
-        assert!(is_there(&registry, &high));
-        assert!(!is_there(&registry, &first));
+        assert!(is_open(&registry, &high));
+        assert!(!is_open(&registry, &first));
         assert_eq!(lock(&registry.sessions).len(), FEW.each + 1);
     }
 
@@ -256,7 +256,7 @@ mod tests {
         for number in 0..FEW.all + 50 {
             open(&registry, &format!("low{}", number % 10)).unwrap();
         }
-        assert!(is_there(&registry, &high));
+        assert!(is_open(&registry, &high));
         assert_eq!(lock(&registry.sessions).len(), FEW.all);
     }
 

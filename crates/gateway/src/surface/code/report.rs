@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> ProgramCall {
+    fn program_call(tool: &str, outcome: Outcome, milliseconds: u64) -> ProgramCall {
         ProgramCall {
             tool: tool.to_owned(),
             server: None,
@@ -191,10 +191,10 @@ mod tests {
     #[test]
     fn calls_with_the_same_outcome_are_summarized() {
         let all = [
-            made("git__log", Outcome::Ok, 12),
-            made("files__read", Outcome::Ok, 3),
-            made("git__log", Outcome::Ok, 40),
-            made("git__push", Outcome::Denied, 0),
+            program_call("git__log", Outcome::Ok, 12),
+            program_call("files__read", Outcome::Ok, 3),
+            program_call("git__log", Outcome::Ok, 40),
+            program_call("git__push", Outcome::Denied, 0),
         ];
         assert_eq!(
             summarize_calls(&all).unwrap(),

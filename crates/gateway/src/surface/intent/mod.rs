@@ -239,7 +239,7 @@ impl IntentRequest {
         let tenant = self.turn.caller().tenant.as_str();
         match next.event {
             Some(RouteEvent::FallingBackToDiscovery) => {
-                let intent = self.words_for_log();
+                let intent = self.text_for_log();
                 let lacks = self.note.as_deref();
                 tracing::info!(tenant, intent, lacks, "falling_back_to_discovery");
             }
@@ -251,7 +251,7 @@ impl IntentRequest {
     fn log_template_failure(&self, template: &TemplateName, answer: &Raw) {
         const LONGEST: usize = 300;
         let tenant = self.turn.caller().tenant.as_str();
-        let intent = self.words_for_log();
+        let intent = self.text_for_log();
         let error = strip_to_one_line(&answer_text(answer));
         let error = &error[..error.floor_char_boundary(LONGEST)];
         tracing::warn!(tenant, intent, template = %template, error, "code_execution_failed");
@@ -259,7 +259,7 @@ impl IntentRequest {
 
     /// Returns the beginning of the request in one line. Parameters are omitted, because they may
     /// contain anything.
-    fn words_for_log(&self) -> String {
+    fn text_for_log(&self) -> String {
         const LONGEST: usize = 200;
         let mut words = strip_to_one_line(&self.words);
         words.truncate(words.floor_char_boundary(LONGEST));

@@ -118,7 +118,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         );
         server.change();
         // The next announcement may still be on its way.
-        until(&format!("{spoken:?} is held back"), async || {
+        until(&format!("{spoken:?} is unapproved"), async || {
             (!passes(&caller).await).then_some(())
         })
         .await;
@@ -181,7 +181,7 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
         server.change();
         server.tell("mute");
         let why = "does not say whether it still offers what was approved";
-        until(&format!("{spoken:?} is held back"), async || {
+        until(&format!("{spoken:?} is unapproved"), async || {
             let told = caller.call("good__note_read", &json!({ "id": "n7" })).await;
             told.raw().contains(why).then_some(())
         })
@@ -212,7 +212,7 @@ async fn a_program_and_a_batch_do_not_outrun_the_lock_either() {
     server.tell("flood");
     assert!(passes(&caller).await);
     server.change();
-    until("it is held back", async || {
+    until("it is unapproved", async || {
         (!passes(&caller).await).then_some(())
     })
     .await;

@@ -46,8 +46,8 @@ impl ToolUse {
 }
 
 /// Reports that a call has ended.
-pub(crate) fn report_call(turn: &Turn, noted: ToolUse, outcome: Outcome) {
-    let ToolUse { tool, arguments } = noted;
+pub(crate) fn report_call(turn: &Turn, tool_use: ToolUse, outcome: Outcome) {
+    let ToolUse { tool, arguments } = tool_use;
     let what = UseKind::Called {
         tool,
         arguments,
@@ -57,17 +57,17 @@ pub(crate) fn report_call(turn: &Turn, noted: ToolUse, outcome: Outcome) {
 }
 
 /// Reports the purpose that the client gave for the calls of this run.
-pub(crate) fn report_run_purpose(turn: &Turn, words: &str) {
+pub(crate) fn report_run_purpose(turn: &Turn, purpose: &str) {
     if is_learning(turn) {
-        let words = words.into();
+        let words = purpose.into();
         report_event(turn, UseKind::Said { words });
     }
 }
 
 /// Reports the tools that a client's search found, best first.
-pub(crate) fn report_search<'a>(turn: &Turn, words: &str, found: impl Iterator<Item = &'a str>) {
+pub(crate) fn report_search<'a>(turn: &Turn, query: &str, found: impl Iterator<Item = &'a str>) {
     if is_learning(turn) {
-        let words = words.into();
+        let words = query.into();
         let found = found.map(str::to_owned).collect();
         report_event(turn, UseKind::Searched { words, found });
     }
@@ -82,8 +82,13 @@ pub(crate) fn report_surfaced_tools<'a>(turn: &Turn, tools: impl Iterator<Item =
 }
 
 /// Reports a prompt received outside the protocol; it counts for all clients of the credential.
-pub(crate) fn report_prompt(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
-    let words = words.into();
+pub(crate) fn report_prompt(
+    gateway: &Gateway,
+    caller: &Caller,
+    prompt: &str,
+    found: Arc<[String]>,
+) {
+    let words = prompt.into();
     let what = UseKind::Searched { words, found };
     send_event(gateway, ClientKey::for_credential(caller), None, what);
 }

@@ -75,8 +75,8 @@ impl CallRecord {
     }
 
     /// Stores the tool use to report to the learner.
-    pub(crate) fn set_tool_use(&mut self, noted: Option<ToolUse>) {
-        self.tool_use = noted;
+    pub(crate) fn set_tool_use(&mut self, tool_use: Option<ToolUse>) {
+        self.tool_use = tool_use;
     }
 
     /// Records the price that the execution reported. A price declared by the operator takes
@@ -105,8 +105,8 @@ impl CallRecord {
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::audit_outcome, outcome);
-        if let Some(noted) = self.tool_use.take() {
-            observe::report_call(turn, noted, outcome);
+        if let Some(tool_use) = self.tool_use.take() {
+            observe::report_call(turn, tool_use, outcome);
         }
         let tokens = answer
             .as_ref()

@@ -112,13 +112,13 @@ fn unlisted_failure(turn: &Turn, subject: &CallSubject, capability: &Capability)
 
 /// Returns the error for a tool that the catalog omitted, if the caller may know of it.
 pub(crate) fn unapproved_tool(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.unapproved;
-    failure_if_visible(turn, exposed, held.tool(exposed)?)
+    let unapproved = &turn.catalog.unapproved;
+    failure_if_visible(turn, exposed, unapproved.tool(exposed)?)
 }
 
 pub(crate) fn unapproved_prompt(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.unapproved;
-    failure_if_visible(turn, exposed, held.prompt(exposed)?)
+    let unapproved = &turn.catalog.unapproved;
+    failure_if_visible(turn, exposed, unapproved.prompt(exposed)?)
 }
 
 fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Option<Failure> {

@@ -77,9 +77,9 @@ impl ServerDefinitions {
 fn new_definitions(before: &[Raw], now: &[Raw]) -> Vec<Raw> {
     let [known, listed] =
         [before, now].map(|list| list.iter().map(|it| it.get()).collect::<Vec<_>>());
-    let places = now.iter().zip(previous_positions(&known, &listed));
-    places
-        .filter(|(_, place)| place.is_none())
+    let positions = now.iter().zip(previous_positions(&known, &listed));
+    positions
+        .filter(|(_, position)| position.is_none())
         .map(|(it, _)| it.clone())
         .collect()
 }

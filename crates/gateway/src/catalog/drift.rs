@@ -73,7 +73,7 @@ impl DriftLog {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn log_drift(&self, policy: &Lock, held: &UnapprovedEntries) {
+    pub(crate) fn log_drift(&self, policy: &Lock, unapproved: &UnapprovedEntries) {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
@@ -90,7 +90,7 @@ impl DriftLog {
             let remedy = "fix the file, or remove it and run `kitbag lock`";
             tracing::error!(remedy, "{error}; {follows}");
         }
-        for (server, news) in logged_drift.take_new(&held.drifted) {
+        for (server, news) in logged_drift.take_new(&unapproved.drifted) {
             log_server_drift(policy.on_drift, server, &news);
         }
     }

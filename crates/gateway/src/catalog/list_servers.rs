@@ -41,11 +41,11 @@ pub async fn list_new_servers(host: Arc<GatewayHost>) {
         log_unannotated_tools(&gateway);
         return warn_about_unknown_tools(&gateway);
     }
-    let places = ListingPermits::default();
+    let permits = ListingPermits::default();
     join_all(
         unknown
             .iter()
-            .map(|server| list_first(&host, server, &places)),
+            .map(|server| list_first(&host, server, &permits)),
     )
     .await;
     tracing::info!(
@@ -73,8 +73,8 @@ fn log_unannotated_tools(gateway: &Gateway) {
     );
 }
 
-async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &ListingPermits) {
-    log_listing_failure(server, places.list_server(host, server).await);
+async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, permits: &ListingPermits) {
+    log_listing_failure(server, permits.list_server(host, server).await);
 }
 
 impl ListingPermits {
@@ -85,12 +85,12 @@ impl ListingPermits {
         host: &Arc<GatewayHost>,
         server: &Arc<Server>,
     ) -> Result<Arc<Listing>, CallError> {
-        let place = self.semaphore_for(server).acquire().await;
+        let permit = self.semaphore_for(server).acquire().await;
         let mut listing = pin!(refresh_listing(host, server, ListChanges::default()));
         match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
             Ok(listed) => listed,
             Err(_) => {
-                drop(place);
+                drop(permit);
                 listing.await
             }
         }

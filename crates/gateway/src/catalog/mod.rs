@@ -134,9 +134,9 @@ impl Catalog {
     ) {
         let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
         let mut listed = Vec::with_capacity(listing.tools.len());
-        for ((tool, held), known) in judged {
+        for ((tool, reason), known) in judged {
             let known = known.filter(|it| self.can_reuse(it, declared) && it.has_usual_name());
-            let entry = match (held, known) {
+            let entry = match (reason, known) {
                 (Some(_), _) => None,
                 (None, Some(known)) => Some(known.clone()),
                 (None, None) => expose_name(server, Kind::Tool, tool, &self.tools_by_name)
@@ -217,8 +217,10 @@ impl Catalog {
         };
         let [before, now] = [&before.tools, &listing.tools]
             .map(|tools| tools.iter().map(|it| it.get()).collect::<Vec<_>>());
-        let places = previous_positions(&before, &now).into_iter();
-        places.map(|place| listed[place?].as_ref()).collect()
+        let positions = previous_positions(&before, &now).into_iter();
+        positions
+            .map(|position| listed[position?].as_ref())
+            .collect()
     }
 
     /// Records what is withheld from callers. These entries get the remaining names, so that they
@@ -402,10 +404,10 @@ impl Catalog {
 /// Returns the definitions that are approved.
 fn approved_definitions<'a>(
     definitions: &'a [Raw],
-    held: &'a [Option<UnapprovedReason>],
+    reasons: &'a [Option<UnapprovedReason>],
 ) -> impl Iterator<Item = &'a Raw> {
-    let judged = definitions.iter().zip(held);
-    judged.filter_map(|(definition, held)| held.is_none().then_some(definition))
+    let judged = definitions.iter().zip(reasons);
+    judged.filter_map(|(definition, reason)| reason.is_none().then_some(definition))
 }
 
 #[cfg(test)]

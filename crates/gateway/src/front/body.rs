@@ -13,17 +13,17 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A body may have this many times the allowed size before its connection is cut.
 const MAX_DRAIN_FACTOR: usize = 8;
 
-/// Reads a body of at most `max` bytes, which count for the caller as long as `held` exists.
+/// Reads a body of at most `max` bytes, which count for the caller as long as `reservation` exists.
 pub(super) async fn read_body(
     body: Body,
     max: usize,
-    held: Option<Reservation>,
+    reservation: Option<Reservation>,
 ) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
     let reader = BodyReader {
         max,
         bytes: Vec::new(),
         excess: 0,
-        held,
+        reservation,
     };
     tokio::time::timeout(BODY_TIMEOUT, reader.read_all(body))
         .await
@@ -35,7 +35,7 @@ struct BodyReader {
     bytes: Vec<u8>,
     /// The number of bytes read and discarded.
     excess: usize,
-    held: Option<Reservation>,
+    reservation: Option<Reservation>,
 }
 
 impl BodyReader {
@@ -53,7 +53,7 @@ impl BodyReader {
             }
         }
         match self.excess {
-            0 => Ok((self.bytes, self.held)),
+            0 => Ok((self.bytes, self.reservation)),
             _ => Err(Failure::TooLarge { max: self.max }),
         }
     }
@@ -63,8 +63,8 @@ impl BodyReader {
             self.excess += chunk.len();
             return Ok(());
         }
-        if let Some(held) = &mut self.held
-            && !held.grow(chunk.len())
+        if let Some(reservation) = &mut self.reservation
+            && !reservation.grow(chunk.len())
         {
             return Err(Failure::TooManyRequests);
         }

@@ -28,13 +28,16 @@ pub(super) struct ChunkedBody {
 #[derive(Clone, Default)]
 struct Reservations(Vec<Arc<Reservation>>);
 
-/// Keeps `held` reserved for the caller until the response is sent.
-pub(super) fn reserve_until_sent(mut answer: HttpResponse, held: Reservation) -> HttpResponse {
+/// Keeps `reservation` reserved for the caller until the response is sent.
+pub(super) fn reserve_until_sent(
+    mut answer: HttpResponse,
+    reservation: Reservation,
+) -> HttpResponse {
     answer
         .extensions_mut()
         .get_or_insert_default::<Reservations>()
         .0
-        .push(Arc::new(held));
+        .push(Arc::new(reservation));
     answer
 }
 

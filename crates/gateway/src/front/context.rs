@@ -54,12 +54,12 @@ pub(super) async fn post_context(
 }
 
 async fn answer_prompt(by: QueryContext<'_>, context: &PostedContext) -> HttpResponse {
-    let words = UserPrompt {
+    let prompt = UserPrompt {
         text: &context.text,
-        way: "/v1/context",
-        places: context.top_k.unwrap_or(DEFAULT_LIMIT),
+        route: "/v1/context",
+        limit: context.top_k.unwrap_or(DEFAULT_LIMIT),
     };
-    let found = find_tools_for_prompt(by, words).await;
+    let found = find_tools_for_prompt(by, prompt).await;
     let answer = json!({ "tools": found.tools });
     json_response(StatusCode::OK, answer.to_string())
 }

@@ -66,8 +66,8 @@ fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Opt
     for provider in gateway.providers.iter() {
         let spec = provider.spec();
         if gateway.is_server_visible(catalog, caller, &spec.name) {
-            let said = spec.description.as_deref();
-            let about = said.and_then(|text| summarize_text(text, spec.name.as_str()));
+            let description = spec.description.as_deref();
+            let about = description.and_then(|text| summarize_text(text, spec.name.as_str()));
             let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
             rows.insert(spec.name.as_str(), guide_row(spec.name.as_str(), about, 1));
         }
@@ -141,13 +141,13 @@ fn self_description(catalog: &Catalog, name: &ServerName) -> Option<String> {
     let info = listing.server_info.as_ref();
     let info = info.and_then(|info| RawObject::open(info).ok());
     let info = info.unwrap_or_default();
-    let said = [
+    let candidates = [
         info.read("description"),
         listing.instructions.clone(),
         info.read("title"),
     ];
-    let mut said = said.into_iter().flatten();
-    said.find_map(|text: String| summarize_text(&text, name.as_str()))
+    let mut candidates = candidates.into_iter().flatten();
+    candidates.find_map(|text: String| summarize_text(&text, name.as_str()))
 }
 
 fn tools_row(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {

@@ -93,14 +93,14 @@ pub(crate) struct Reservation {
 /// A message to a client, counted until it is sent.
 pub(crate) struct OutgoingMessage {
     pub(crate) message: Message,
-    pub(crate) held: Option<Reservation>,
+    pub(crate) reservation: Option<Reservation>,
 }
 
 impl From<Message> for OutgoingMessage {
     fn from(message: Message) -> Self {
         Self {
             message,
-            held: None,
+            reservation: None,
         }
     }
 }
@@ -131,13 +131,13 @@ impl InFlightLoad {
         message: Message,
     ) -> Result<OutgoingMessage, TooMuchUnread> {
         let (bytes, limits) = (message_length(&message), self.shared.limits);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
             limits.can_send(bytes, load, all)
         });
-        match held {
-            Some(held) => Ok(OutgoingMessage {
+        match reservation {
+            Some(reservation) => Ok(OutgoingMessage {
                 message,
-                held: Some(held),
+                reservation: Some(reservation),
             }),
             None => Err(self.too_much_unread(caller, message)),
         }
@@ -156,16 +156,16 @@ impl InFlightLoad {
             Err(unsent) => unsent.message,
         };
         let (bytes, limits) = (message_length(&message), self.shared.limits);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
             limits.can_wait(bytes, load, all)
         });
-        let Some(held) = held else {
+        let Some(reservation) = reservation else {
             return Err(self.too_much_unread(caller, message));
         };
         match tokio::time::timeout(limits.timeout, self.wait_for_room(caller)).await {
             Ok(()) => Ok(OutgoingMessage {
                 message,
-                held: Some(held),
+                reservation: Some(reservation),
             }),
             Err(_) => Err(self.too_much_unread(caller, message)),
         }
@@ -185,8 +185,11 @@ impl InFlightLoad {
         message: Message,
     ) -> OutgoingMessage {
         let bytes = message_length(&message);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
-        OutgoingMessage { message, held }
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
+        OutgoingMessage {
+            message,
+            reservation,
+        }
     }
 
     /// Counts a client's upload, piece by piece.

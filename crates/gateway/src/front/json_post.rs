@@ -23,7 +23,7 @@ use crate::telemetry::rejections::Rejection;
 pub(super) struct JsonPost {
     pub(super) caller: Caller,
     pub(super) bytes: Vec<u8>,
-    _held: Option<Reservation>,
+    _reservation: Option<Reservation>,
 }
 
 /// Reads a body, or returns the error response.
@@ -53,11 +53,11 @@ pub(super) async fn read_json_post(
     let incoming = gateway.services.in_flight.track_upload(&caller);
     let body = request.into_body();
     let read = read_body(body, gateway.serve.max_body_bytes, incoming).await;
-    let (bytes, held) = read.map_err(|failure| rejection_response(&failure))?;
+    let (bytes, reservation) = read.map_err(|failure| rejection_response(&failure))?;
     Ok(JsonPost {
         caller,
         bytes,
-        _held: held,
+        _reservation: reservation,
     })
 }
 

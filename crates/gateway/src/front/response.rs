@@ -52,13 +52,16 @@ pub(super) async fn respond_modern(
     event_stream(futures::stream::unfold(
         state,
         |(first, mut messages, gone, _out)| async move {
-            let OutgoingMessage { message, held } = match first {
+            let OutgoingMessage {
+                message,
+                reservation,
+            } = match first {
                 Some(first) => first,
                 None => messages.recv().await?,
             };
             Some((
                 Bytes::from(sse::encode_event(&message)),
-                (None, messages, gone, held),
+                (None, messages, gone, reservation),
             ))
         },
     ))
@@ -141,8 +144,8 @@ pub(super) fn announcement_stream(session: &Session, since: Option<u64>) -> Http
 /// Responds with a single message.
 fn single_message(status: StatusCode, answer: OutgoingMessage) -> HttpResponse {
     let response = json_response(status, answer.message.to_bytes());
-    match answer.held {
-        Some(held) => reserve_until_sent(response, held),
+    match answer.reservation {
+        Some(reservation) => reserve_until_sent(response, reservation),
         None => response,
     }
 }

@@ -360,25 +360,25 @@ async fn write_lines(
     mut messages: mpsc::Receiver<OutgoingMessage>,
 ) {
     let mut output = BufWriter::new(output);
-    let mut said: Option<Instant> = None;
+    let mut last_message_at: Option<Instant> = None;
     while let Some(OutgoingMessage {
         message,
-        held: _held,
+        reservation: _reservation,
     }) = messages.recv().await
     {
         let answers = matches!(message, Message::Response(_));
-        if let Some(said) = said.take().filter(|_| answers) {
+        if let Some(last_message_at) = last_message_at.take().filter(|_| answers) {
             if output.flush().await.is_err() {
                 return;
             }
-            tokio::time::sleep_until(said + PAUSE_BEFORE_ANSWER).await;
+            tokio::time::sleep_until(last_message_at + PAUSE_BEFORE_ANSWER).await;
         }
         let mut line = message.to_line();
         line.push(b'\n');
         if output.write_all(&line).await.is_err() {
             return;
         }
-        said = (!answers).then(Instant::now);
+        last_message_at = (!answers).then(Instant::now);
         if messages.is_empty() && output.flush().await.is_err() {
             return;
         }

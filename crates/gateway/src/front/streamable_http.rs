@@ -55,11 +55,11 @@ impl AdmittedRequest {
         }
         let incoming = self.gateway.services.in_flight.track_upload(&self.caller);
         // Counts until there is an answer.
-        let (body, _held) = match read_body(body, self.gateway.serve.max_body_bytes, incoming).await
-        {
-            Ok(read) => read,
-            Err(failure) => return reject_request(None, Era::Legacy, &failure),
-        };
+        let (body, _reservation) =
+            match read_body(body, self.gateway.serve.max_body_bytes, incoming).await {
+                Ok(read) => read,
+                Err(failure) => return reject_request(None, Era::Legacy, &failure),
+            };
         match Message::parse_shallow(&body) {
             Ok(Message::Request(request)) => self.handle_request(&parts.headers, request).await,
             Ok(Message::Notification(notification)) => {
@@ -114,7 +114,7 @@ impl AdmittedRequest {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (in_flight, caller) = (self.gateway.services.in_flight.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), in_flight, caller, None);
-        let held = self
+        let guard = self
             .gateway
             .services
             .key_requests
@@ -129,7 +129,7 @@ impl AdmittedRequest {
             return reject_request(Some(request.id), Era::Modern, &failure);
         }
         let work = RequestTask::new(async move {
-            let _until_answered = held;
+            let _until_answered = guard;
             let method = request.method.clone();
             let response = dispatch::serve_request(&turn, None, request, params).await;
             let _ = outbox

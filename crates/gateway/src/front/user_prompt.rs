@@ -40,19 +40,19 @@ pub struct SuggestedTool {
 #[derive(Clone, Copy)]
 pub(crate) struct UserPrompt<'a> {
     pub(crate) text: &'a str,
-    pub(crate) way: &'a str,
+    pub(crate) route: &'a str,
     /// The most tools to return.
-    pub(crate) places: usize,
+    pub(crate) limit: usize,
 }
 
 /// Answers, and writes an audit row.
 pub(crate) async fn find_tools_for_prompt(
     by: QueryContext<'_>,
-    words: UserPrompt<'_>,
+    prompt: UserPrompt<'_>,
 ) -> PromptTools {
     let (started, gateway, caller) = (Instant::now(), by.gateway, by.caller);
-    let places = words.places.clamp(1, MAX_TOP_K);
-    let found = find_best(gateway, caller, words.text, places).await;
+    let limit = prompt.limit.clamp(1, MAX_TOP_K);
+    let found = find_best(gateway, caller, prompt.text, limit).await;
     // A prompt that needs no tool should not get the nearest ones.
     let useful: Vec<&Candidate> = match found.is_confident() {
         Some(false) => Vec::new(),
@@ -60,15 +60,15 @@ pub(crate) async fn find_tools_for_prompt(
     };
     let names: Arc<[String]> = useful.iter().map(|it| it.entry.tool_name.clone()).collect();
     adaptive_list::add_prompt_tools(gateway, caller, names.iter().map(String::as_str));
-    observe::report_prompt(gateway, caller, words.text, names);
+    observe::report_prompt(gateway, caller, prompt.text, names);
     let tools = useful
         .iter()
         .filter_map(|it| to_suggested_tool(gateway, &found, it));
     let tools: Vec<SuggestedTool> = tools.collect();
     let query = AuditedQuery {
         kind: InquiryKind::Search,
-        subject: words.way,
-        arguments: &json!({ "text": words.text }).to_string(),
+        subject: prompt.route,
+        arguments: &json!({ "text": prompt.text }).to_string(),
         started,
     };
     let tokens = tools.iter().map(|it| estimate_tokens(&it.line)).sum();

@@ -207,16 +207,16 @@ impl MirrorDifference {
         let mut difference = Self::default();
         let mut stays = vec![false; before.len()];
         let [names_before, names] = [before, sources].map(tool_names);
-        for (source, place) in sources
+        for (source, position) in sources
             .iter()
             .zip(previous_positions(&names_before, &names))
         {
-            if let Some(at) = place {
+            if let Some(at) = position {
                 stays[at] = true;
             }
-            if place.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
+            if position.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
                 difference.changed.push(to_mirror_row(source));
-                difference.new += u64::from(place.is_none());
+                difference.new += u64::from(position.is_none());
             }
         }
         let gone = before.iter().zip(stays).filter(|(_, stays)| !stays);

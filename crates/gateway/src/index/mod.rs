@@ -255,13 +255,13 @@ impl CapabilityIndex {
         self.reload_measured().await;
         let before = self.snapshot();
         let subjects = contents.subjects();
-        let places = before.find_positions(&subjects);
+        let positions = before.find_positions(&subjects);
         let sources = self
-            .collect_sources(contents, &subjects, &before, &places)
+            .collect_sources(contents, &subjects, &before, &positions)
             .await;
         let recalled = self.vectors.load_from_store(&sources).await;
         let word_index = self
-            .publish_snapshot(&sources, subjects, &before, &places)
+            .publish_snapshot(&sources, subjects, &before, &positions)
             .await;
         WordIndex {
             sources,
@@ -346,16 +346,16 @@ impl CapabilityIndex {
         contents: &IndexContents<'_>,
         subjects: &[IndexSubject],
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Arc<[Arc<IndexSource>]> {
         let (now, measured) = (now(), self.measured.load_full());
         let mut sources: Vec<Arc<IndexSource>> = Vec::with_capacity(subjects.len());
         let mut new = Vec::new();
-        for (at, (subject, place)) in subjects.iter().zip(places).enumerate() {
+        for (at, (subject, position)) in subjects.iter().zip(positions).enumerate() {
             if at % BETWEEN_YIELDS == 0 {
                 tokio::task::yield_now().await;
             }
-            let known = place.map(|at| (&before.subjects[at], &before.sources[at]));
+            let known = position.map(|at| (&before.subjects[at], &before.sources[at]));
             if known.is_none() {
                 new.push(at);
             }
@@ -373,9 +373,9 @@ impl CapabilityIndex {
         sources: &Arc<[Arc<IndexSource>]>,
         subjects: Arc<[IndexSubject]>,
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Option<Arc<Snapshot>> {
-        let documents = self.vectors.build_documents(sources, before, places);
+        let documents = self.vectors.build_documents(sources, before, positions);
         let index = before.index.clone();
         // The first time it takes seconds for a hundred thousand tools; requests must not wait for
         // it.
@@ -446,7 +446,7 @@ impl IndexContents<'_> {
 
     fn subjects(&self) -> Arc<[IndexSubject]> {
         let tools = self.catalog.tools.iter().cloned().map(IndexSubject::Tool);
-        let held = self
+        let unapproved = self
             .catalog
             .unapproved_tools
             .iter()
@@ -454,7 +454,7 @@ impl IndexContents<'_> {
             .map(IndexSubject::Unapproved);
         tools
             .chain(self.providers.names().cloned().map(IndexSubject::Provider))
-            .chain(held)
+            .chain(unapproved)
             .collect()
     }
 

@@ -48,18 +48,21 @@ impl ToolVectors {
         &self,
         sources: &[Arc<IndexSource>],
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Vec<Arc<Document>> {
         let known = before.index.documents();
-        let documents = sources.iter().zip(self.known_vectors(sources)).zip(places);
+        let documents = sources
+            .iter()
+            .zip(self.known_vectors(sources))
+            .zip(positions);
         documents
-            .map(|((source, vector), place)| {
+            .map(|((source, vector), position)| {
                 let is_same = |at: &usize| {
                     let same_vector = known[*at].vector.as_ref().map(Arc::as_ptr);
                     Arc::ptr_eq(&before.sources[*at], source)
                         && same_vector == vector.as_ref().map(Arc::as_ptr)
                 };
-                match place.filter(is_same) {
+                match position.filter(is_same) {
                     Some(at) => known[at].clone(),
                     None => Arc::new(Document {
                         vector,

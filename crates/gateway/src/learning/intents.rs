@@ -25,7 +25,7 @@ pub(crate) struct Intents {
     learned: Mutex<HashMap<Tenant, CachedTemplates>>,
     unanswered: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
     /// Intents that are being executed. A receiver ends with its intent.
-    under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
+    running: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
 }
 
 /// An intent that is being executed; identical ones wait for its end.
@@ -50,7 +50,7 @@ struct CachedTemplates {
 
 /// A client's last intent without an answer.
 struct UnansweredIntent {
-    words: String,
+    text: String,
     /// The tools that the client got for it.
     tools: Vec<String>,
     since: Instant,
@@ -72,14 +72,14 @@ impl Default for Intents {
             results: Mutex::new(ResultCache::new(CacheLimits::default())),
             learned: Mutex::default(),
             unanswered: Mutex::default(),
-            under_way: Mutex::default(),
+            running: Mutex::default(),
         }
     }
 }
 
 impl Drop for RunningIntent {
     fn drop(&mut self) {
-        lock(&self.intents.under_way).remove(&self.key);
+        lock(&self.intents.running).remove(&self.key);
     }
 }
 
@@ -88,10 +88,10 @@ impl Intents {
     /// answer this one. Returns a guard for the first.
     pub(crate) async fn begin_or_wait(self: &Arc<Self>, key: &CacheKey) -> Option<RunningIntent> {
         let (ends, ended) = watch::channel(());
-        let mut earlier = match lock(&self.under_way).entry(key.clone()) {
+        let mut earlier = match lock(&self.running).entry(key.clone()) {
             Entry::Occupied(earlier) => earlier.get().clone(),
-            Entry::Vacant(place) => {
-                place.insert(ended);
+            Entry::Vacant(entry) => {
+                entry.insert(ended);
                 return Some(RunningIntent {
                     intents: self.clone(),
                     key: key.clone(),
@@ -144,7 +144,7 @@ impl Intents {
     }
 
     /// Records an intent for which a client got these tools to choose from.
-    pub(crate) fn record_unanswered(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
+    pub(crate) fn record_unanswered(&self, client: &Arc<str>, intent: &str, tools: Vec<String>) {
         let mut unanswered = lock(&self.unanswered);
         if unanswered.len() >= MAX_UNANSWERED {
             unanswered.retain(|_, it| it.since.elapsed() < UNANSWERED_LIFETIME);
@@ -152,16 +152,9 @@ impl Intents {
         if unanswered.len() >= MAX_UNANSWERED {
             unanswered.clear();
         }
-        let words = words.to_owned();
+        let text = intent.to_owned();
         let since = Instant::now();
-        unanswered.insert(
-            client.clone(),
-            UnansweredIntent {
-                words,
-                tools,
-                since,
-            },
-        );
+        unanswered.insert(client.clone(), UnansweredIntent { text, tools, since });
     }
 
     /// Returns the intent behind a program of this client, if the program uses one of the tools
@@ -174,7 +167,7 @@ impl Intents {
             .tools
             .iter()
             .any(|tool| used.contains(&tool.as_str()));
-        (is_recent && uses_one).then(|| unanswered.words.clone())
+        (is_recent && uses_one).then(|| unanswered.text.clone())
     }
 }
 

@@ -125,8 +125,8 @@ impl LearnedMemory {
     async fn recompute_batch(&self, stale: &[StoredLesson], model: &str) -> Result<usize, Error> {
         let (mut fresh, mut replaced) = (Vec::new(), Vec::new());
         for StoredLesson { id, lesson } in stale {
-            let words = lesson.words.as_deref().unwrap_or_default();
-            let Some(vector) = self.embed_text(words).await else {
+            let text = lesson.words.as_deref().unwrap_or_default();
+            let Some(vector) = self.embed_text(text).await else {
                 continue;
             };
             let (model, vector) = (model.to_owned(), vector.to_vec());

@@ -78,13 +78,13 @@ impl LessonWriter {
         first: Option<ObservedUse>,
         uses: &mut mpsc::Receiver<ObservedUse>,
     ) {
-        let mut taken = Vec::from_iter(first);
+        let mut batch = Vec::from_iter(first);
         loop {
-            taken.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
-            if taken.is_empty() {
+            batch.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
+            if batch.is_empty() {
                 return;
             }
-            self.write_lessons(std::mem::take(&mut taken)).await;
+            self.write_lessons(std::mem::take(&mut batch)).await;
         }
     }
 
@@ -100,7 +100,7 @@ impl LessonWriter {
         };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {
-                Some(words) => self.memory.embed_text(words).await,
+                Some(text) => self.memory.embed_text(text).await,
                 None => None,
             };
             let mut arguments = match settings.arguments {

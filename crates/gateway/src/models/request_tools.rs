@@ -191,8 +191,8 @@ fn is_own_tool(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str
 }
 
 fn is_unapproved(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
-    let held = catalog.unapproved.tool(name);
-    held.is_some_and(|capability| gateway.policy.is_visible(caller, capability))
+    let unapproved = catalog.unapproved.tool(name);
+    unapproved.is_some_and(|capability| gateway.policy.is_visible(caller, capability))
 }
 
 impl ToolLimits {

@@ -32,15 +32,15 @@ pub(crate) struct SecretSnapshot {
 
 /// Opens the secrets of a store, with the key from the environment if there is one, or else with
 /// that from the configured location.
-pub fn open_vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
+pub fn open_vault(location: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
     Ok(match key_from_environment()? {
         Some(given) => store.vault(Some(given)),
-        None => store.vault_kept_by(key_keeper(place, store)),
+        None => store.vault_kept_by(key_keeper(location, store)),
     })
 }
 
-pub fn key_keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
-    match place {
+pub fn key_keeper(location: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
+    match location {
         KeyLocation::File => Arc::new(store.key_file()),
         KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.place()))),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),

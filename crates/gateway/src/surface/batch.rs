@@ -67,7 +67,7 @@ pub(super) async fn run_batch(
 struct BatchedCall {
     number: usize,
     read: Result<(ApiRequest, Option<Taken>), Failure>,
-    place: CallRoute,
+    route: CallRoute,
 }
 
 /// The target server or API of a call, if any, and whether the call may write there.
@@ -91,7 +91,7 @@ type Lane = Vec<Vec<BatchedCall>>;
 fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
     let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
     for call in calls {
-        let CallRoute { provider, writes } = &call.place;
+        let CallRoute { provider, writes } = &call.route;
         let known = lanes
             .iter_mut()
             .find(|(other, ..)| provider.is_some() && other == provider);
@@ -133,23 +133,24 @@ impl BatchedCall {
             AlwaysOnTool::Call,
             Some(call),
         );
-        let read =
-            read.and_then(|(arguments, taken)| Ok((ApiRequest::from_arguments(arguments)?, taken)));
-        let place = match &read {
+        let read = read.and_then(|(arguments, correction)| {
+            Ok((ApiRequest::from_arguments(arguments)?, correction))
+        });
+        let route = match &read {
             Ok((request, _)) => CallRoute::for_request(turn, request),
             Err(_) => CallRoute::NOWHERE,
         };
         Self {
             number,
             read,
-            place,
+            route,
         }
     }
 
     async fn run_call(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
         let era = turn.client.era;
         let to_result = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
-        let (request, taken) = match self.read {
+        let (request, correction) = match self.read {
             Ok(read) => read,
             Err(failure) => {
                 return BatchedAnswer {
@@ -166,7 +167,7 @@ impl BatchedCall {
             )),
             Err(Failure::Cancelled) => Err(Failure::Cancelled),
             Err(failure) => to_result(failure),
-            Ok(result) => Ok(add_correction_note(result, taken.as_ref())),
+            Ok(result) => Ok(add_correction_note(result, correction.as_ref())),
         };
         BatchedAnswer {
             number: self.number,

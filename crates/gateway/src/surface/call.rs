@@ -85,14 +85,14 @@ pub(super) async fn call_truncated(
     mut params: RawObject,
     tokens: usize,
 ) -> Result<Raw, Failure> {
-    let taken = correct_arguments(turn, &name, &mut params);
+    let correction = correct_arguments(turn, &name, &mut params);
     let answer = call_directly(turn, name.clone(), params)
         .await
         .map(|result| {
             adaptive_list::add_used_tool(turn, &name);
             add_correction_note(
                 truncate_and_check(turn, &name, result, tokens),
-                taken.as_ref(),
+                correction.as_ref(),
             )
         });
     record_tokens(turn, &name, answer)
@@ -110,7 +110,7 @@ async fn call_always_on_tool(
     }
     match tool {
         AlwaysOnTool::Call => {
-            let (arguments, taken) = parse_arguments(
+            let (arguments, correction) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
@@ -119,16 +119,16 @@ async fn call_always_on_tool(
             let answer = request
                 .run_request(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;
-            answer.map(|result| add_correction_note(result, taken.as_ref()))
+            answer.map(|result| add_correction_note(result, correction.as_ref()))
         }
         AlwaysOnTool::Batch => {
-            let (arguments, taken) = parse_arguments(
+            let (arguments, correction) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
             let answer = batch::run_batch(turn, arguments, params).await;
-            answer.map(|result| add_correction_note(result, taken.as_ref()))
+            answer.map(|result| add_correction_note(result, correction.as_ref()))
         }
         AlwaysOnTool::RunIntent => {
             let checker = &turn.gateway.services.checker;

@@ -130,7 +130,7 @@ fn describe_server(turn: &Turn, server: &Server) -> String {
     let lines: Vec<String> = tools_of_server(turn, server)
         .map(|it| tool_line(turn, it, LineDetail::Brief))
         .collect();
-    let said = server
+    let summary = server
         .listing()
         .and_then(|listing| quote_instructions(name, listing.instructions.as_deref()?));
     let has_nothing = lines.is_empty() && skills::skills_of_server(turn, name).is_empty();
@@ -139,7 +139,7 @@ fn describe_server(turn: &Turn, server: &Server) -> String {
         (None, true) => format!("{name} offers no tools."),
         (_, false) => {
             let skills = skills::skills_of_server(turn, name);
-            let lines = said.into_iter().chain(lines).chain(skills);
+            let lines = summary.into_iter().chain(lines).chain(skills);
             lines.collect::<Vec<_>>().join("\n")
         }
     }
@@ -169,12 +169,13 @@ fn server_summary(listing: &Listing) -> Option<String> {
         .as_ref()
         .and_then(|info| RawObject::open(info).ok())
         .unwrap_or_default();
-    let said = listing
+    let summary = listing
         .instructions
         .clone()
         .map(|text| first_sentence(&text))
         .filter(|text| !text.is_empty());
-    said.or_else(|| Some(first_sentence(&info.read::<String>("description")?)))
+    summary
+        .or_else(|| Some(first_sentence(&info.read::<String>("description")?)))
         .or_else(|| Some(first_sentence(&info.read::<String>("title")?)))
         .filter(|text| !text.is_empty())
 }

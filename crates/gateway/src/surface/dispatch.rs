@@ -81,18 +81,21 @@ async fn dispatch(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let given = params.get("arguments");
-    let (answer, taken) = match tool {
+    let (answer, correction) = match tool {
         AlwaysOnTool::Search => {
-            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (search::search_tools(turn, arguments).await, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (search::search_tools(turn, arguments).await, correction)
         }
         AlwaysOnTool::Discover => {
-            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover_apis(turn, arguments).await?, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (discover::discover_apis(turn, arguments).await?, correction)
         }
         AlwaysOnTool::EnableGroup if surface == Surface::Adaptive => {
-            let (arguments, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (groups::enable_group(turn, &arguments)?, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (groups::enable_group(turn, &arguments)?, correction)
         }
         AlwaysOnTool::EnableGroup => {
             return Err(Failure::bad_params(
@@ -114,7 +117,7 @@ async fn dispatch(
         text_result(&strip_invisible(&answer)),
         turn.gateway.surfaces.result_tokens,
     );
-    Ok(add_correction_note(result, taken.as_ref()))
+    Ok(add_correction_note(result, correction.as_ref()))
 }
 
 /// Handles an always-on tool that was called as if it were a server's tool.

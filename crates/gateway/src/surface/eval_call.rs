@@ -54,7 +54,7 @@ struct AimedCall {
     name: String,
     arguments: Raw,
     /// How the arguments of the enclosing call were corrected.
-    taken: Option<Taken>,
+    correction: Option<Taken>,
     also: usize,
 }
 
@@ -93,7 +93,7 @@ async fn call_aimed_tool(
     let AimedCall {
         name,
         arguments,
-        taken,
+        correction,
         also,
     } = aimed;
     let mut params = params.with("name", &name);
@@ -109,7 +109,7 @@ async fn call_aimed_tool(
         truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
     let shown_answer = add_correction_note(
         add_correction_note(shown_answer, read_as.as_ref()),
-        taken.as_ref(),
+        correction.as_ref(),
     );
     let reached = Some(CalledTool {
         tool: name,
@@ -151,7 +151,7 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
         None => CallAim::Tool(AimedCall {
             name: name.to_owned(),
             arguments: given_arguments(params),
-            taken: None,
+            correction: None,
             also: 0,
         }),
     }
@@ -160,8 +160,8 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
 /// An unparsable request counts as browsing; the called tool explains the mistake.
 fn request_aim(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
     let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, given);
-    let Ok((request, taken)) =
-        read.and_then(|(given, taken)| Ok((ApiRequest::from_arguments(given)?, taken)))
+    let Ok((request, correction)) =
+        read.and_then(|(given, correction)| Ok((ApiRequest::from_arguments(given)?, correction)))
     else {
         return CallAim::Look;
     };
@@ -174,7 +174,7 @@ fn request_aim(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
         ApiRequest::Tool { name, arguments } => CallAim::Tool(AimedCall {
             name,
             arguments,
-            taken,
+            correction,
             also,
         }),
         ApiRequest::Provider { .. } => CallAim::Provider { also },

@@ -25,14 +25,16 @@ pub(super) fn parse_arguments<T: DeserializeOwned>(
             None,
         ));
     }
-    let taken = checker.taken(definition, &given);
-    let arguments = taken.as_ref().map_or(&given, |taken| &taken.arguments);
+    let correction = checker.taken(definition, &given);
+    let arguments = correction
+        .as_ref()
+        .map_or(&given, |correction| &correction.arguments);
     if let Err(misfit) = checker.check_arguments(definition, arguments) {
         let tool = tool.name().to_owned();
         return Err(Failure::Arguments { tool, misfit });
     }
     let read = serde_json::from_str(arguments.get()).map_err(|_| unreadable_arguments(tool))?;
-    Ok((read, taken))
+    Ok((read, correction))
 }
 
 fn unreadable_arguments(tool: AlwaysOnTool) -> Failure {
@@ -47,15 +49,15 @@ fn normalize_arguments(tool: AlwaysOnTool, given: Option<&RawValue>) -> Raw {
     let Ok(members) = RawObject::open(given) else {
         return given.to_owned();
     };
-    let said = members
+    let members_given = members
         .into_iter()
         .filter(|(_, value)| value.get() != "null");
-    let said = said.map(|(name, value)| match (tool, name.as_str()) {
+    let members_given = members_given.map(|(name, value)| match (tool, name.as_str()) {
         (AlwaysOnTool::Call, "arguments") => {
             let arguments = unwrap_arguments(&value);
             (name, arguments)
         }
         _ => (name, value),
     });
-    said.collect::<RawObject>().to_raw()
+    members_given.collect::<RawObject>().to_raw()
 }

@@ -30,17 +30,17 @@ pub(super) fn record_tokens(
 pub(crate) fn correct_arguments(turn: &Turn, name: &str, params: &mut RawObject) -> Option<Taken> {
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
-    let taken = checker.taken(definition, params.get("arguments")?)?;
-    params.set("arguments", taken.arguments.clone());
-    Some(taken)
+    let correction = checker.taken(definition, params.get("arguments")?)?;
+    params.set("arguments", correction.arguments.clone());
+    Some(correction)
 }
 
 /// Appends a note on how the arguments were corrected.
-pub(crate) fn add_correction_note(result: Raw, taken: Option<&Taken>) -> Raw {
-    match taken {
+pub(crate) fn add_correction_note(result: Raw, correction: Option<&Taken>) -> Raw {
+    match correction {
         // A question, or the ticket of a task, is not for the model.
-        Some(taken) if RawObject::peek_member(&result, "content").is_some() => {
-            append_text(result, &format!("[{taken}]"))
+        Some(correction) if RawObject::peek_member(&result, "content").is_some() => {
+            append_text(result, &format!("[{correction}]"))
         }
         _ => result,
     }

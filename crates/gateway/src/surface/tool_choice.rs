@@ -45,14 +45,14 @@ pub(crate) async fn choose_tools(turn: &Turn) -> Vec<&CatalogEntry> {
         return own;
     }
     let enough = favourites.enough.unwrap_or(MAX_TOP_K);
-    let places = (list.entries.len() + enough + UNUSED_SLOTS).clamp(MIN_LENGTH, MAX_TOP_K);
+    let length = (list.entries.len() + enough + UNUSED_SLOTS).clamp(MIN_LENGTH, MAX_TOP_K);
     let used = favourites.tools.iter().take(enough);
     list.add(used.filter_map(|name| find_visible(turn, name)));
-    if list.entries.len() < places {
+    if list.entries.len() < length {
         list.add(nearest_tools(turn).await);
         list.add(spread_over_servers(&own));
     }
-    list.truncate_to(places)
+    list.truncate_to(length)
 }
 
 /// Each tool once, in the order of its first addition.
@@ -71,8 +71,8 @@ impl<'a> ToolList<'a> {
         }
     }
 
-    fn truncate_to(mut self, places: usize) -> Vec<&'a CatalogEntry> {
-        self.entries.truncate(places);
+    fn truncate_to(mut self, length: usize) -> Vec<&'a CatalogEntry> {
+        self.entries.truncate(length);
         self.entries
     }
 }
@@ -90,13 +90,13 @@ fn without_built_in<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a Ca
 fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let lists = &turn.gateway.services.client_lists;
     let (groups, recent) = lists.list_for(&adaptive_list::list_holder(turn));
-    let (_, said) = lists.list_for(&ListHolder::Credential(turn.caller().clone()));
+    let (_, prompt_tools) = lists.list_for(&ListHolder::Credential(turn.caller().clone()));
     let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
     let enabled = groups
         .iter()
         .filter_map(|group| groups::tools_in_group(turn, group).ok())
         .flatten();
-    let recent = recent.iter().chain(&said);
+    let recent = recent.iter().chain(&prompt_tools);
     let recent = recent.filter_map(|name| find_visible(turn, name));
     pinned.chain(enabled).chain(recent).collect()
 }

@@ -74,16 +74,16 @@ impl App {
             .upstreams
             .iter()
             .filter(|it| servers.contains(it.name()));
-        let places = ListingPermits::default();
-        join_all(servers.map(|server| self.list_server_definitions(server, &places))).await
+        let permits = ListingPermits::default();
+        join_all(servers.map(|server| self.list_server_definitions(server, &permits))).await
     }
 
     async fn list_server_definitions(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> ServerDefinitions {
-        match places.list_server(&self.host, server).await {
+        match permits.list_server(&self.host, server).await {
             Ok(listing) => ServerDefinitions::from_listing(server.name(), &listing),
             Err(error) => ServerDefinitions::unreachable(server.name(), error.to_string()),
         }
@@ -93,8 +93,8 @@ impl App {
     pub fn tool_definition(&self, name: &str) -> Result<Option<Value>, Failure> {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
-        if let Some(held) = catalog.unapproved.tool(name)
-            && let Some(reason) = catalog.unapproved.reason(held)
+        if let Some(capability) = catalog.unapproved.tool(name)
+            && let Some(reason) = catalog.unapproved.reason(capability)
         {
             return Err(Failure::Unapproved {
                 kind: Kind::Tool,

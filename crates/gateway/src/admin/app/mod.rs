@@ -195,11 +195,11 @@ impl App {
         let meta = RawObject::new().with("progressToken", name);
         let mut params = call_params(name, &arguments).with("_meta", &meta);
         let (turn, messages) = self.new_turn("kitbag call", Surface::Search);
-        let taken = correct_arguments(&turn, name, &mut params);
+        let correction = correct_arguments(&turn, name, &mut params);
         let call = McpCall::for_tool(name.to_owned(), params);
         let result = self.run_call((turn, messages), call, meanwhile).await?;
         Ok(serde_json::from_str(
-            add_correction_note(result, taken.as_ref()).get(),
+            add_correction_note(result, correction.as_ref()).get(),
         )?)
     }
 
@@ -250,7 +250,7 @@ impl App {
         let called = loop {
             tokio::select! {
                 biased;
-                Some(held) = messages.recv() => read_progress(&held.message).into_iter().for_each(&mut *progress),
+                Some(outgoing) = messages.recv() => read_progress(&outgoing.message).into_iter().for_each(&mut *progress),
                 called = &mut calling => break called,
             }
         };
@@ -274,7 +274,7 @@ impl App {
     }
 
     /// Processes the user's prompt to an agent, and returns relevant tools.
-    pub async fn suggest_tools(&self, words: &str) -> PromptTools {
+    pub async fn suggest_tools(&self, text: &str) -> PromptTools {
         let by = QueryContext {
             gateway: &self.host.gateway(),
             caller: &Caller::local(),
@@ -282,12 +282,12 @@ impl App {
             origin: &Origin::default(),
             purpose: Purpose::Use,
         };
-        let words = UserPrompt {
-            text: words,
-            way: "kitbag hook",
-            places: DEFAULT_LIMIT,
+        let prompt = UserPrompt {
+            text,
+            route: "kitbag hook",
+            limit: DEFAULT_LIMIT,
         };
-        find_tools_for_prompt(by, words).await
+        find_tools_for_prompt(by, prompt).await
     }
 
     /// Calls one of the always-on tools, like a client of the surface `code`.

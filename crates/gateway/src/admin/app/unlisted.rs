@@ -27,40 +27,40 @@ impl App {
     /// server tries again in the background, so that commands do not wait for a failing server,
     /// except a command about that server.
     pub async fn list_unlisted(&self, only: Option<&ServerName>) -> Vec<UnlistedServer> {
-        let places = ListingPermits::default();
-        let (gateway, places) = (self.host.gateway(), &places);
+        let permits = ListingPermits::default();
+        let (gateway, permits) = (self.host.gateway(), &permits);
         let unknown = gateway.upstreams.iter().filter(|server| {
             server.listing().is_none() && only.is_none_or(|only| only == server.name())
         });
         let listings = unknown.map(async |server| match only {
-            Some(_) => self.list_server(server, places).await,
-            None => self.list_unless_failing(server, places).await,
+            Some(_) => self.list_server(server, permits).await,
+            None => self.list_unless_failing(server, permits).await,
         });
         join_all(listings).await.into_iter().flatten().collect()
     }
 
     /// Lists all servers again.
     pub(super) async fn relist_all(&self) -> Vec<UnlistedServer> {
-        let places = ListingPermits::default();
+        let permits = ListingPermits::default();
         let gateway = self.host.gateway();
         let listings = gateway.upstreams.iter();
-        let listings = listings.map(|server| self.list_server(server, &places));
+        let listings = listings.map(|server| self.list_server(server, &permits));
         join_all(listings).await.into_iter().flatten().collect()
     }
 
     async fn list_server(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> Option<UnlistedServer> {
-        let listed = places.list_server(&self.host, server).await;
+        let listed = permits.list_server(&self.host, server).await;
         listed.err().map(|error| UnlistedServer::from_error(&error))
     }
 
     async fn list_unless_failing(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> Option<UnlistedServer> {
         if let Some(failure) = server.list_failure() {
             if !server.is_reading_lists() {
@@ -72,9 +72,9 @@ impl App {
             return Some(UnlistedServer::from_error(&failure));
         }
         let Some(since) = server.first_listed_at() else {
-            return self.list_server(server, places).await;
+            return self.list_server(server, permits).await;
         };
-        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, places)).await
+        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, permits)).await
         {
             Ok(silent) => silent,
             Err(_) => Some(UnlistedServer {

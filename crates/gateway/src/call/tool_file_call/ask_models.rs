@@ -63,8 +63,8 @@ async fn ask_in_order(
 ) -> Result<ActionOutcome, CallRefusal> {
     let mut passed: Vec<SkippedModel> = Vec::new();
     let mut refusals: Vec<CallRefusal> = Vec::new();
-    for (place, candidate) in candidates.iter().enumerate() {
-        let is_last = place + 1 == candidates.len();
+    for (position, candidate) in candidates.iter().enumerate() {
+        let is_last = position + 1 == candidates.len();
         match attempt.ask_model(candidate, is_last).await {
             Ok(answer) => return Ok(to_outcome(candidate, &answer, &passed)),
             Err(FailedAttempt::Untouched(refusal)) => {
@@ -94,12 +94,12 @@ fn to_outcome(
     passed: &[SkippedModel],
 ) -> ActionOutcome {
     let about = text_content(&answer.to_metadata(candidate, passed).to_string());
-    let (words, is_error) = match &answer.text {
-        Some(words) => (words.clone(), false),
+    let (text, is_error) = match &answer.text {
+        Some(text) => (text.clone(), false),
         None => (no_text_refusal(candidate, answer).to_text(), true),
     };
     ActionOutcome {
-        result: raw(&json!({ "content": [text_content(&words), about], "isError": is_error })),
+        result: raw(&json!({ "content": [text_content(&text), about], "isError": is_error })),
         price: answer.cost,
     }
 }

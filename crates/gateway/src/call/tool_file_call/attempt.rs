@@ -42,7 +42,7 @@ pub(super) enum FailedAttempt {
 struct ModelEndpoint<'a> {
     provider: &'a ModelProvider,
     request: &'a ActionSpec,
-    places: &'a ProviderRow,
+    row: &'a ProviderRow,
 }
 
 impl ModelAttempt<'_> {
@@ -78,7 +78,7 @@ impl ModelAttempt<'_> {
         let provider = self.providers.get(&candidate.provider)?;
         Some(ModelEndpoint {
             request: provider.request(&candidate.action)?,
-            places: self.day.provider(&candidate.provider)?,
+            row: self.day.provider(&candidate.provider)?,
             provider,
         })
     }
@@ -112,7 +112,7 @@ impl ModelAttempt<'_> {
         answer: &ActionAnswer,
     ) -> PromptAnswer {
         let (answer, count) = (answer_json(answer), kitbag_budget::estimate_tokens);
-        PromptAnswer::from_response(candidate, found.places, &answer, self.prompt_tokens, count)
+        PromptAnswer::from_response(candidate, found.row, &answer, self.prompt_tokens, count)
     }
 
     /// Writes an audit row for the model, if the catalog data lists it: callers choose any other

@@ -119,7 +119,7 @@ async fn call_platform(
 fn platform_result(answer: PlatformAnswer) -> Raw {
     let content = match answer {
         PlatformAnswer::Json(value) => vec![text_content(&value.to_string())],
-        PlatformAnswer::Text(words) => vec![text_content(&words)],
+        PlatformAnswer::Text(text) => vec![text_content(&text)],
         PlatformAnswer::Image {
             bytes,
             media_type,
@@ -133,8 +133,8 @@ fn platform_result(answer: PlatformAnswer) -> Raw {
     raw(&json!({ "content": content, "isError": false }))
 }
 
-pub(super) fn text_content(words: &str) -> Value {
-    json!({ "type": "text", "text": strip_invisible(words) })
+pub(super) fn text_content(text: &str) -> Value {
+    json!({ "type": "text", "text": strip_invisible(text) })
 }
 
 #[cfg(test)]

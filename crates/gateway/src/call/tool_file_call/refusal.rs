@@ -36,7 +36,7 @@ impl CallRefusal {
 
     /// Converts a provider's error response.
     pub(super) fn from_provider_answer(provider: &str, answer: &ActionAnswer) -> Self {
-        let words = answer.content.iter().find_map(|part| match part {
+        let text = answer.content.iter().find_map(|part| match part {
             AnswerPart::Text(text) => Some(text.as_str()),
             AnswerPart::Json(_) | AnswerPart::Image { .. } => None,
         });
@@ -46,17 +46,17 @@ impl CallRefusal {
                 429 => "RATE_LIMITED",
                 _ => "PROVIDER_ERROR",
             },
-            message: format!("`{provider}` answered {}", words.unwrap_or_default()),
+            message: format!("`{provider}` answered {}", text.unwrap_or_default()),
             advice: answer.advice.clone(),
         }
     }
 
     pub(super) fn to_text(&self) -> String {
-        let mut words = format!("{}: {}", self.code, self.message);
+        let mut text = format!("{}: {}", self.code, self.message);
         if let Some(advice) = &self.advice {
-            words.push_str(&format!("\n{advice}"));
+            text.push_str(&format!("\n{advice}"));
         }
-        words
+        text
     }
 
     pub(super) fn to_tool_result(&self) -> Raw {

@@ -49,8 +49,8 @@ impl ToolFileTarget {
             return Err(Failure::arguments_too_deep());
         }
         let chosen = self.choose_action()?;
-        let place = self.action_index(chosen.action);
-        let definition = &self.tool.action_definitions[place];
+        let index = self.action_index(chosen.action);
+        let definition = &self.tool.action_definitions[index];
         let checked = checker.check_arguments(definition, &raw(&chosen.arguments));
         checked.map_err(|misfit| Failure::Arguments {
             tool: self.tool.file.name.to_string(),
@@ -70,8 +70,8 @@ impl ToolFileTarget {
 
     fn action_index(&self, action: &ToolAction) -> usize {
         let actions = &self.tool.file.actions;
-        let place = actions.iter().position(|it| it.name == action.name);
-        place.expect("the action was chosen from these")
+        let index = actions.iter().position(|it| it.name == action.name);
+        index.expect("the action was chosen from these")
     }
 
     /// Returns the effect of the selected action, or of the whole tool if none is selected.

@@ -105,7 +105,7 @@ struct OutgoingBody {
     body: RelayedBody,
     figures: ModelFigures,
     /// Counts for the caller until the vendor has the body.
-    _held: Option<Reservation>,
+    _reservation: Option<Reservation>,
 }
 
 impl AdmittedModelRequest {
@@ -146,7 +146,7 @@ impl AdmittedModelRequest {
         }
         let incoming = self.gateway.services.in_flight.track_upload(&self.caller);
         let most = self.gateway.models.max_body_bytes();
-        let (body, held) = read_body(body, most, incoming).await?;
+        let (body, reservation) = read_body(body, most, incoming).await?;
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let (shorter, figures) = match ModelRequest::parse(api, text) {
             Some(request) => {
@@ -159,7 +159,7 @@ impl AdmittedModelRequest {
         Ok(OutgoingBody {
             body: shorter.map_or_else(|| body.into(), Into::into),
             figures,
-            _held: held,
+            _reservation: reservation,
         })
     }
 
@@ -217,7 +217,7 @@ impl OutgoingBody {
         Self {
             body,
             figures: ONE_REQUEST,
-            _held: None,
+            _reservation: None,
         }
     }
 }

@@ -83,7 +83,7 @@ mod tests {
         let holders = Arc::new(RequestsByKey::default());
         let caller = |key: &str| Caller::user("acme".parse().unwrap(), KeyId(key.to_owned()));
         let tokens: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
-        let held: Vec<_> = ["one", "one", "two"]
+        let guards: Vec<_> = ["one", "one", "two"]
             .into_iter()
             .zip(&tokens)
             .filter_map(|(key, token)| holders.register(&caller(key), token))
@@ -95,7 +95,7 @@ mod tests {
             (cancelled, holders.keys().len()),
             (vec![true, true, false], 2)
         );
-        drop(held);
+        drop(guards);
         assert!(holders.keys().is_empty());
     }
 }

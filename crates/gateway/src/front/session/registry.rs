@@ -183,8 +183,8 @@ fn make_room(
     let payer = if own >= limits.each {
         opening.clone()
     } else if sessions.len() >= limits.all {
-        let held = sessions.values().map(|it| (it.caller(), 1));
-        largest_holder(held)
+        let sessions_by_caller = sessions.values().map(|it| (it.caller(), 1));
+        largest_holder(sessions_by_caller)
             .cloned()
             .unwrap_or_else(|| opening.clone())
     } else {

@@ -61,19 +61,19 @@ impl Host for ProgramHost {
 
 impl ProgramHost {
     /// Creates the host of a program. Its calls have their own turn: on every surface the arguments
-    /// are validated, and servers' text is sanitized. `words` is the request that the program
+    /// are validated, and servers' text is sanitized. `purpose` is the request that the program
     /// performs.
     pub(super) fn start(
         mut turn: Turn,
         aliases: BTreeMap<ServerName, ServerName>,
-        words: Option<&str>,
+        purpose: Option<&str>,
     ) -> Self {
         let run = Arc::new(CodeRun::new());
         turn.view = View::Merged(Surface::Code);
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
-        if let Some(words) = words {
-            observe::report_run_purpose(&turn, words);
+        if let Some(purpose) = purpose {
+            observe::report_run_purpose(&turn, purpose);
         }
         Self { turn, run, aliases }
     }
@@ -147,14 +147,14 @@ impl ProgramHost {
             }
             CalledTool::Request(ApiRequest::Provider { provider, call }) => {
                 let subject = format!("{provider} {} {}", call.method, call.path);
-                let noted = PendingCall {
+                let pending = PendingCall {
                     tool: subject,
                     server: provider.parse().ok(),
                     writes: !call.method.is_safe(),
                 };
                 let request = call;
                 let call = Call::Api(ApiCall { provider, request });
-                let answer = self.run_call(call, noted).await?;
+                let answer = self.run_call(call, pending).await?;
                 value::api_value(&answer)
             }
             CalledTool::Request(ApiRequest::Rest { result, offset }) => {
@@ -181,17 +181,17 @@ impl ProgramHost {
         adaptive_list::add_used_tool(&self.turn, &name);
         let entry = self.turn.catalog.tool(&name);
         let class = entry.map(|entry| self.turn.gateway.write_class(entry));
-        let noted = PendingCall {
+        let pending = PendingCall {
             server: entry.map(|entry| entry.capability.server.clone()),
             tool: name.clone(),
             writes: class != Some(WriteClass::Read),
         };
         let call = Call::Mcp(McpCall::for_tool(name, params));
-        self.run_call(call, noted).await
+        self.run_call(call, pending).await
     }
 
     /// Makes a call, and records it for the report.
-    async fn run_call(&self, call: Call, noted: PendingCall) -> Result<Raw, HostError> {
+    async fn run_call(&self, call: Call, pending: PendingCall) -> Result<Raw, HostError> {
         let started = Instant::now();
         let answer = Box::pin(pipeline::run(&self.turn, call)).await;
         let outcome = match &answer {
@@ -203,7 +203,7 @@ impl ProgramHost {
             tool,
             server,
             writes,
-        } = noted;
+        } = pending;
         self.run.record_call(ProgramCall {
             tool,
             server,

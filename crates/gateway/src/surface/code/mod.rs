@@ -87,16 +87,16 @@ impl ProgramResult {
     }
 }
 
-/// Runs a program to its end. `aliases` are the servers for the names in it, and `words` is the
+/// Runs a program to its end. `aliases` are the servers for the names in it, and `purpose` is the
 /// request that it performs.
 pub(super) async fn run_program(
     turn: Turn,
     program: Program,
     aliases: BTreeMap<ServerName, ServerName>,
-    words: Option<&str>,
+    purpose: Option<&str>,
 ) -> ProgramResult {
     let source = program.source.clone();
-    let host = ProgramHost::start(turn, aliases, words);
+    let host = ProgramHost::start(turn, aliases, purpose);
     let sandbox = host.turn.gateway.sandbox.clone();
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;
@@ -108,15 +108,15 @@ pub(super) async fn run_program(
     }
 }
 
-/// Makes the only call of a program, under the rules for programs. `words` is the request that it
+/// Makes the only call of a program, under the rules for programs. `purpose` is the request that it
 /// performs.
 pub(super) async fn run_single_call(
     turn: Turn,
-    words: &str,
+    purpose: &str,
     tool: String,
     arguments: Raw,
 ) -> ProgramResult {
-    let host = ProgramHost::start(turn, BTreeMap::new(), Some(words));
+    let host = ProgramHost::start(turn, BTreeMap::new(), Some(purpose));
     let answer = host.call_tool_for_result(tool, arguments).await;
     let (answer, failed) = report::call_result(&host.turn, &host.run, answer);
     ProgramResult {

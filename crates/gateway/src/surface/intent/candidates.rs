@@ -33,7 +33,7 @@ pub(super) async fn offer_candidates(request: &IntentRequest) -> Attempt {
 pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     let turn = &request.turn;
     let most = DEFAULT_LIMIT + MAX_FURTHER;
-    let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.words, most).await;
+    let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.intent, most).await;
     let best = found.candidates.iter().take(DEFAULT_LIMIT);
     // A model usually calls the first.
     let sizes = std::iter::once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
@@ -46,12 +46,12 @@ pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     }
     let names = found.candidates.iter().take(DEFAULT_LIMIT);
     let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
-    observe::report_search(turn, &request.words, names.iter().copied());
+    observe::report_search(turn, &request.intent, names.iter().copied());
     adaptive_list::add_found_tools(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
     let offered = found.candidates.iter();
     let offered = offered.map(|it| it.entry.tool_name.clone()).collect();
-    intents.record_unanswered(&turn.client.id, &request.words, offered);
+    intents.record_unanswered(&turn.client.id, &request.intent, offered);
     let head = match found.doubt_note() {
         Some(doubt) => format!("{doubt} For run_code:"),
         None => "Tools for this, for run_code:".to_owned(),

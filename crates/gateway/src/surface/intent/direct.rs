@@ -27,7 +27,7 @@ pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
         let entry = turn.catalog.tool(name.as_str());
         entry.is_some_and(|entry| turn.can_see(&entry.capability))
     };
-    let found = automatic.find(&request.words, &request.given, usable);
+    let found = automatic.find(&request.intent, &request.params, usable);
     let Some(DirectCall { tool, arguments }) = found else {
         return Attempt::Nothing;
     };
@@ -48,7 +48,7 @@ pub(super) async fn try_direct_call(request: &IntentRequest) -> Attempt {
     let found = find_audited(
         turn,
         AlwaysOnTool::RunIntent.name(),
-        &request.words,
+        &request.intent,
         DEFAULT_LIMIT,
     )
     .await;
@@ -128,7 +128,7 @@ fn bind_arguments(request: &IntentRequest, entry: &CatalogEntry) -> Binding {
         class: request.turn.gateway.write_class(entry),
         schema: &entry.input_schema(),
     };
-    bind(&request.words, &request.given, &tool, zone_names())
+    bind(&request.intent, &request.params, &tool, zone_names())
 }
 
 fn is_deprecated(entry: &CatalogEntry) -> bool {
@@ -208,13 +208,13 @@ async fn run_tool(
     let _ = zones::settle(&entry.input_schema(), &mut arguments, zone_names());
     let ran = code::run_single_call(
         turn.clone(),
-        &request.words,
+        &request.intent,
         entry.exposed.clone(),
         raw(&arguments),
     )
     .await;
     if !ran.has_failed() {
-        learn::learn_from_call(turn, entry, &request.words, &arguments).await;
+        learn::learn_from_call(turn, entry, &request.intent, &arguments).await;
     }
     Attempt::from_program(ran, Some(turn.gateway.code.cache), None)
 }

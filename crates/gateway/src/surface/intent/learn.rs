@@ -58,8 +58,8 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
         .filter_map(|path| code::find_entry(turn, path));
     let used: Vec<&str> = used.map(|entry| entry.exposed.as_str()).collect();
     let intents = &turn.gateway.services.intents;
-    let words = intents.intent_behind(&turn.client.id, &used);
-    let words = words.or_else(|| shape.purpose.clone());
+    let purpose = intents.intent_behind(&turn.client.id, &used);
+    let purpose = purpose.or_else(|| shape.purpose.clone());
     let literals = shape
         .literals
         .iter()
@@ -70,7 +70,7 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
         return;
     }
     let run = ProgramRun {
-        words: words.as_deref(),
+        words: purpose.as_deref(),
         code: &shape.code,
         literals: &literals,
         uses: &uses,
@@ -85,7 +85,7 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
 pub(super) async fn learn_from_call(
     turn: &Turn,
     entry: &CatalogEntry,
-    words: &str,
+    intent: &str,
     arguments: &Map<String, Value>,
 ) {
     if !turn.gateway.code.route.enable_template_learning {
@@ -95,7 +95,7 @@ pub(super) async fn learn_from_call(
     let call = kitbag_schema::member_call(capability.server.as_str(), &capability.name);
     let literals: Vec<(String, Value)> = arguments.clone().into_iter().collect();
     let run = ProgramRun {
-        words: Some(words),
+        words: Some(intent),
         code: &format!("return await {call}(params);"),
         literals: &literals,
         uses: &[to_learned_use(entry)],

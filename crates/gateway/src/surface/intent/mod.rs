@@ -49,8 +49,8 @@ pub(super) struct RunIntentArguments {
 /// An intent in progress.
 struct IntentRequest {
     turn: Turn,
-    words: String,
-    given: Map<String, Value>,
+    intent: String,
+    params: Map<String, Value>,
     /// The key of its result in the cache.
     key: CacheKey,
     mark: CacheMark,
@@ -93,20 +93,20 @@ pub(super) async fn run_intent(
         let request_tokens = kitbag_budget::estimate_tokens(&arguments.intent)
             + kitbag_budget::estimate_tokens(&Value::Object(arguments.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
-        let words = CacheSubject::Words(&arguments.intent);
-        let key = CacheKey::new(&turn.caller().tenant, words, &arguments.params);
+        let subject = CacheSubject::Words(&arguments.intent);
+        let key = CacheKey::new(&turn.caller().tenant, subject, &arguments.params);
         let mut request = IntentRequest {
             key,
             turn,
-            words: arguments.intent,
-            given: arguments.params,
+            intent: arguments.intent,
+            params: arguments.params,
             mark,
             failed: None,
             note: None,
             instead: None,
         };
         let intents = request.turn.gateway.services.intents.clone();
-        let _under_way = match request.is_cached() {
+        let _running = match request.is_cached() {
             true => None,
             false => intents.begin_or_wait(&request.key).await,
         };
@@ -122,10 +122,10 @@ impl IntentRequest {
     async fn run_steps(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
-        if let Some(discovery) = Discovery::of(&self.words, &self.given) {
+        if let Some(discovery) = Discovery::of(&self.intent, &self.params) {
             let turn = route::discovery_first(&flags);
-            self.words = discovery.words;
-            self.given = discovery.arguments;
+            self.intent = discovery.words;
+            self.params = discovery.arguments;
             self.record_step(&turn);
             match turn.next {
                 RouteNext::Try(first) => step = first,
@@ -261,9 +261,9 @@ impl IntentRequest {
     /// contain anything.
     fn text_for_log(&self) -> String {
         const LONGEST: usize = 200;
-        let mut words = strip_to_one_line(&self.words);
-        words.truncate(words.floor_char_boundary(LONGEST));
-        words
+        let mut text = strip_to_one_line(&self.intent);
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text
     }
 
     fn unknown_intent(&self) -> Raw {

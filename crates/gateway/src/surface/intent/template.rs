@@ -57,18 +57,18 @@ async fn find_template(
     let usable = |template: &IntentTemplate| {
         !broken.contains(template.name()) && offers.bind_servers(template).is_some()
     };
-    let (words, given) = (&request.words, &request.given);
-    if let Some(found) = set.find(words, given, usable) {
+    let (intent, params) = (&request.intent, &request.params);
+    if let Some(found) = set.find(intent, params, usable) {
         return Some(found);
     }
-    let scores = score_templates(&request.turn, set, words).await?;
-    set.best(&scores, SimilarityBar::default(), words, given, usable)
+    let scores = score_templates(&request.turn, set, intent).await?;
+    set.best(&scores, SimilarityBar::default(), intent, params, usable)
 }
 
 /// Returns the similarity of the request to each intent of the set, if there are vectors.
-async fn score_templates(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
+async fn score_templates(turn: &Turn, set: &TemplateSet, intent: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
-    let query_vector = index.embed_query(words).await.vector()?;
+    let query_vector = index.embed_query(intent).await.vector()?;
     let mut scores = Vec::with_capacity(set.intents().len());
     for (_, sentence) in set.intents() {
         let known = index.embed_query(&sentence).await.vector()?;
@@ -95,7 +95,7 @@ async fn run_template(
     };
     let aliases = offers.bind_servers(template).unwrap_or_default();
     let started = Instant::now();
-    let ran = code::run_program(turn.clone(), program, aliases, Some(&request.words)).await;
+    let ran = code::run_program(turn.clone(), program, aliases, Some(&request.intent)).await;
     let ended = CompletedOperation {
         path: OperationPath::Template,
         outcome: ran.outcome(),

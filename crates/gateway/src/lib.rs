@@ -1,8 +1,8 @@
-//! The proxy: takes requests, carries each through the rooms in order, and answers.
+//! The proxy: receives requests, runs each through the modules in order, and answers.
 
 #![expect(
     missing_debug_implementations,
-    reason = "most of what the program holds of a gateway leads to secrets, and none of it is printed"
+    reason = "most types of a gateway lead to secrets, so they are not printable"
 )]
 
 pub mod admin;

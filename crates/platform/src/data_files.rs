@@ -12,7 +12,7 @@ pub(crate) async fn read_dated_data(
     let read = tokio::task::spawn_blocking(move || DatedData::with_files(&paths)).await;
     let read = read.expect("reading files does not panic");
     read.map_err(|error| {
-        tracing::warn!(%error, "a data file cannot be used");
+        tracing::warn!(%error, "invalid data file");
         PlatformError::DataFile {
             reason: error.reason(),
         }

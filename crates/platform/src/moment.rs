@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_or_a_day_is_read_and_written_in_utc() {
+    fn timestamps_and_days_are_parsed_and_formatted_in_utc() {
         for (text, again) in [
             ("2026-11-16", Some("2026-11-16T00:00:00Z")),
             ("2026-11-16T12:00:00+02:00", Some("2026-11-16T10:00:00Z")),

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lines_about_a_page_come_before_its_text_and_its_title_adds_none() {
+    fn the_head_precedes_the_text_and_a_title_adds_no_lines() {
         let text = PageContent::Text {
             text: "# Bread".to_owned(),
             left_out: 7,

@@ -1,9 +1,9 @@
-//! The addresses that a request may be sent to.
+//! The addresses to which a request may be sent.
 //!
-//! A host name that a server or a model chose can lead anywhere: to a service that trusts this
-//! machine, to other machines in its network, or to the metadata service of a cloud, which hands
-//! out credentials. So only addresses of the public internet are permitted; the operator must
-//! permit any other in the configuration.
+//! A host name chosen by a server or a model can lead anywhere: to a service that trusts this
+//! machine, to other machines in its network, or to the metadata service of a cloud, which returns
+//! credentials. So only addresses of the public internet are permitted; the operator must permit
+//! any other in the configuration.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -11,11 +11,11 @@ use std::str::FromStr;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// The addresses that are permitted beyond the public internet.
+/// The addresses that are permitted in addition to the public internet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AddressRules {
-    /// This machine and the networks it is in. Link-local addresses and those of a cloud's
-    /// metadata service are not included: they must be named.
+    /// This machine and its networks. Link-local addresses and cloud metadata services are not
+    /// included: they must be named.
     pub private: bool,
     pub networks: Vec<Network>,
 }
@@ -37,7 +37,7 @@ pub struct NetworkError {
     pub text: String,
 }
 
-/// The kind of an address that is not one of the public internet.
+/// The kind of an address outside the public internet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddressKind {
     Unspecified,
@@ -66,14 +66,14 @@ impl AddressRules {
         }
     }
 
-    /// True if the operator named a network that has this address.
+    /// True if the operator named a network that contains this address.
     fn is_named(&self, address: IpAddr) -> bool {
         let mut networks = self.networks.iter();
         networks.any(|network| network.0.contains(&address))
     }
 }
 
-/// Returns the kind of the address, or of the one it is translated to on the way.
+/// Returns the kind of the address, or of the IPv4 address embedded in it.
 fn special_kind(address: IpAddr) -> Option<AddressKind> {
     match address {
         IpAddr::V4(address) => special_kind_v4(address),
@@ -93,7 +93,7 @@ fn special_kind_v4(address: Ipv4Addr) -> Option<AddressKind> {
         .map(|(_, kind)| *kind)
 }
 
-/// Only 2000::/3 is handed out, so all addresses outside of it are special.
+/// Only 2000::/3 is allocated, so all addresses outside of it are special.
 fn special_kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
     let special = V6
         .iter()
@@ -102,8 +102,8 @@ fn special_kind_v6(address: Ipv6Addr) -> Option<AddressKind> {
     special.or_else(|| (!GLOBAL.contains(&address)).then_some(AddressKind::Reserved))
 }
 
-/// Returns the IPv4 address inside an IPv6 one, in the ways that routers and gateways translate
-/// them.
+/// Returns the IPv4 address embedded in an IPv6 one, in the formats that routers and gateways
+/// translate.
 fn embedded_v4(address: IpAddr) -> Option<Ipv4Addr> {
     let IpAddr::V6(address) = address else {
         return None;
@@ -125,7 +125,7 @@ fn join_segments(high: u16, low: u16) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from(high) << 16 | u32::from(low))
 }
 
-/// The first that fits counts, so single addresses stand before the ranges around them.
+/// The first match counts, so single addresses come before the ranges around them.
 const V4: &[(Ipv4Net, AddressKind)] = &[
     (v4([169, 254, 169, 254], 32), AddressKind::Metadata),
     (v4([169, 254, 170, 0], 24), AddressKind::Metadata),
@@ -174,7 +174,7 @@ const V6: &[(Ipv6Net, AddressKind)] = &[
         v6([0x3fff, 0, 0, 0, 0, 0, 0, 0], 20),
         AddressKind::Documentation,
     ),
-    // Teredo, benchmarks and identifiers that are no addresses.
+    // Teredo, benchmarks and identifiers that are not addresses.
     (v6([0x2001, 0, 0, 0, 0, 0, 0, 0], 23), AddressKind::Reserved),
 ];
 
@@ -227,7 +227,7 @@ impl FromStr for Network {
 mod tests {
     use super::*;
 
-    /// Rules are words: `private`, or networks.
+    /// Rules are separated by spaces: `private`, or networks.
     #[track_caller]
     fn check(rules: &str, addresses: &str, expected: Option<AddressKind>) {
         let mut parsed = AddressRules::default();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn special_ipv4_addresses_are_refused_up_to_their_edges() {
+    fn special_ipv4_ranges_are_denied_up_to_their_edges() {
         check(
             "",
             "0.0.0.0 0.0.0.1 0.255.255.255",
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn special_ipv6_addresses_are_refused() {
+    fn special_ipv6_addresses_are_denied() {
         check("", "::", Some(AddressKind::Unspecified));
         check("", "::1", Some(AddressKind::Loopback));
         check("", "fc00::1 fdff::1 fec0::1", Some(AddressKind::Private));
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_inside_another_is_refused_too() {
+    fn embedded_ipv4_addresses_are_denied_too() {
         check(
             "",
             "::ffff:127.0.0.1 ::127.0.0.1 ::ffff:0:127.0.0.1 64:ff9b::7f00:1",
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn private_permits_this_machine_and_its_networks_and_nothing_else() {
+    fn private_permits_only_this_machine_and_its_networks() {
         check(
             "private",
             "127.0.0.1 ::1 10.1.2.3 192.168.1.1 100.64.0.1 fd12::1 ::ffff:10.0.0.1",

@@ -1,13 +1,13 @@
-//! Decides if a caller may use a capability.
+//! Decides whether a caller may use a capability.
 //!
-//! Pure: no I/O, no clock, no state that changes, so that every decision can be replayed.
+//! Pure: no I/O, no clock, no mutable state, so that every decision can be replayed.
 //!
 //! # Layout
-//! - [`address`]: the addresses that a request may be sent to
+//! - [`address`]: the addresses to which a request may be sent
 //! - [`rules`]: allow and deny lists; [`pattern`]: the patterns in them
-//! - `reach`: says if a server could have a tool for a caller
-//! - `spelling`: the many ways to write one name
-//! - this file: the rules that apply to a caller, and the sentence that a refused caller reads
+//! - `reach`: whether a server could have a tool for a caller
+//! - `spelling`: the different spellings of a name
+//! - this file: the effective rules of a caller, and the message for a denial
 
 pub mod address;
 pub mod pattern;
@@ -25,7 +25,7 @@ pub use rules::{CodeWrites, RuleText, Rules};
 use rules::{RuleRefusal, RuleSubject};
 use spelling::Evasion;
 
-/// The default rules and those of each tenant. Both must permit.
+/// The default rules and each tenant's rules. Both must permit.
 #[derive(Debug, Clone, Default)]
 pub struct Policy {
     default: Rules,
@@ -33,13 +33,13 @@ pub struct Policy {
     unknown: UnknownTenants,
 }
 
-/// The rule for keys of a tenant that the configuration does not name.
+/// The rule for keys of a tenant that is not in the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum UnknownTenants {
-    /// Such a tenant may use nothing: a slip in a tenant's name must not give away everything.
+    /// Such a tenant may use nothing: a typo in a tenant's name must not grant access.
     #[default]
     Deny,
-    /// Such a tenant has the rules for every tenant.
+    /// Such a tenant has only the default rules.
     Allow,
 }
 
@@ -56,22 +56,21 @@ impl Policy {
         }
     }
 
-    /// True if keys of this tenant may be used at all. The tenant of the person at this machine
-    /// needs no table.
+    /// True if keys of this tenant may be used at all. The local user's tenant needs no table.
     pub fn is_known_tenant(&self, tenant: &Tenant) -> bool {
         self.unknown == UnknownTenants::Allow
             || *tenant == Tenant::local()
             || self.tenants.contains_key(tenant)
     }
 
-    /// Returns the reason why this caller may use nothing at all, if the configuration does not
-    /// name its tenant.
+    /// Returns the reason why this caller may use nothing, if its tenant is not in the
+    /// configuration.
     pub fn unknown_tenant_reason(&self, caller: &Caller) -> Option<String> {
         let tenant = &caller.tenant;
         (!caller.is_local() && !self.is_known_tenant(tenant)).then(|| {
             format!(
-                "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}] to the \
-                 configuration of the gateway, which may be empty, or set `unknown = \"allow\"` under [tenants]"
+                "tenant `{tenant}` has no rules, so it may use nothing: add a table [tenants.{tenant}], which may \
+                 be empty, to the gateway's configuration, or set `unknown = \"allow\"` under [tenants]"
             )
         })
     }
@@ -95,15 +94,15 @@ impl Policy {
                 .is_none()
     }
 
-    /// True if the caller may know of the server at all. [`visible`](Self::visible) decides about
-    /// each of its tools.
+    /// True if the caller may know of the server at all. [`is_visible`](Self::is_visible) decides
+    /// about each of its tools.
     pub fn is_server_visible(&self, caller: &Caller, server: &ServerName) -> bool {
         self.unknown_tenant_reason(caller).is_none()
             && self.refusal(caller, &RuleSubject::server(server)).is_none()
     }
 
-    /// Returns the rule for calls by which a program of this caller would write: the stricter one,
-    /// where both `[policy]` and the tenant have one.
+    /// Returns the rule for writing calls by this caller's programs: the stricter one, if both
+    /// `[policy]` and the tenant have one.
     pub fn writes_from_code(&self, caller: &Caller) -> CodeWrites {
         let rules = self.rules_for(caller);
         rules
@@ -112,7 +111,7 @@ impl Policy {
             .unwrap_or_default()
     }
 
-    /// The rules for every tenant, and those of this caller's tenant.
+    /// Returns the default rules and those for this caller's tenant.
     pub(crate) fn rules_for(&self, caller: &Caller) -> impl Iterator<Item = &Rules> {
         std::iter::once(&self.default).chain(self.tenants.get(&caller.tenant))
     }
@@ -122,16 +121,16 @@ impl Policy {
         caller: &Caller,
         subject: &RuleSubject<'_>,
     ) -> Option<(RuleOwner, RuleRefusal<'_>)> {
-        if let Some(refusal) = self.default.refuse(subject) {
+        if let Some(refusal) = self.default.find_refusal(subject) {
             return Some((RuleOwner::Default, refusal));
         }
-        let refusal = self.tenants.get(&caller.tenant)?.refuse(subject)?;
+        let refusal = self.tenants.get(&caller.tenant)?.find_refusal(subject)?;
         Some((RuleOwner::Tenant, refusal))
     }
 }
 
-/// The owner of the rule that refused, so that the operator knows which part of the configuration
-/// to read.
+/// The owner of the rule that denied, so that the operator knows which part of the configuration to
+/// read.
 #[derive(Clone, Copy)]
 enum RuleOwner {
     Default,
@@ -155,18 +154,16 @@ fn explain_denial(
     format!("tenant `{tenant}` may not use the {kind} `{server}/{name}`: {whose} {why}")
 }
 
-/// Returns the rest of a sentence that begins with the owner of the rule.
+/// Returns the end of a sentence that begins with the owner of the rule.
 fn denial_reason(refusal: &RuleRefusal<'_>) -> String {
     match refusal {
         RuleRefusal::Denied { pattern } => format!("deny `{pattern}`"),
         RuleRefusal::NotAllowed { patterns } => format!("allow only {}", quote_list(patterns)),
-        RuleRefusal::Evasive(Evasion::DotSegments) => {
-            "permit no `.` and `..` as steps of it".to_owned()
+        RuleRefusal::Evasive(Evasion::DotSegments) => "permit no `.` or `..` segments".to_owned(),
+        RuleRefusal::Evasive(Evasion::RepeatedEncoding) => {
+            "permit no repeatedly encoded names".to_owned()
         }
-        RuleRefusal::Evasive(Evasion::EncodedOverAndOver) => {
-            "permit nothing encoded over and over".to_owned()
-        }
-        RuleRefusal::Evasive(Evasion::TooLong) => "permit nothing as long as that".to_owned(),
+        RuleRefusal::Evasive(Evasion::TooLong) => "permit no names of that length".to_owned(),
     }
 }
 
@@ -228,7 +225,7 @@ mod tests {
         }
     }
 
-    /// Compares the capabilities of `WORLD` that the tenant may use with those expected.
+    /// Compares the capabilities of `WORLD` that the tenant may use with the expected ones.
     #[track_caller]
     fn check(text: &str, tenant: &str, expected: &str) {
         const WORLD: [&str; 6] = [
@@ -300,13 +297,13 @@ mod tests {
     }
 
     #[test]
-    fn the_rules_of_one_tenant_do_not_hold_for_another() {
+    fn the_rules_of_one_tenant_do_not_apply_to_another() {
         check("| -server:*", "acme", "");
         check("| -server:*", "globex", ALL);
     }
 
     #[test]
-    fn a_star_reaches_across_the_slashes_of_a_resource() {
+    fn a_star_matches_the_slashes_of_a_resource() {
         check(
             "+tool:files/file:///etc/* |",
             "acme",
@@ -371,7 +368,7 @@ mod tests {
         check(&denying, &of("local"), true);
         check(&denying, &Caller::local(), true);
         let Some(reason) = denying.unknown_tenant_reason(&of("ghost")) else {
-            panic!("it is refused")
+            panic!("the tenant is denied")
         };
         assert!(
             reason.contains("`ghost` has no rules") && reason.contains("[tenants.ghost]"),
@@ -388,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_names_the_tenant_the_thing_and_the_pattern() {
+    fn a_denial_names_the_tenant_the_capability_and_the_pattern() {
         check_reason(
             "-tool:*/send -tool:*/delete_* |",
             "github/delete_repo",

@@ -1,20 +1,19 @@
-//! Patterns as operators write them into lists: `*` stands for any text.
+//! Patterns in the operator's lists: `*` matches any text.
 //!
-//! A server pattern is matched against the server's name, a tool pattern against
-//! `<server>/<name>` of a tool, prompt or resource. `*` reaches across `/`, because the name
-//! of a resource is a URI.
+//! A server pattern is matched against the server's name, a tool pattern against `<server>/<name>`
+//! of a tool, prompt or resource. `*` matches `/`, too, because the name of a resource is a URI.
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use kitbag_domain::Capability;
 
 use crate::spelling;
 
-// Each pattern is matched on its own rather than as a `GlobSet`: the set takes shortcuts made
-// for file paths, in which a name that ends in `/..` escapes patterns that should match it.
+// Each pattern is matched on its own rather than as a `GlobSet`: the set has optimizations for file
+// paths, with which a name that ends in `/..` escapes patterns that should match it.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     exact: GlobMatcher,
-    /// Matches the readings of a name that can be spelt in several ways.
+    /// Matches the readings of a name that has several spellings.
     folded: Option<GlobMatcher>,
 }
 
@@ -35,7 +34,7 @@ impl PatternError {
 }
 
 impl Pattern {
-    /// Compiles a pattern for names without a `/`: of servers, of clients.
+    /// Compiles a pattern for names without a `/`, such as those for servers and clients.
     pub fn for_names(text: &str) -> Result<Self, PatternError> {
         // Such a pattern can never match, and a deny rule that never matches protects nothing.
         if text.contains('/') {
@@ -63,7 +62,7 @@ impl Pattern {
         })
     }
 
-    /// Compiles a pattern for text of any kind.
+    /// Compiles a pattern for any text.
     pub fn for_any_text(text: &str) -> Result<Self, PatternError> {
         if text.is_empty() {
             return Err(PatternError::new(text, "it is empty"));
@@ -112,19 +111,19 @@ fn build_glob(text: &str) -> Result<Glob, globset::Error> {
         .build()
 }
 
-/// Returns a tool pattern in the form that readings of names have. The name of a server has one
-/// spelling; the names of its tools and resources may have many.
+/// Folds a tool pattern like the readings of names. A server's name has one spelling; the names of
+/// its tools and resources may have many.
 fn fold_pattern(text: &str) -> String {
     match text.split_once('/') {
         Some((server, name)) => {
-            let name = spelling::pattern(name);
+            let name = spelling::fold_wildcards(name);
             format!("{server}/{}", name.trim_start_matches('/'))
         }
-        None => spelling::pattern(text),
+        None => spelling::fold_wildcards(text),
     }
 }
 
-/// Returns the text that a tool pattern is matched against.
+/// Returns the text against which a tool pattern is matched.
 pub(crate) fn tool_path(capability: &Capability) -> String {
     format!("{}/{}", capability.server, capability.name)
 }

@@ -1,4 +1,4 @@
-//! Says if a caller could use anything of a server whose tools are not known yet.
+//! Decides whether a caller could use anything of a server whose tools are not known yet.
 
 use kitbag_domain::{Caller, ServerName};
 
@@ -7,21 +7,21 @@ use crate::pattern::Pattern;
 use crate::rules::Rules;
 
 impl Policy {
-    /// True if any rule for this caller is about single tools, prompts or resources.
+    /// True if any rule for this caller concerns single tools, prompts or resources.
     pub fn has_tool_rules(&self, caller: &Caller) -> bool {
         self.rules_for(caller).any(Rules::has_tool_rules)
     }
 
-    /// True if the rules may permit something that the server could offer. It errs on the side of
-    /// yes: only the tools themselves tell exactly.
+    /// True if the rules may permit something that the server could offer. In doubt returns true,
+    /// because only the tools themselves decide.
     pub fn may_reach(&self, caller: &Caller, server: &ServerName) -> bool {
         self.is_server_visible(caller, server)
             && self.rules_for(caller).all(|rules| rules.may_reach(server))
     }
 }
 
-/// True if a deny pattern leaves nothing of a server. The text that it is matched against begins
-/// with the server's name and a slash, and a star at its end matches any rest.
+/// True if a deny pattern matches everything of a server. The matched text begins with the server's
+/// name and a slash, and a star at the pattern's end matches any rest.
 pub(crate) fn matches_all_of_server(pattern: &Pattern, server: &ServerName) -> bool {
     pattern.as_str().ends_with('*') && pattern.matches(&format!("{server}/"))
 }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_reached_unless_its_tools_are_all_out_of_reach() {
+    fn a_server_is_reachable_unless_all_its_tools_are_denied() {
         check(&[], &[], &["git", "github", "mail"]);
         check(&["git/*"], &[], &["git"]);
         check(&["git*/log"], &[], &["git", "github"]);

@@ -1,4 +1,4 @@
-//! Allow and deny lists, compiled from the patterns that the operator writes.
+//! Allow and deny lists, compiled from the operator's patterns.
 
 use std::cell::OnceCell;
 
@@ -8,7 +8,7 @@ use crate::pattern::{Pattern, PatternError, tool_path};
 use crate::reach::{matches_all_of_server, may_match_some_of_server};
 use crate::spelling::{Evasion, Readings};
 
-/// The rules as they stand in the configuration.
+/// The rules as written in the configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleText {
     pub allow_servers: Vec<String>,
@@ -18,11 +18,11 @@ pub struct RuleText {
     pub code_writes: Option<CodeWrites>,
 }
 
-/// The rule for programs that models write, when they call a tool that does more than read.
+/// The rule for programs written by models, when they call a tool that may write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum CodeWrites {
     Deny,
-    /// A person is asked. Where the client cannot ask one, the call is refused.
+    /// Asks the user, or denies the call if the client cannot ask.
     #[default]
     Ask,
     Allow,
@@ -36,7 +36,7 @@ impl CodeWrites {
     ];
 }
 
-/// Deny beats allow; an empty allow list allows everything.
+/// Deny takes precedence over allow; an empty allow list allows everything.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
     servers: AllowDenyLists,
@@ -48,28 +48,32 @@ impl Rules {
     pub fn compile(text: &RuleText) -> Result<Self, PatternError> {
         Ok(Self {
             servers: AllowDenyLists {
-                allow: patterns(&text.allow_servers, Pattern::for_names)?,
-                deny: patterns(&text.deny_servers, Pattern::for_names)?,
+                allow: compile_patterns(&text.allow_servers, Pattern::for_names)?,
+                deny: compile_patterns(&text.deny_servers, Pattern::for_names)?,
             },
             tools: AllowDenyLists {
-                allow: patterns(&text.allow_tools, Pattern::for_tools)?,
-                deny: patterns(&text.deny_tools, Pattern::for_tools)?,
+                allow: compile_patterns(&text.allow_tools, Pattern::for_tools)?,
+                deny: compile_patterns(&text.deny_tools, Pattern::for_tools)?,
             },
             code_writes: text.code_writes,
         })
     }
 
-    /// Returns the reason why these rules do not permit the subject, or nothing if they do. Deny
+    /// Returns the reason why these rules do not permit the subject, or `None` if they do. Deny
     /// lists come first.
-    pub(crate) fn refuse(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+    pub(crate) fn find_refusal(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
         self.servers
-            .deny(subject.server)
-            .or_else(|| self.tools.deny(subject.path.as_deref()?))
-            .or_else(|| self.tools.deny_readings(subject))
-            .or_else(|| self.servers.miss(|pattern| pattern.matches(subject.server)))
+            .find_denial(subject.server)
+            .or_else(|| self.tools.find_denial(subject.path.as_deref()?))
+            .or_else(|| self.tools.find_denied_reading(subject))
+            .or_else(|| {
+                self.servers
+                    .find_missing_allowance(|pattern| pattern.matches(subject.server))
+            })
             .or_else(|| {
                 let path = subject.path.as_deref()?;
-                self.tools.miss(|pattern| subject.is_allowed(path, pattern))
+                self.tools
+                    .find_missing_allowance(|pattern| subject.is_allowed(path, pattern))
             })
     }
 
@@ -93,7 +97,7 @@ impl Rules {
 pub(crate) struct RuleSubject<'a> {
     server: &'a str,
     path: Option<String>,
-    /// The name, if it can be spelt in several ways.
+    /// The name, if it has several spellings.
     spelt: Option<&'a str>,
     readings: OnceCell<Readings>,
 }
@@ -135,7 +139,7 @@ impl<'a> RuleSubject<'a> {
 
     fn readings(&self) -> Option<&Readings> {
         let name = self.spelt?;
-        Some(self.readings.get_or_init(|| Readings::of(name)))
+        Some(self.readings.get_or_init(|| Readings::from_name(name)))
     }
 }
 
@@ -162,16 +166,16 @@ struct AllowDenyLists {
 }
 
 impl AllowDenyLists {
-    fn deny(&self, subject: &str) -> Option<RuleRefusal<'_>> {
+    fn find_denial(&self, subject: &str) -> Option<RuleRefusal<'_>> {
         let hit = self.deny.iter().find(|pattern| pattern.matches(subject))?;
         Some(RuleRefusal::Denied {
             pattern: hit.as_str(),
         })
     }
 
-    /// Compares the deny rules with every reading of a name. A name that no rule can be compared
-    /// with is refused if there are rules about its server.
-    fn deny_readings(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
+    /// Compares the deny rules with every reading of a name. A name without usable readings is
+    /// denied if there are rules about its server.
+    fn find_denied_reading(&self, subject: &RuleSubject<'_>) -> Option<RuleRefusal<'_>> {
         let mut rules = self.deny.iter().chain(&self.allow);
         rules.find(|pattern| pattern.may_match_server(subject.server))?;
         let readings = subject.readings()?;
@@ -185,7 +189,7 @@ impl AllowDenyLists {
         hit.or_else(|| readings.evasion.map(RuleRefusal::Evasive))
     }
 
-    fn miss(&self, allows: impl Fn(&Pattern) -> bool) -> Option<RuleRefusal<'_>> {
+    fn find_missing_allowance(&self, allows: impl Fn(&Pattern) -> bool) -> Option<RuleRefusal<'_>> {
         if self.allow.is_empty() || self.allow.iter().any(allows) {
             return None;
         }
@@ -199,7 +203,7 @@ fn reading(server: &str, form: &str) -> String {
     format!("{server}/{}", form.trim_start_matches('/'))
 }
 
-fn patterns(
+fn compile_patterns(
     texts: &[String],
     compile: fn(&str) -> Result<Pattern, PatternError>,
 ) -> Result<Vec<Pattern>, PatternError> {
@@ -223,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_cannot_be_read_is_named_with_the_reason() {
+    fn an_invalid_pattern_is_reported_with_the_reason() {
         check(
             "",
             "git/ok git/[a",
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_could_never_match_is_refused() {
+    fn a_pattern_that_can_never_match_is_rejected() {
         check(
             "",
             "delete_*",
@@ -252,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_pattern_is_refused() {
+    fn an_empty_pattern_is_rejected() {
         let text = RuleText {
             deny_tools: vec![String::new()],
             ..RuleText::default()
@@ -281,7 +285,7 @@ mod tests {
             let capability = Capability::tool(server.parse().unwrap(), name);
             assert!(
                 rules
-                    .refuse(&RuleSubject::capability(&capability))
+                    .find_refusal(&RuleSubject::capability(&capability))
                     .is_some(),
                 "{server}/{name}"
             );

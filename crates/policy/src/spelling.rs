@@ -1,8 +1,8 @@
-//! The many ways to write one URI or path: a rule must hold for every spelling of a name.
+//! The different spellings of a URI or path: a rule must apply to every spelling of a name.
 //!
-//! Servers read names in their own ways: decoded once or twice, in lower case, with a backslash for a
-//! slash, without the part behind a `;`. The gateway does not know which of these a server does, so
-//! a name is denied if any reading of it is.
+//! Servers interpret names differently: decoded once or twice, in lower case, with a backslash for
+//! a slash, without the part after a `;`. The gateway does not know which of these a server does,
+//! so a name is denied if any reading of it is.
 
 use std::collections::BTreeSet;
 
@@ -10,49 +10,49 @@ use kitbag_domain::text::strip_invisible;
 use percent_encoding::percent_decode_str;
 use unicode_normalization::UnicodeNormalization as _;
 
-/// A name that is encoded more often than this counts as an attempt to hide it. Honest names are
+/// A name with more layers of encoding counts as an attempt to hide it. Legitimate names are
 /// encoded once, or twice by mistake.
 const MAX_ENCODINGS: usize = 8;
 
-/// In bytes; longer than any URI of honest use. The time that reading in every way takes grows with
-/// the length.
+/// In bytes; longer than any legitimate URI. The time to compute all readings grows with the
+/// length.
 const MAX_LENGTH: usize = 8 * 1024;
 
-/// The ways in which a server may read a name.
+/// The readings of a name, as servers may interpret it.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// In lower case, and in the same form as [`pattern`] gives.
+    /// In lower case, and in the form that [`fold_wildcards`] returns.
     pub(crate) forms: BTreeSet<String>,
     /// The reason why no rule can be compared with the name.
     pub(crate) evasion: Option<Evasion>,
-    /// The name is written in the one way that needs no decoding.
+    /// True if the name is written in the one spelling that needs no decoding.
     pub(crate) is_plain: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Evasion {
     DotSegments,
-    EncodedOverAndOver,
+    RepeatedEncoding,
     TooLong,
 }
 
 impl Readings {
-    pub(crate) fn of(name: &str) -> Self {
+    pub(crate) fn from_name(name: &str) -> Self {
         if name.len() > MAX_LENGTH {
             return Self {
                 evasion: Some(Evasion::TooLong),
                 ..Self::default()
             };
         }
-        let (decoded, is_settled) = decoded(name, |_| true);
-        // Bytes that are no text may become text in the decoding of a server.
+        let (decoded, is_fully_decoded) = decode_repeatedly(name, |_| true);
+        // Bytes that are not text may become text when a server decodes them.
         let is_text = !decoded.contains(char::REPLACEMENT_CHARACTER);
-        let evasion = if climbs(name) || climbs(&decoded) {
+        let evasion = if has_dot_segment(name) || has_dot_segment(&decoded) {
             Some(Evasion::DotSegments)
-        } else if is_settled && is_text {
+        } else if is_fully_decoded && is_text {
             None
         } else {
-            Some(Evasion::EncodedOverAndOver)
+            Some(Evasion::RepeatedEncoding)
         };
         Self {
             is_plain: decoded == name.to_lowercase() && !name.contains(['\\', ';', '%']),
@@ -69,20 +69,20 @@ fn forms(decoded: &str) -> BTreeSet<String> {
         let shortened: Vec<String> = forms.iter().map(|form| shorten(form)).collect();
         forms.extend(shortened);
     }
-    forms.iter().map(|form| single_slashes(form)).collect()
+    forms.iter().map(|form| collapse_slashes(form)).collect()
 }
 
-/// Returns a pattern in the form that readings have. `*`, `?`, `[…]` and `{…}` keep their meaning.
-pub(crate) fn pattern(text: &str) -> String {
-    single_slashes(&decoded(text, |byte| !b"*?[]{}\\!,%".contains(&byte)).0)
+/// Folds a pattern like the readings. `*`, `?`, `[…]` and `{…}` keep their meaning.
+pub(crate) fn fold_wildcards(text: &str) -> String {
+    collapse_slashes(&decode_repeatedly(text, |byte| !b"*?[]{}\\!,%".contains(&byte)).0)
 }
 
-/// Decodes a text until nothing is left to decode, in lower case, with one spelling for each letter.
-/// Returns true with it if that came to an end.
-fn decoded(text: &str, decodes: impl Fn(u8) -> bool) -> (String, bool) {
+/// Decodes a text repeatedly, in lower case, with one spelling for each letter. Returns true with
+/// it if nothing is left to decode.
+fn decode_repeatedly(text: &str, decodes: impl Fn(u8) -> bool) -> (String, bool) {
     let mut reading = text.to_owned();
     for _ in 0..MAX_ENCODINGS {
-        let next = folded(&decoded_once(&reading, &decodes));
+        let next = fold_characters(&decode_once(&reading, &decodes));
         if next == reading {
             return (reading, true);
         }
@@ -91,8 +91,8 @@ fn decoded(text: &str, decodes: impl Fn(u8) -> bool) -> (String, bool) {
     (reading, false)
 }
 
-fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
-    // An escape that stays is doubled for a moment, so that decoding gives it back.
+fn decode_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
+    // An escape that stays is doubled temporarily, so that decoding restores it.
     let mut doubled = String::with_capacity(text.len());
     for (number, piece) in text.split('%').enumerate() {
         let escaped = u8::from_str_radix(piece.get(..2).unwrap_or_default(), 16);
@@ -108,8 +108,8 @@ fn decoded_once(text: &str, decodes: impl Fn(u8) -> bool) -> String {
         .into_owned()
 }
 
-/// Readers of URLs drop tabs and line breaks wherever they stand, and spaces around the whole.
-fn folded(text: &str) -> String {
+/// URL parsers drop tabs and line breaks anywhere, and spaces at both ends.
+fn fold_characters(text: &str) -> String {
     let kept: String = strip_invisible(text)
         .chars()
         .filter(|c| !c.is_control())
@@ -122,18 +122,18 @@ fn folded(text: &str) -> String {
         .collect()
 }
 
-/// True if a step of the path is `.` or `..` for some server.
-fn climbs(text: &str) -> bool {
+/// True if a segment of the path is `.` or `..` for some server.
+fn has_dot_segment(text: &str) -> bool {
     text.split(['/', '\\']).any(is_dot_segment)
 }
 
-fn is_dot_segment(step: &str) -> bool {
-    let name = step.split([';', '?', '#']).next().unwrap_or_default();
+fn is_dot_segment(segment: &str) -> bool {
+    let name = segment.split([';', '?', '#']).next().unwrap_or_default();
     matches!(name.trim(), "." | "..")
 }
 
-/// Writes `scheme://user@host:port/…` as `scheme://host/…`, however many slashes there are. The host
-/// of a file is this machine, named or not.
+/// Normalizes `scheme://user@host:port/…` to `scheme://host/…`, with any number of slashes. The
+/// host of a file is this machine, named or not.
 fn without_authority_details(uri: &str) -> String {
     let Some((scheme, rest)) = uri.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) else {
         return uri.to_owned();
@@ -167,7 +167,7 @@ fn without_query(uri: &str) -> String {
     uri.split(['?', '#']).next().unwrap_or_default().to_owned()
 }
 
-/// Some servers drop the part behind a `;` in each step of the path.
+/// Some servers drop the part after a `;` in each segment of the path.
 fn without_parameters(uri: &str) -> String {
     let steps = uri
         .split('/')
@@ -175,8 +175,8 @@ fn without_parameters(uri: &str) -> String {
     steps.collect::<Vec<_>>().join("/")
 }
 
-/// Writes one slash for many, behind the scheme as well, and none at the end.
-fn single_slashes(text: &str) -> String {
+/// Replaces repeated slashes by one, after the scheme as well, and drops those at the end.
+fn collapse_slashes(text: &str) -> String {
     let mut single = String::with_capacity(text.len());
     for c in text.chars() {
         if c != '/' || !single.ends_with('/') {
@@ -193,13 +193,13 @@ mod tests {
 
     #[track_caller]
     fn check(spelling: &str, form: &str) {
-        let readings = Readings::of(spelling);
+        let readings = Readings::from_name(spelling);
         assert!(readings.forms.contains(form), "{spelling}: {readings:?}");
         assert_eq!(readings.evasion, None, "{spelling}");
     }
 
     #[test]
-    fn every_spelling_has_the_plain_one_among_its_readings() {
+    fn every_spelling_has_the_plain_reading() {
         for spelling in [
             "mem://secret/payroll",
             "MEM://Secret/payroll",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn dot_segments_are_found_however_they_are_written() {
+    fn dot_segments_are_found_in_every_spelling() {
         for spelling in [
             "mem://public/../secret",
             "mem://public/..%2fsecret",
@@ -239,7 +239,7 @@ mod tests {
             "mem://public/..?x",
         ] {
             assert_eq!(
-                Readings::of(spelling).evasion,
+                Readings::from_name(spelling).evasion,
                 Some(Evasion::DotSegments),
                 "{spelling}"
             );
@@ -250,21 +250,21 @@ mod tests {
             "mem://x/..secret",
             "x?range=1..2",
         ] {
-            assert_eq!(Readings::of(spelling).evasion, None, "{spelling}");
+            assert_eq!(Readings::from_name(spelling).evasion, None, "{spelling}");
         }
         let wrapped = (0..20).fold("%41".to_owned(), |text, _| text.replace('%', "%25"));
         assert_eq!(
-            Readings::of(&wrapped).evasion,
-            Some(Evasion::EncodedOverAndOver)
+            Readings::from_name(&wrapped).evasion,
+            Some(Evasion::RepeatedEncoding)
         );
         assert_eq!(
-            Readings::of(&"x".repeat(MAX_LENGTH + 1)).evasion,
+            Readings::from_name(&"x".repeat(MAX_LENGTH + 1)).evasion,
             Some(Evasion::TooLong)
         );
     }
 
     #[test]
-    fn the_signs_of_a_pattern_keep_their_meaning() {
+    fn special_characters_of_a_pattern_keep_their_meaning() {
         for (text, expected) in [
             ("MEM://Secret/*", "mem:/secret/*"),
             (
@@ -275,7 +275,7 @@ mod tests {
             ("* /Admin*", "* /admin*"),
             ("100%*", "100%*"),
         ] {
-            assert_eq!(pattern(text), expected);
+            assert_eq!(fold_wildcards(text), expected);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Rules about resources and paths hold however these are spelt.
+//! Rules about resources and paths apply to every spelling.
 
 #![expect(
     clippy::unwrap_used,
@@ -93,7 +93,7 @@ fn a_denied_resource_is_denied_in_every_spelling() {
 }
 
 #[test]
-fn a_pattern_may_be_spelt_in_any_way_as_well() {
+fn a_pattern_may_have_any_spelling() {
     check(
         &[],
         &[
@@ -141,7 +141,7 @@ fn the_name_of_a_tool_has_one_spelling() {
 }
 
 #[test]
-fn a_name_in_an_unusual_spelling_must_be_allowed_as_a_server_reads_it() {
+fn an_unusual_spelling_must_be_allowed_in_its_reading() {
     check(
         &["hr/mem://public/*", "hr/file:///my%20notes/a"],
         &[],
@@ -163,7 +163,7 @@ fn a_name_in_an_unusual_spelling_must_be_allowed_as_a_server_reads_it() {
 }
 
 #[test]
-fn without_rules_about_a_server_its_names_are_its_own_business() {
+fn without_rules_about_a_server_all_names_are_permitted() {
     check(
         &[],
         &["hr/mem://secret/*"],
@@ -174,7 +174,7 @@ fn without_rules_about_a_server_its_names_are_its_own_business() {
     check(&[], &[], Kind::Resource, &["hr/mem://a/../b"], &[]);
 }
 
-/// One way among many to write the same URI.
+/// One of many ways to write the same URI.
 #[derive(Debug, Clone)]
 enum Disguise {
     Case(usize),
@@ -211,7 +211,7 @@ fn disguise() -> impl Strategy<Value = Disguise> {
     ]
 }
 
-fn disguised(uri: &str, how: &Disguise) -> String {
+fn apply_disguise(uri: &str, how: &Disguise) -> String {
     let with = |at: &usize, change: &dyn Fn(char) -> String| {
         let at = at % uri.chars().count();
         let changed = uri.chars().enumerate();
@@ -251,7 +251,7 @@ fn disguised(uri: &str, how: &Disguise) -> String {
         Disguise::ZeroWidth(at) => with(at, &|c| format!("{c}\u{200b}")),
         Disguise::Query => format!("{uri}?x=1"),
         Disguise::Parameter => uri.replacen("/pay", ";a=b/pay", 1),
-        // With more slashes in front, what follows is a path and has neither.
+        // With more slashes in front, the rest is a path, without user and port.
         Disguise::User | Disguise::Port if rest.starts_with(['/', '\\']) => uri.to_owned(),
         Disguise::User if has_authority && !rest.contains('@') => format!("{scheme}://ann@{rest}"),
         Disguise::Port if has_authority => uri.replacen("secret/", "secret:8080/", 1),
@@ -269,11 +269,11 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2_000) })]
 
     #[test]
-    fn no_disguise_gets_a_denied_uri_past_its_rule(
+    fn no_disguise_bypasses_a_deny_rule(
         how in proptest::collection::vec(disguise(), 0..6),
     ) {
         let policy = policy(&[], &["hr/mem://secret/payroll*"]);
-        let spelt = how.iter().fold("mem://secret/payroll".to_owned(), |uri, how| disguised(&uri, how));
+        let spelt = how.iter().fold("mem://secret/payroll".to_owned(), |uri, how| apply_disguise(&uri, how));
         prop_assert!(!is_permitted(&policy, Kind::Resource, &format!("hr/{spelt}")), "{spelt:?}");
     }
 }

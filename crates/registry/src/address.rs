@@ -6,7 +6,7 @@ use crate::choose::RunKind;
 use crate::plan::PlanError;
 use crate::server::Package;
 
-/// Returns the name of the package for its runner, version included.
+/// Returns the name of the package for its runner, including the version.
 pub(crate) fn package_name(package: &Package, kind: RunKind) -> Result<String, PlanError> {
     let version = package.version.as_deref();
     let version = version.filter(|version| !version.is_empty());
@@ -46,7 +46,7 @@ fn registry_host(package: &Package) -> Option<String> {
     url.host_str().map(str::to_owned)
 }
 
-/// True if the runner looks there without an option.
+/// True if the runner uses this host by default.
 fn is_default_host(host: &str, kind: RunKind) -> bool {
     let usual = if kind == RunKind::Npm {
         "npmjs"
@@ -56,8 +56,8 @@ fn is_default_host(host: &str, kind: RunKind) -> bool {
     host.rsplit('.').nth(1) == Some(usual)
 }
 
-/// Returns the name of an image with its host and its tag, also where the author wrote them into
-/// the identifier.
+/// Returns the name of an image with its host and its tag, even if the author wrote them into the
+/// identifier.
 fn image_name(identifier: &str, version: Option<&str>, host: Option<&str>) -> String {
     let host = host.filter(|host| !has_host(identifier) && !is_docker_hub(host));
     let host = host.map(|host| format!("{host}/")).unwrap_or_default();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_is_taken_only_from_where_its_runner_looks() {
+    fn a_package_must_be_on_its_runners_default_host() {
         let usual = |name: &str| format!("https://api.{name}.org");
         check(
             RunKind::Npm,
@@ -138,8 +138,7 @@ mod tests {
         );
         check(RunKind::Pypi, &usual("pypi"), "x", "1.0", "x==1.0");
         check(RunKind::Nuget, &usual("nuget"), "X", "", "X");
-        let expected =
-            "its package is kept at packages.acme.example, where no runner looks by itself";
+        let expected = "its package is on packages.acme.example, which no runner uses by default";
         check(
             RunKind::Npm,
             "https://packages.acme.example/npm",
@@ -152,7 +151,7 @@ mod tests {
             &usual("npmjs"),
             "x",
             "1",
-            "its package is kept at api.npmjs.org, where no runner looks by itself",
+            "its package is on api.npmjs.org, which no runner uses by default",
         );
     }
 }

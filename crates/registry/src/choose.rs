@@ -1,4 +1,4 @@
-//! Chooses the way to run a server that fits this machine.
+//! Chooses the best way to run a server on this machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use serde::Serialize;
 use crate::plan::{PlanError, RunPlan};
 use crate::server::{Package, RegistryRemote, RegistryServer, RemoteKind};
 
-/// The ways to run a server, in the order that suits most people: packages that start here without
-/// a container, then servers that run elsewhere, then containers.
+/// The ways to run a server, in the order that suits most users: packages that start without a
+/// container, then remote servers, then containers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunKind {
@@ -25,9 +25,9 @@ pub enum RunKind {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    #[error("the entry says neither what to launch nor where the server runs")]
+    #[error("the entry has neither a package nor a remote address")]
     Nothing,
-    #[error("there is no way of the kind `{wanted}`")]
+    #[error("the entry has no way to run it as `{wanted}`")]
     NotOffered {
         wanted: RunKind,
         offered: Vec<RunKind>,
@@ -37,7 +37,7 @@ pub enum ChoiceError {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is none of npm, pypi, nuget, oci, remote")]
+#[error("unknown kind `{found}`; expected npm, pypi, nuget, oci or remote")]
 pub struct UnknownRunKind {
     found: String,
 }
@@ -58,7 +58,7 @@ pub fn choose(
             Err(error) => useless = useless.or(Some(error)),
         }
     }
-    // A way that runs here comes before a better one whose program is missing.
+    // A way whose program is installed comes before a better one without.
     let best = usable
         .into_iter()
         .min_by_key(|plan| (!plan.program().is_none_or(&on_path), plan.kind));
@@ -77,7 +77,7 @@ fn choice_error(
     }
 }
 
-/// Returns the kinds of ways that an entry offers, each once.
+/// Returns the kinds of ways that an entry offers, without duplicates.
 pub fn offered_kinds(server: &RegistryServer) -> Vec<RunKind> {
     let remote = server.remotes.first().map(|_| RunKind::Remote);
     let mut kinds: Vec<_> = server
@@ -160,11 +160,11 @@ impl fmt::Display for RunKind {
 impl Remedy for ChoiceError {
     fn remedy(&self) -> Option<String> {
         match self {
-            Self::Nothing => Some("its website or repository may say how to run it".to_owned()),
+            Self::Nothing => Some("see its website or repository for how to run it".to_owned()),
             Self::NotOffered { offered, .. } => {
                 let options = offered.iter().map(|kind| format!("--package {kind}"));
                 let options: Vec<_> = options.collect();
-                Some(format!("choose what there is: {}", options.join(", ")))
+                Some(format!("choose one of: {}", options.join(", ")))
             }
             Self::Unusable(error) => error.remedy(),
         }

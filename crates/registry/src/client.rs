@@ -1,4 +1,4 @@
-//! Asks the API of the registry: for names that contain some letters, and for single entries.
+//! A client for the registry's API: searches by name, and fetches single entries.
 
 use std::time::{Duration, SystemTime};
 
@@ -16,23 +16,23 @@ use crate::rank::{rank_entries, split_words};
 pub struct Registry {
     http: reqwest::Client,
     base: Url,
-    /// The address without anything that could be a secret.
+    /// The address without secrets.
     display_url: String,
 }
 
 /// The most entries that a registry returns for one request.
 const PER_PAGE: usize = 100;
-/// Beyond these, a search is too vague to be ranked by reading on.
+/// A search with more pages is too vague to rank.
 const MAX_PAGES: usize = 3;
-/// A person waits for the answer at the terminal.
+/// The user waits for the answer at the terminal.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Some hundred times the size of a usual page.
+/// About a hundred times the size of a usual page.
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// Characters of a message of the registry that fit into an error.
+/// The most characters of the registry's message in an error.
 const MAX_MESSAGE: usize = 200;
-/// The number of names that an error suggests.
+/// The most names that an error suggests.
 const MAX_SUGGESTIONS: usize = 3;
-/// Encodes all characters but these in a step of a path.
+/// Encodes all characters but these in a path segment.
 const STEP: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -45,7 +45,7 @@ impl Registry {
 
     pub fn new(base: Url) -> Self {
         let http = client()
-            // No redirect may lead to plain HTTP, where an attacker could change the answer.
+            // Redirects to plain HTTP, where an attacker could change the answer, are not followed.
             .https_only(base.scheme() == "https")
             .build()
             .expect("the client is built from constants");
@@ -62,13 +62,13 @@ impl Registry {
         &self.display_url
     }
 
-    /// Returns the servers that fit a text, best first. If no name contains all of it, its words are
-    /// looked for one by one.
+    /// Returns the servers that match a text, best first. If no name contains all of it, its words
+    /// are searched one by one.
     pub async fn find_servers(&self, text: &str) -> Result<Vec<RegistryEntry>, RegistryError> {
         let mut entries = self.search_names(text.trim(), MAX_PAGES).await?;
         let words = split_words(text);
         if entries.is_empty() && words.len() > 1 {
-            // Two letters are in half of all names.
+            // Half of all names contain any two letters.
             for word in words.iter().filter(|word| word.chars().count() > 2) {
                 entries.extend(self.search_names(word, 1).await?);
             }
@@ -76,7 +76,7 @@ impl Registry {
         Ok(rank_entries(entries, text))
     }
 
-    /// Returns the latest version of a server, or the one that is named.
+    /// Returns the latest version of a server, or the specified one.
     pub async fn fetch_entry(
         &self,
         name: &EntryName,
@@ -93,7 +93,7 @@ impl Registry {
         }
     }
 
-    /// Returns the one server that has this short name.
+    /// Returns the only server with this short name.
     pub async fn find_by_short_name(&self, short: &str) -> Result<RegistryEntry, RegistryError> {
         let found = self.find_servers(short).await?;
         let mut fitting = found
@@ -137,7 +137,7 @@ impl Registry {
 
     /// Finds out whether the server or the version is missing, and which names are similar.
     async fn missing_error(&self, name: &EntryName, version: Option<&str>) -> RegistryError {
-        // The refusal is what counts; that a search fails, too, would add nothing.
+        // The error matters more than a failure of this search.
         let found = self.find_servers(name.short()).await.unwrap_or_default();
         match version {
             Some(version) if found.iter().any(|entry| entry.server.name == *name) => {
@@ -238,7 +238,7 @@ fn entry_path(name: &EntryName, version: Option<&str>) -> String {
     format!("{name}/versions/{version}")
 }
 
-/// Finds the message of the registry, in one of the shapes that are in use.
+/// Extracts the registry's message from any of the common formats.
 fn find_message(body: &[u8]) -> String {
     let parsed: serde_json::Value = serde_json::from_slice(body).unwrap_or_default();
     let mut keys = ["detail", "error", "message", "title"].iter();

@@ -27,7 +27,7 @@ pub(crate) struct EntryPage {
 }
 
 impl EntryPage {
-    /// Leaves out entries that cannot be read. An answer of another kind is an error.
+    /// Skips unreadable entries. An answer of another kind is an error.
     pub(crate) fn from_json(body: &[u8]) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         struct PageBody {
@@ -80,7 +80,7 @@ impl EntryStatus {
     }
 }
 
-/// The key under which the registry keeps its own statements about an entry.
+/// The key of the registry's own metadata about an entry.
 const OFFICIAL: &str = "io.modelcontextprotocol.registry/official";
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_page_is_recognised_in_every_spelling() {
+    fn the_last_page_is_recognized_in_every_spelling() {
         for metadata in [
             r#"{ "nextCursor": null }"#,
             r#"{ "nextCursor": "" }"#,

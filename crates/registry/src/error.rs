@@ -1,4 +1,4 @@
-//! The errors of asking the registry.
+//! The errors of requests to the registry.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ pub enum RegistryError {
     Unreachable { url: String, reason: String },
     #[error("the registry {url} did not answer within {} seconds", after.as_secs())]
     TimedOut { url: String, after: Duration },
-    #[error("the registry {url} knows no server `{name}`")]
+    #[error("the registry {url} has no server `{name}`")]
     NoSuchServer {
         url: String,
         name: String,
         near: Vec<EntryName>,
     },
-    #[error("the registry {url} knows no version `{version}` of `{name}`")]
+    #[error("the registry {url} has no version `{version}` of `{name}`")]
     NoSuchVersion {
         url: String,
         name: EntryName,
         version: String,
     },
-    #[error("the registry {url} is rate-limiting requests (429)")]
+    #[error("the registry {url} is rate limiting requests (429)")]
     Busy {
         url: String,
         again_after: Option<Duration>,
@@ -35,7 +35,7 @@ pub enum RegistryError {
         status: u16,
         message: String,
     },
-    #[error("the registry {url} sent something else than servers: {reason}")]
+    #[error("the registry {url} sent an unexpected response: {reason}")]
     Unreadable { url: String, reason: String },
 }
 
@@ -44,9 +44,9 @@ impl Remedy for RegistryError {
         Some(match self {
             Self::Unreachable { .. } => format!("check the network, or {ANOTHER}"),
             Self::TimedOut { .. } => format!("try again in a while, or {ANOTHER}"),
-            Self::NoSuchServer { near, name, .. } => look_for(name, near),
+            Self::NoSuchServer { near, name, .. } => suggest_commands(name, near),
             Self::NoSuchVersion { name, .. } => {
-                format!("take the latest: kitbag servers add {name}")
+                format!("add the latest version: kitbag servers add {name}")
             }
             Self::Busy {
                 again_after: Some(after),
@@ -66,14 +66,14 @@ impl Remedy for RegistryError {
     }
 }
 
-fn look_for(name: &str, near: &[EntryName]) -> String {
+fn suggest_commands(name: &str, near: &[EntryName]) -> String {
     if near.is_empty() {
         let short = name.rsplit('/').next().unwrap_or(name);
-        return format!("look for it: kitbag servers find {short}");
+        return format!("search for it: kitbag servers find {short}");
     }
     let commands = near.iter().map(|name| format!("kitbag servers add {name}"));
     let commands: Vec<_> = commands.collect();
-    format!("perhaps one of these:\n{}", commands.join("\n"))
+    format!("did you mean one of these?\n{}", commands.join("\n"))
 }
 
-const ANOTHER: &str = "name another registry with --registry-url or `url` under [registry]";
+const ANOTHER: &str = "use another registry with --registry-url or `url` under [registry]";

@@ -1,4 +1,4 @@
-//! The questions that a person has to answer before a server can run, and the answers.
+//! The inputs that the user must provide before a server can run, and the answers.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ pub struct PlanInput {
     pub description: Option<String>,
     pub required: bool,
     pub secret: bool,
-    /// True if it may be given several times.
+    /// True if it may have several values.
     pub repeated: bool,
     pub default: Option<String>,
     /// An example of an answer.
     pub placeholder: Option<String>,
-    /// If there are any, the answer is one of them.
+    /// If not empty, the answer must be one of them.
     pub choices: Vec<String>,
     pub format: InputFormat,
 }
@@ -28,11 +28,11 @@ pub enum InputFormat {
     Text,
     Number,
     Boolean,
-    /// A file or a folder on this machine.
+    /// A file or a directory on this machine.
     Path,
 }
 
-/// The reasons for which an answer is refused. The answer is not quoted, since it may be a secret.
+/// The reasons to reject an answer. The answer is not quoted, because it may be a secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrongAnswer {
     #[error("`{name}` must be one of {}", choices.join(", "))]
@@ -41,11 +41,11 @@ pub enum WrongAnswer {
     NotANumber { name: String },
     #[error("`{name}` must be true or false")]
     NotABoolean { name: String },
-    #[error("`{name}` is given twice")]
+    #[error("`{name}` was specified twice")]
     Twice { name: String },
 }
 
-/// The answers by the names of the inputs, spelt for the configuration.
+/// The answers by the names of the inputs, in the configuration's spelling.
 #[derive(Default)]
 pub struct PlanAnswers(BTreeMap<String, Vec<String>>);
 
@@ -77,7 +77,7 @@ impl std::fmt::Debug for PlanAnswers {
 }
 
 impl PlanInput {
-    /// Fails if the answer does not fit the question.
+    /// Fails if the answer does not match the input.
     pub fn check(&self, answer: &str) -> Result<(), WrongAnswer> {
         self.check_choice(answer)?;
         let name = self.name.clone();
@@ -105,7 +105,7 @@ impl PlanInput {
     }
 }
 
-/// The inputs of a plan, each name once.
+/// The inputs of a plan, with unique names.
 #[derive(Debug, Default)]
 pub(crate) struct PlanInputs(pub(crate) Vec<PlanInput>);
 
@@ -120,8 +120,8 @@ impl PlanInputs {
         }
     }
 
-    /// Returns the name under which the person is asked. The same question is asked once; another
-    /// one with the same name gets a number.
+    /// Returns the name of the input for the user. An identical input is added once; another one
+    /// with the same name gets a number.
     pub(crate) fn add(&mut self, name: &str, facts: &Facts, repeated: bool) -> String {
         let name = shell_safe_name(name);
         let numbered = (2_u32..).map(|number| format!("{name}-{number}"));
@@ -131,7 +131,7 @@ impl PlanInputs {
             .expect("there are more numbers than inputs")
     }
 
-    /// Returns true if the name was free, or belongs to the same question.
+    /// Returns true if the name was free, or belongs to an identical input.
     fn merge_or_insert(&mut self, name: &str, facts: &Facts, repeated: bool) -> bool {
         let Some(input) = self.0.iter_mut().find(|input| input.name == name) else {
             self.0.push(new_input(name, facts, repeated));
@@ -146,7 +146,8 @@ impl PlanInputs {
     }
 }
 
-/// Replaces what a shell would interpret: people copy commands with these names into a shell.
+/// Replaces characters that a shell would interpret, because users copy commands with these names
+/// into a shell.
 fn shell_safe_name(name: &str) -> String {
     if name.is_empty() {
         return "value".to_owned();
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_questions_never_share_a_name_and_none_has_letters_that_a_shell_reads() {
+    fn inputs_have_unique_names_without_shell_characters() {
         let facts = |description: &str| Facts {
             description: Some(description.to_owned()),
             ..Facts::default()

@@ -23,20 +23,20 @@ enum CommandWord {
         flag: Option<String>,
         text: GapText,
     },
-    /// A flag that may be left out.
+    /// An optional flag.
     Switch {
         flag: String,
         text: GapText,
         on_by_default: bool,
     },
-    /// Passes a variable on into a container, if it has a value.
+    /// Passes a variable into a container, if it has a value.
     PassVariable {
         variable: String,
     },
 }
 
-/// The programs that run packages. An author's hint at any other is ignored, since it could be any
-/// program at all.
+/// The programs that run packages. An author's hint at another program is ignored, because it could
+/// be any program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Runner {
     Npx,
@@ -87,7 +87,7 @@ impl CommandLine {
 }
 
 impl CommandWord {
-    fn fixed(text: impl Into<String>) -> Self {
+    fn from_text(text: impl Into<String>) -> Self {
         Self::Fixed(text.into())
     }
 
@@ -176,7 +176,8 @@ impl Runner {
         }
     }
 
-    /// Returns the words after the program: its own, the package, and those of the package.
+    /// Returns the words after the program: the runner's own words, the package, and the package's
+    /// words.
     fn build_words(
         self,
         name: String,
@@ -184,34 +185,39 @@ impl Runner {
         own: Vec<CommandWord>,
         variables: impl Iterator<Item = String>,
     ) -> Vec<CommandWord> {
-        let mut words = self.usual_words(&runtime);
+        let mut words = self.default_words(&runtime);
         let consent = (self == Self::Dnx).then(|| unless_given("--yes", &["-y"], &runtime));
-        words.extend(runtime.into_iter().filter(|word| !self.has_usual(word)));
+        words.extend(
+            runtime
+                .into_iter()
+                .filter(|word| !self.has_default_word(word)),
+        );
         if self.is_container() {
             words.extend(variables.map(|variable| CommandWord::PassVariable { variable }));
         }
         words.push(CommandWord::Fixed(name));
         words.extend(consent.flatten());
         if self == Self::Dnx && !own.is_empty() {
-            // The words behind two dashes are not for `dnx` itself.
-            words.push(CommandWord::fixed("--"));
+            // The words after two dashes are not for `dnx` itself.
+            words.push(CommandWord::from_text("--"));
         }
         words.extend(own);
         words
     }
 
-    /// True for the subcommand of a container, which is among the usual words.
-    fn has_usual(self, word: &CommandWord) -> bool {
+    /// True for a container's subcommand, which is one of the default words.
+    fn has_default_word(self, word: &CommandWord) -> bool {
         self.is_container() && word.leading_text() == Some("run")
     }
 
-    /// The words that the program needs before all others, unless the author has written them.
-    fn usual_words(self, given: &[CommandWord]) -> Vec<CommandWord> {
+    /// Returns the words that the program needs before all others, unless the author has written
+    /// them.
+    fn default_words(self, given: &[CommandWord]) -> Vec<CommandWord> {
         let words = match self {
             Self::Npx => vec![unless_given("-y", &["--yes"], given)],
             Self::Pipx => vec![unless_given("run", &[], given)],
             Self::Docker | Self::Podman => vec![
-                Some(CommandWord::fixed("run")),
+                Some(CommandWord::from_text("run")),
                 unless_given("-i", &["--interactive", "-it"], given),
                 unless_given("--rm", &[], given),
             ],
@@ -225,18 +231,18 @@ impl Runner {
     }
 }
 
-/// Returns the word unless it is given already, in this or another spelling.
+/// Returns the word, unless it is already present, in this or another spelling.
 fn unless_given(word: &str, same: &[&str], given: &[CommandWord]) -> Option<CommandWord> {
     let mut given = given.iter().filter_map(CommandWord::leading_text);
     let is_given = given.any(|other| other == word || same.contains(&other));
-    (!is_given).then(|| CommandWord::fixed(word))
+    (!is_given).then(|| CommandWord::from_text(word))
 }
 
-/// Splits the arguments of the runner into variables for a container and the rest.
+/// Splits the runner's arguments into variables for a container and the rest.
 fn runtime_arguments(package: &Package, kind: RunKind) -> (Vec<NamedValue>, Vec<&Argument>) {
     let (mut variables, mut rest) = (Vec::new(), Vec::new());
     for argument in &package.runtime_arguments {
-        match as_variable(argument) {
+        match to_variable(argument) {
             Some(variable) if kind == RunKind::Oci => variables.push(variable),
             _ => rest.push(argument),
         }
@@ -263,13 +269,13 @@ fn argument_words<'a>(
 
 fn argument_word(argument: &Argument, index: usize, inputs: &mut PlanInputs) -> CommandWord {
     match &argument.name {
-        Some(flag) if is_bare_flag(argument) => CommandWord::fixed(flag),
+        Some(flag) if is_bare_flag(argument) => CommandWord::from_text(flag),
         Some(flag) => flag_word(argument, flag, inputs),
         None => positional_word(argument, index, inputs),
     }
 }
 
-/// A flag without a description, or with an empty value, stands alone.
+/// A flag without a description, or with an empty value, has no value.
 fn is_bare_flag(argument: &Argument) -> bool {
     let facts = &argument.value.facts;
     let is_bare = *facts == Facts::default() && argument.value_hint.is_none();
@@ -308,9 +314,9 @@ fn argument_text(argument: &Argument, name: &str, inputs: &mut PlanInputs) -> Ga
     GapText::new(inputs, name, &argument.value, repeated, UnknownGap::Itself)
 }
 
-/// Reads `-e NAME=value` as a variable like any other. On the command line, every process of the
+/// Converts `-e NAME=value` to a variable like any other. On the command line, every process of the
 /// machine could read its value.
-fn as_variable(argument: &Argument) -> Option<NamedValue> {
+fn to_variable(argument: &Argument) -> Option<NamedValue> {
     if !matches!(argument.name.as_deref(), Some("-e" | "--env")) {
         return None;
     }
@@ -327,7 +333,7 @@ fn as_variable(argument: &Argument) -> Option<NamedValue> {
 }
 
 impl CommandWord {
-    /// The text with which it begins, if that is known.
+    /// Returns the known beginning of the text.
     fn leading_text(&self) -> Option<&str> {
         match self {
             Self::Fixed(text)

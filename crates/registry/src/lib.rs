@@ -1,12 +1,12 @@
 //! Reads entries of the MCP registry, and plans how to launch the servers in them.
 //!
-//! A stranger has written the whole entry: it is data, and only a person decides to run it.
+//! The entries are written by strangers: they are data, and only a user decides to run them.
 //!
 //! # Layout
-//! - `client`: asks the registry; `error`: its errors
-//! - `name`, `entry`, `server`: the answers as types; one odd entry does not spoil the others
+//! - `client`: requests to the registry; `error`: its errors
+//! - `name`, `entry`, `server`: the answers as types; an invalid entry does not affect the others
 //! - `rank`: sorts entries by how well they match
-//! - `choose`: chooses the way to run a server that fits this machine
+//! - `choose`: chooses the best way to run a server on this machine
 //! - `plan`: a command or an address with gaps; `text`, `launch`, `address`, `input`: its parts
 
 mod address;

@@ -1,4 +1,4 @@
-//! The name of an entry: a domain read backwards, a slash, and the name that its owner gave the server.
+//! The name of an entry: a reversed domain, a slash, and the name that its owner gave the server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,19 +6,19 @@ use std::str::FromStr;
 use kitbag_domain::ServerName;
 use serde::{Deserialize, Serialize};
 
-/// `io.github.acme/weather`: safe to print, and to put into a command line.
+/// `io.github.acme/weather`: safe to print, and to use in a command line.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct EntryName(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is not a name of the registry; one looks like io.github.acme/weather")]
+#[error("`{found}` is not a registry name; expected a name like io.github.acme/weather")]
 pub struct EntryNameError {
     found: String,
 }
 
 impl EntryName {
-    /// The limit in the schema of the registry.
+    /// The limit in the registry's schema.
     const MAX: usize = 200;
 
     pub fn as_str(&self) -> &str {
@@ -35,8 +35,8 @@ impl EntryName {
         self.parts().1
     }
 
-    /// The name of the server in our configuration. If its owner calls it just a server, it gets
-    /// the name of the owner.
+    /// Returns the server's name in Kitbag's configuration. If the short name is just "server",
+    /// uses the owner's name.
     pub fn server_name(&self) -> ServerName {
         let (owner, short) = self.parts();
         match short.to_lowercase().as_str() {
@@ -50,7 +50,7 @@ impl EntryName {
     fn parts(&self) -> (&str, &str) {
         self.0
             .split_once('/')
-            .expect("a name without a slash is refused")
+            .expect("a name without a slash is rejected")
     }
 }
 
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_has_two_parts_and_nothing_that_a_shell_would_read() {
+    fn a_name_has_two_parts_without_shell_characters() {
         for good in ["io.github.acme/weather", "a/b", "com.acme/Files_2.0"] {
             assert!(good.parse::<EntryName>().is_ok(), "{good}");
         }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_local_name_is_the_short_one_unless_that_is_just_a_server() {
+    fn the_local_name_is_the_short_one_unless_it_is_generic() {
         for (name, expected) in [
             ("io.github.acme/weather", "weather"),
             ("com.acme/files.v2", "files-v2"),

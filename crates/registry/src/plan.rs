@@ -1,4 +1,4 @@
-//! One way to run a server, with gaps for the answers of a person.
+//! One way to run a server, with gaps for the user's answers.
 
 use kitbag_domain::Remedy;
 
@@ -11,7 +11,7 @@ use crate::text::{GapFilling, GapText, UnknownGap};
 #[derive(Debug)]
 pub struct RunPlan {
     pub kind: RunKind,
-    /// The package or the address, as the entry names it.
+    /// The package or the address, as written in the entry.
     pub source: String,
     pub inputs: Vec<PlanInput>,
     reach: PlannedReach,
@@ -27,7 +27,7 @@ enum PlannedReach {
     },
 }
 
-/// A plan without gaps. The caller has spelt the answers for the configuration.
+/// A plan without gaps, with answers in the configuration's spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilledPlan {
     Launch {
@@ -44,17 +44,15 @@ pub enum FilledPlan {
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
-    #[error("it comes as a bundle (MCPB), and Kitbag cannot run those")]
+    #[error("it is a bundle (MCPB), which Kitbag cannot run")]
     Bundle,
-    #[error("it comes as a package of the kind `{found}`, which Kitbag does not know")]
+    #[error("its package has the unknown kind `{found}`")]
     UnknownType { found: String },
-    #[error(
-        "its package speaks `{found}` once it is launched, and Kitbag speaks to programs over stdio"
-    )]
+    #[error("its package uses the transport `{found}`, but Kitbag runs programs over stdio only")]
     NotStdio { found: String },
-    #[error("`{found}` cannot be the name or the version of a package")]
+    #[error("`{found}` is not a valid name or version of a package")]
     OddName { found: String },
-    #[error("its package is kept at {host}, where no runner looks by itself")]
+    #[error("its package is on {host}, which no runner uses by default")]
     Elsewhere { host: String },
 }
 
@@ -80,7 +78,7 @@ impl RunPlan {
         let mut inputs = PlanInputs::default();
         let gap = UnknownGap::Gap { secret: false };
         let url = GapText::with_gaps(&mut inputs, &remote.url, &remote.variables, gap);
-        // An address with a part left out leads nowhere.
+        // An address with a missing part leads nowhere.
         inputs.require(url.gaps());
         let headers = remote.headers.iter();
         let headers = headers
@@ -98,7 +96,7 @@ impl RunPlan {
         }
     }
 
-    /// The program that must be on the PATH.
+    /// Returns the program that must be on the PATH.
     pub fn program(&self) -> Option<&'static str> {
         match &self.reach {
             PlannedReach::Launch(line) => Some(line.command),
@@ -106,7 +104,7 @@ impl RunPlan {
         }
     }
 
-    /// Returns the words that would run or the address that would be reached, with the names of the gaps.
+    /// Returns the words of the command or the remote address, with the names of the gaps.
     pub fn preview(&self) -> Vec<String> {
         match &self.reach {
             PlannedReach::Launch(line) => line.preview(),
@@ -114,8 +112,8 @@ impl RunPlan {
         }
     }
 
-    /// Fills the gaps, or returns those that must not stay open. The text of the author goes through
-    /// `literally`, which spells it so that nothing in it is a variable.
+    /// Fills the gaps, or returns the required gaps that are still open. The author's text is
+    /// escaped with `literally`, so that it contains no variables.
     pub fn fill(
         &self,
         answers: &PlanAnswers,
@@ -177,7 +175,7 @@ impl PlannedReach {
     }
 }
 
-/// Fills the values of variables or headers. Those with an open gap are left out.
+/// Fills the values of variables or headers. Values with an open gap are omitted.
 pub(crate) fn fill_pairs(
     pairs: &[(String, GapText)],
     filling: GapFilling<'_>,
@@ -192,15 +190,15 @@ impl Remedy for PlanError {
     fn remedy(&self) -> Option<String> {
         Some(match self {
             Self::Bundle => {
-                "look for another server, or install the bundle in a client that takes it"
+                "search for another server, or install the bundle in a client that supports it"
                     .to_owned()
             }
             Self::UnknownType { .. } | Self::Elsewhere { .. } => {
-                "install it as its website says, then: kitbag servers add NAME -- COMMAND"
+                "follow its website's instructions, then run: kitbag servers add NAME -- COMMAND"
                     .to_owned()
             }
             Self::NotStdio { .. } => {
-                "start it yourself, then: kitbag servers add NAME http://127.0.0.1:PORT/mcp"
+                "start it yourself, then run: kitbag servers add NAME http://127.0.0.1:PORT/mcp"
                     .to_owned()
             }
             Self::OddName { .. } => return None,

@@ -1,5 +1,5 @@
-//! Sorts entries by how well they match. The registry only looks for letters in names, so its
-//! results are weighed here by all fields of an entry.
+//! Sorts entries by how well they match. The registry only searches for letters in names, so its
+//! results are ranked here by all fields of an entry.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use crate::entry::{EntryStatus, RegistryEntry};
 use crate::name::EntryName;
 
-/// Returns each server once, the best match first. Deprecated servers come last, and deleted ones
-/// are left out.
+/// Returns each server once, best match first. Deprecated servers come last, and deleted ones are
+/// omitted.
 pub(crate) fn rank_entries(entries: Vec<RegistryEntry>, text: &str) -> Vec<RegistryEntry> {
     let wanted = split_words(text);
     let mut entries = latest_versions(entries);
@@ -23,8 +23,8 @@ pub(crate) fn rank_entries(entries: Vec<RegistryEntry>, text: &str) -> Vec<Regis
     entries
 }
 
-/// Keeps one version of each server. Registries that do not know the parameter for the latest one
-/// return every version.
+/// Keeps one version of each server. Registries without the parameter for the latest version return
+/// every version.
 fn latest_versions(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
     let mut known: BTreeMap<EntryName, RegistryEntry> = BTreeMap::new();
     for entry in entries {
@@ -36,12 +36,12 @@ fn latest_versions(entries: Vec<RegistryEntry>) -> Vec<RegistryEntry> {
     known.into_values().collect()
 }
 
-/// The number of words that an entry has counts most, then the fields in which they are.
+/// The number of matched words counts most, then the fields in which they are.
 fn entry_score(entry: &RegistryEntry, wanted: &[String]) -> usize {
     let server = &entry.server;
     let short = split_words(server.name.short());
-    // The weights say how much a word in that field tells about the server: its own name most, the
-    // name of its owner least.
+    // The weights reflect how much a word in that field says about the server: its own name most,
+    // the name of its owner least.
     let fields = [
         (if short == wanted { 16 } else { 8 }, short),
         (6, split_words(server.title.as_deref().unwrap_or_default())),
@@ -86,8 +86,8 @@ pub(crate) fn split_words(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Entries are written as `name: description`, with `!` before a deprecated one and `x` before a
-    /// deleted one.
+    /// Entries are written as `name: description`, with `!` before a deprecated one and `x` before
+    /// a deleted one.
     #[track_caller]
     fn check(entries: &str, text: &str, expected: &str) {
         let entries = entries.lines().map(|line| {
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn deprecated_servers_come_last_and_deleted_ones_are_left_out() {
+    fn deprecated_servers_come_last_and_deleted_ones_are_omitted() {
         check(
             "! a/git: Git\nx b/git: Git\nc/gitter: Chat\nc/gitter: Chat",
             "git",

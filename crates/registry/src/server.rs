@@ -1,5 +1,5 @@
-//! The part of `server.json` that says how to run a server. Unknown fields are ignored; a package
-//! or an address that cannot be read is left out, because half of one would run something else.
+//! The part of `server.json` about how to run a server. Unknown fields are ignored; an unreadable
+//! package or address is skipped, because half of one would run something else.
 
 use std::collections::BTreeMap;
 
@@ -15,17 +15,17 @@ pub struct RegistryServer {
     pub name: EntryName,
     #[serde(default)]
     pub title: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub description: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub version: String,
-    #[serde(default, deserialize_with = "lenient")]
+    #[serde(default, deserialize_with = "deserialize_lenient")]
     pub repository: Option<SourceRepository>,
     #[serde(default)]
     pub website_url: Option<String>,
-    #[serde(default, deserialize_with = "lenient_list")]
+    #[serde(default, deserialize_with = "deserialize_lenient_list")]
     pub packages: Vec<Package>,
-    #[serde(default, deserialize_with = "lenient_list")]
+    #[serde(default, deserialize_with = "deserialize_lenient_list")]
     pub remotes: Vec<RegistryRemote>,
 }
 
@@ -34,7 +34,7 @@ pub struct SourceRepository {
     pub url: String,
 }
 
-/// Something to download and run.
+/// A package to download and run.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Package {
@@ -46,13 +46,13 @@ pub struct Package {
     pub version: Option<String>,
     #[serde(default)]
     pub runtime_hint: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) transport: PackageTransport,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) runtime_arguments: Vec<Argument>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) package_arguments: Vec<Argument>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) environment_variables: Vec<NamedValue>,
 }
 
@@ -62,15 +62,15 @@ pub(crate) struct PackageTransport {
     pub(crate) kind: String,
 }
 
-/// A server that is running already.
+/// A remote server.
 #[derive(Debug, Clone, Deserialize)]
 pub struct RegistryRemote {
     #[serde(rename = "type")]
     pub kind: RemoteKind,
     pub url: String,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) headers: Vec<NamedValue>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) variables: BTreeMap<String, Facts>,
 }
 
@@ -81,23 +81,23 @@ pub enum RemoteKind {
     Sse,
 }
 
-/// A word of a command line, or a flag with its word. Some authors leave out which of the two it is;
-/// only a flag has a name.
+/// A word of a command line, or a flag with its value. Some authors do not say which of the two it
+/// is; only a flag has a name.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Argument {
-    /// The flag, dashes included.
+    /// The flag, including dashes.
     #[serde(default)]
     pub(crate) name: Option<String>,
     #[serde(default)]
     pub(crate) value_hint: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) is_repeated: bool,
     #[serde(flatten)]
     pub(crate) value: VariedValue,
 }
 
-/// A header or a variable of the environment.
+/// A header or an environment variable.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct NamedValue {
     pub(crate) name: String,
@@ -105,12 +105,12 @@ pub(crate) struct NamedValue {
     pub(crate) value: VariedValue,
 }
 
-/// A value with gaps `{name}`, each described on its own.
+/// A value with gaps `{name}`, each with its own description.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(crate) struct VariedValue {
     #[serde(flatten)]
     pub(crate) facts: Facts,
-    #[serde(default, deserialize_with = "or_default")]
+    #[serde(default, deserialize_with = "deserialize_or_default")]
     pub(crate) variables: BTreeMap<String, Facts>,
 }
 
@@ -119,11 +119,11 @@ pub(crate) struct VariedValue {
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct Facts {
     pub(crate) description: Option<String>,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(crate) is_required: bool,
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "deserialize_or_default")]
     pub(crate) is_secret: bool,
-    /// The author has fixed the value, so that the person is not asked.
+    /// A value fixed by the author, for which the user is not asked.
     #[serde(deserialize_with = "deserialize_text")]
     pub(crate) value: Option<String>,
     #[serde(deserialize_with = "deserialize_text")]
@@ -136,7 +136,7 @@ pub(crate) struct Facts {
 }
 
 impl VariedValue {
-    /// Gives each gap without a description that of the whole value.
+    /// Gives each gap without a description the description of the whole value.
     pub(crate) fn explained_variables(&self) -> BTreeMap<String, Facts> {
         let mut variables = self.variables.clone();
         for facts in variables.values_mut() {
@@ -156,34 +156,36 @@ impl Default for PackageTransport {
     }
 }
 
-/// Reads `null` like a missing field.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
+/// Treats `null` like a missing field.
+fn deserialize_or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     from: D,
 ) -> Result<T, D::Error> {
     Option::deserialize(from).map(Option::unwrap_or_default)
 }
 
-fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Option<T>, D::Error> {
+fn deserialize_lenient<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Option<T>, D::Error> {
     Value::deserialize(from).map(|value| serde_json::from_value(value).ok())
 }
 
-fn lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+fn deserialize_lenient_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
-    let items: Vec<Value> = or_default(from)?;
+    let items: Vec<Value> = deserialize_or_default(from)?;
     Ok(items
         .into_iter()
         .filter_map(|item| serde_json::from_value(item).ok())
         .collect())
 }
 
-/// Some authors write `8080` and `true` in the place of a text.
+/// Some authors write `8080` and `true` instead of a text.
 fn deserialize_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     Value::deserialize(from).map(as_text)
 }
 
 fn deserialize_text_list<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
-    let items: Vec<Value> = or_default(from)?;
+    let items: Vec<Value> = deserialize_or_default(from)?;
     Ok(items.into_iter().filter_map(as_text).collect())
 }
 

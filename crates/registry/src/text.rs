@@ -1,4 +1,4 @@
-//! Texts with gaps, such as `Bearer {token}`, and the texts that result when the gaps are filled.
+//! Texts with gaps, such as `Bearer {token}`, and the texts with the gaps filled.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,12 +16,12 @@ enum GapTextPart {
     Gap(String),
 }
 
-/// The meaning of `{name}` where the entry does not describe that name.
+/// The meaning of an undescribed `{name}`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum UnknownGap {
     /// Plain text, as the format defines it.
     Itself,
-    /// A gap all the same, since no address or header with braces in it works.
+    /// A gap nevertheless, because no address or header with braces works.
     Gap { secret: bool },
 }
 
@@ -30,12 +30,12 @@ pub(crate) enum UnknownGap {
 pub(crate) struct GapFilling<'a> {
     pub(crate) inputs: &'a [PlanInput],
     pub(crate) answers: &'a PlanAnswers,
-    /// Spells the text of the author so that nothing in it is a variable.
+    /// Escapes the author's text so that it contains no variables.
     pub(crate) literally: &'a dyn Fn(&str) -> String,
 }
 
 impl GapText {
-    /// The value that the author fixed, or else one gap with the name of the whole.
+    /// Returns the value that the author fixed, or else one gap with the name of the whole value.
     pub(crate) fn new(
         inputs: &mut PlanInputs,
         name: &str,
@@ -89,7 +89,8 @@ impl GapText {
         })
     }
 
-    /// Returns nothing if a gap stays open. A text that is just a gap is returned once for each answer.
+    /// Returns nothing if a gap stays open. A text that consists of one gap is returned once for
+    /// each answer.
     pub(crate) fn fill(&self, filling: GapFilling<'_>) -> Vec<String> {
         if let [GapTextPart::Gap(name)] = self.0.as_slice() {
             return filling.values_of(name);
@@ -98,7 +99,7 @@ impl GapText {
         filled.collect::<Option<String>>().into_iter().collect()
     }
 
-    /// Like `fill`, with the first answer only.
+    /// Like `fill`, with only the first answer.
     pub(crate) fn fill_once(&self, filling: GapFilling<'_>) -> Option<String> {
         self.fill(filling).into_iter().next()
     }
@@ -148,7 +149,7 @@ impl GapFilling<'_> {
 }
 
 impl fmt::Display for GapText {
-    /// Writes the text with the names of the gaps.
+    /// Formats the text with the names of the gaps.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|piece| match piece {
             GapTextPart::Fixed(text) => f.write_str(text),
@@ -157,7 +158,7 @@ impl fmt::Display for GapText {
     }
 }
 
-/// Splits a text into what stands before its first `{name}`, that name, and the rest.
+/// Splits a text into the part before its first `{name}`, that name, and the rest.
 fn next_gap(text: &str) -> Option<(&str, &str, &str)> {
     for (at, _) in text.match_indices('{') {
         if let Some((name, rest)) = text[at + 1..].split_once('}')
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_without_a_description_stay_or_become_a_question() {
+    fn undescribed_braces_stay_or_become_an_input() {
         check(
             "{\"a\": {x}}",
             UnknownGap::Itself,
@@ -258,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_of_an_author_becomes_a_variable_of_ours() {
+    fn an_authors_text_never_becomes_a_variable() {
         check(
             "${secret:github.TOKEN}",
             UnknownGap::Itself,

@@ -167,7 +167,7 @@ impl UsageFigures {
         visible: impl Fn(&str, &ToolFigures) -> bool,
     ) -> Self {
         let mut tools: HashMap<(Tenant, Arc<str>), ToolFigures> = HashMap::new();
-        for ((_, name), tool) in rows_of(&self.tools, tenant) {
+        for ((_, name), tool) in filter_by_tenant(&self.tools, tenant) {
             let (name, server) = if visible(&name, &tool) {
                 (name, tool.server.clone())
             } else {
@@ -182,12 +182,12 @@ impl UsageFigures {
             .for_each(|tool| tool.calls.count_denied_as_invalid());
         let clients = self.clients.iter().filter(|(_, it)| it.tenant == *tenant);
         Self {
-            surfaces: rows_of(&self.surfaces, tenant),
+            surfaces: filter_by_tenant(&self.surfaces, tenant),
             tools,
             clients: clients.map(|(id, it)| (id.clone(), it.clone())).collect(),
-            operations: rows_of(&self.operations, tenant),
-            events: rows_of(&self.events, tenant),
-            templates: rows_of(&self.templates, tenant),
+            operations: filter_by_tenant(&self.operations, tenant),
+            events: filter_by_tenant(&self.events, tenant),
+            templates: filter_by_tenant(&self.templates, tenant),
         }
     }
 
@@ -350,7 +350,7 @@ impl ClientFigures {
     }
 }
 
-fn rows_of<K: Clone + Eq + Hash, V: Clone>(
+fn filter_by_tenant<K: Clone + Eq + Hash, V: Clone>(
     figures: &HashMap<(Tenant, K), V>,
     tenant: &Tenant,
 ) -> HashMap<(Tenant, K), V> {

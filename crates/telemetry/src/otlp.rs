@@ -127,7 +127,7 @@ impl OtlpExporter {
         let end = SystemTime::now();
         let span = self
             .tracer
-            .span_builder(format!("{} {name}", method_of(capability.kind)));
+            .span_builder(format!("{} {name}", method_name(capability.kind)));
         let span = span
             .with_kind(SpanKind::Server)
             .with_start_time(end - *latency)
@@ -161,7 +161,10 @@ fn semantic_attributes(observation: &Observation, name: &str) -> Vec<KeyValue> {
     let Observation {
         capability, origin, ..
     } = observation;
-    let mut attributes = vec![KeyValue::new("mcp.method.name", method_of(capability.kind))];
+    let mut attributes = vec![KeyValue::new(
+        "mcp.method.name",
+        method_name(capability.kind),
+    )];
     match capability.kind {
         Kind::Tool => attributes.extend([
             KeyValue::new("gen_ai.operation.name", "execute_tool"),
@@ -185,7 +188,7 @@ fn semantic_attributes(observation: &Observation, name: &str) -> Vec<KeyValue> {
     attributes
 }
 
-fn method_of(kind: Kind) -> &'static str {
+fn method_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Tool => method::CALL_TOOL,
         Kind::Prompt => method::GET_PROMPT,

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn figures_are_read_whatever_the_program_is_called() {
+    fn figures_are_read_for_any_program_name() {
         let stat = "7 (a) b (c) S 1 1 1 0 -1 4194304 10 20 30 40 250 150 1 1 20 0 9 0 12345 1 2 3";
         assert_eq!(cpu_seconds(stat), Some(4.0));
         assert_eq!(

@@ -55,18 +55,18 @@ impl MalformedMessage {
 #[derive(Deserialize)]
 pub(crate) struct Envelope {
     jsonrpc: Option<Raw>,
-    #[serde(default, deserialize_with = "even_null")]
+    #[serde(default, deserialize_with = "null_as_present")]
     id: Option<Raw>,
     method: Option<Raw>,
     params: Option<Raw>,
-    #[serde(default, deserialize_with = "even_null")]
+    #[serde(default, deserialize_with = "null_as_present")]
     result: Option<Raw>,
     error: Option<Raw>,
 }
 
 /// Treats a `null` member as present: a request with a null id is not a notification, and a null result is a
 /// response.
-fn even_null<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
+fn null_as_present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Raw>, D::Error> {
     Raw::deserialize(deserializer).map(Some)
 }
 

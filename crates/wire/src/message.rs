@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_message_are_refused_with_the_reason() {
+    fn bytes_that_are_not_a_message_are_rejected_with_a_reason() {
         check_rejected("Server listening on 3000", "not valid JSON");
         check_rejected(r#"{"level":"info","msg":"hello"}"#, "`jsonrpc` must be");
         check_rejected(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "batches");
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_laid_out_over_lines_becomes_one_line() {
+    fn a_message_formatted_on_several_lines_becomes_one_line() {
         let message = Message::parse(
             b"{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{\n  \"a\": \"x\\ny\"\r\n}}",
         )

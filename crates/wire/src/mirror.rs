@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_a_header_cannot_hold_is_encoded_and_comes_back() {
+    fn a_value_unsuitable_for_a_header_is_encoded_and_decoded() {
         for (text, expected) in [
             ("us-west1", "us-west1"),
             ("Hello, 世界", "=?base64?SGVsbG8sIOS4lueVjA==?="),
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_taken_where_the_rules_allow_and_refused_elsewhere() {
+    fn marks_are_valid_only_on_reachable_parameters() {
         let marked = json!({"type": "string", "x-mcp-header": "Region"});
         check(&json!({"properties": {"a": marked}}), Ok(1));
         check(
@@ -218,7 +218,7 @@ mod tests {
         );
         check(
             &json!({"properties": {"l": {"items": marked}}}),
-            Err("is not on an argument"),
+            Err("is not reachable"),
         );
         check(
             &json!({"properties": {"a": {"type": "number", "x-mcp-header": "A"}}}),
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_reads_plain_values_wherever_they_stand() {
+    fn a_mark_reads_plain_values_at_any_depth() {
         let number = json!({"type": "integer", "x-mcp-header": "N"});
         let found =
             find_marks(&json!({"properties": {"o": {"properties": {"n": number}}}})).unwrap();

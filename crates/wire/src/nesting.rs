@@ -1,7 +1,8 @@
 //! Checks in one pass over the bytes if JSON is nested too deep.
 //!
-//! `params` and `result` stay text here, so the limit of our own parser does not apply to them. Many parsers
-//! behind the gateway recurse for each bracket, and some overflow the stack of their process.
+//! `params` and `result` stay text here, so the parser's own limit does not apply to them. Many
+//! parsers behind the gateway recurse for each bracket, and some overflow the stack of their
+//! process.
 
 /// Far deeper than legitimate arguments, results or schemas, and within the limits of common parsers
 /// (`serde_json` has the same).
@@ -49,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn brackets_count_where_they_are_brackets() {
+    fn brackets_in_strings_do_not_count() {
         check("[[[]]]", false);
         check("[[[[]]]]", true);
         check(r#"{"a":[{"b":[1]}]}"#, true);

@@ -1,5 +1,5 @@
-//! The requests of `kitbag eval` to the gateway: calls that do not count as use, and the search
-//! surface as its clients see it.
+//! The gateway's side of `kitbag eval`: calls that do not count as use, and the search surface as
+//! its clients see it.
 
 use std::future::Future;
 use std::pin::pin;
@@ -16,8 +16,8 @@ use crate::surface::eval_call::{self, EvalAnswer};
 use crate::turn::Turn;
 
 impl App {
-    /// Calls a tool to see the outcome: its server decides what to make of the arguments, and the
-    /// call does not count as use.
+    /// Calls a tool for its outcome. The server validates the arguments, and the call does not
+    /// count as use.
     pub async fn call_for_eval(
         &self,
         name: &str,
@@ -31,8 +31,8 @@ impl App {
         Ok(serde_json::from_str(result.get())?)
     }
 
-    /// Makes a call of a model as a client of the search surface would, and tells which tool the
-    /// call led to. The call does not count as use.
+    /// Performs a model's call as a client of the search surface would, and returns the tool to
+    /// which it led. The call does not count as use.
     pub async fn search_for_eval(
         &self,
         name: &str,
@@ -43,7 +43,7 @@ impl App {
         discard_messages(messages, eval_call::call_for_eval(&turn, params)).await
     }
 
-    /// Makes the tools that are known searchable in this process alone.
+    /// Makes the known tools searchable in this process only.
     pub async fn index_known_tools(&self) -> anyhow::Result<()> {
         let gateway = self.host().gateway();
         let index = &gateway.services.index;
@@ -67,7 +67,7 @@ impl App {
     }
 }
 
-/// Serves a request. No client here reads the messages that a server sends meanwhile.
+/// Serves a request. No client here reads the messages that a server sends during the request.
 pub(crate) async fn discard_messages<T>(
     mut messages: mpsc::Receiver<OutgoingMessage>,
     serving: impl Future<Output = T>,

@@ -1,5 +1,5 @@
-//! A client that an exam plays: it lists and calls on a surface through the same code as every
-//! client, and nothing of it counts as use.
+//! A simulated client for evals: it lists and calls tools on a surface through the same code as
+//! every client, but does not count as use.
 
 use kitbag_domain::{ExposedName, Outcome, Surface};
 use kitbag_store::{AuditPage, AuditQuery, AuditRow, AuditRowKind};
@@ -16,15 +16,15 @@ use crate::front::lists;
 use crate::surface::call::call_tool;
 use crate::turn::Turn;
 
-/// On the adaptive surface the list follows what the client does, so each client has an id.
+/// On the adaptive surface the list depends on the client's activity, so each client has an id.
 #[derive(Debug, Clone)]
 pub struct EvalClient {
     pub surface: Surface,
-    /// The text that tells it from the other clients of the same gateway.
+    /// Distinguishes it from other clients of the same gateway.
     pub id: String,
 }
 
-/// A call that reached a tool, as the audit has it.
+/// A call that reached a tool, as recorded in the audit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditedCall {
     /// The name that clients use for the tool.
@@ -32,17 +32,17 @@ pub struct AuditedCall {
     pub succeeded: bool,
 }
 
-/// Each attempt makes far fewer calls; more of them would not be looked at.
+/// An attempt makes far fewer calls; further rows would be ignored.
 const MOST_ROWS: u32 = 10_000;
 
 impl App {
-    /// Returns every tool that `tools/list` would give the client now.
+    /// Returns every tool that `tools/list` would return to the client now.
     pub async fn list_tools_as(&self, client: &EvalClient) -> Result<Vec<Value>, Failure> {
         let (turn, messages) = self.new_client_turn(client);
         discard_messages(messages, list_all_pages(&turn)).await
     }
 
-    /// Makes a call as the client would.
+    /// Performs a call as the client would.
     pub async fn call_tool_as(
         &self,
         client: &EvalClient,
@@ -53,8 +53,8 @@ impl App {
         discard_messages(messages, call_tool(&turn, call_params(name, &arguments))).await
     }
 
-    /// Takes over what another gateway knows of servers of the same names, so that none of them is
-    /// started only to be asked again.
+    /// Copies another gateway's listings of the same servers, so that no server is started only to
+    /// be listed again.
     pub async fn copy_listings(&self, from: &Self) {
         let (gateway, known) = (self.host().gateway(), from.host().gateway());
         for server in gateway.upstreams.iter() {
@@ -66,14 +66,14 @@ impl App {
         self.host().rebuild_catalog().await;
     }
 
-    /// Returns the last row of the audit, to tell later calls from earlier ones.
+    /// Returns the last row id of the audit, to separate later calls from earlier ones.
     pub async fn last_audit_row(&self) -> anyhow::Result<i64> {
         let services = &self.host().gateway().services;
         services.audit.flush().await;
         Ok(services.store.newest_audit_row_id().await?)
     }
 
-    /// Returns the calls of tools after a row of the audit, those of programs among them.
+    /// Returns the calls of tools after an audit row, including calls by programs.
     pub async fn calls_since(&self, row: i64) -> anyhow::Result<Vec<AuditedCall>> {
         let services = &self.host().gateway().services;
         services.audit.flush().await;

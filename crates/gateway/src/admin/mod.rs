@@ -1,6 +1,6 @@
-//! What the command line asks of a gateway besides serving: offers as rows, searches explained,
-//! priors, exams. Reaches every other room through [`Turn`](crate::turn::Turn) and `state`;
-//! no room reaches it, and no request of a client comes here.
+//! The command line's access to a gateway: capability tables, explained searches, priors, evals.
+//! Uses every other module through [`Turn`](crate::turn::Turn) and `state`; no module uses it, and
+//! no client request comes here.
 
 pub mod app;
 mod eval;

@@ -1,4 +1,4 @@
-//! The offers of all servers as rows of a table, as a client at this machine sees them.
+//! The capabilities of all servers as table rows, as a local client sees them.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ pub struct PromptRow {
     pub arguments: Vec<PromptArgument>,
 }
 
-/// A resource, or a template that becomes one with values in place of the names in braces.
+/// A resource, or a resource template with variables in braces.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ResourceRow {
     pub uri: String,
@@ -41,16 +41,16 @@ pub struct ResourceRow {
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct SkillRow {
-    /// The URI of its `SKILL.md`, with the mark of its server.
+    /// The URI of its `SKILL.md`, with its server's mark.
     pub uri: String,
     pub server: ServerName,
     pub name: String,
     pub description: String,
-    /// The number of its files; absent if they are made when they are read.
+    /// The number of its files; absent if they are generated when read.
     pub files: Option<usize>,
 }
 
-/// The tools a local client sees, as far as they are known.
+/// Returns the known tools that a local client sees.
 pub fn tool_rows(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
     visible_entries(&catalog.tools, policy)
         .map(|entry| ToolRow {
@@ -62,7 +62,7 @@ pub fn tool_rows(catalog: &Catalog, policy: &Policy) -> Vec<ToolRow> {
         .collect()
 }
 
-/// The prompts a local client sees, as far as they are known.
+/// Returns the known prompts that a local client sees.
 pub fn prompt_rows(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
     visible_entries(&catalog.prompts, policy)
         .map(|entry| PromptRow {
@@ -75,7 +75,7 @@ pub fn prompt_rows(catalog: &Catalog, policy: &Policy) -> Vec<PromptRow> {
         .collect()
 }
 
-/// The resources a local client sees, as far as they are known, then the templates.
+/// Returns the known resources that a local client sees, then the templates.
 pub fn resource_rows(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
     let resources = visible_entries(&catalog.resources, policy).map(|it| (it, false));
     let templates = visible_entries(&catalog.templates, policy).map(|it| (it, true));
@@ -89,7 +89,7 @@ pub fn resource_rows(catalog: &Catalog, policy: &Policy) -> Vec<ResourceRow> {
         .collect()
 }
 
-/// The skills a local client sees, as far as they are known.
+/// Returns the known skills that a local client sees.
 pub fn skill_rows(catalog: &Catalog, policy: &Policy) -> Vec<SkillRow> {
     let skills = visible_entries(&catalog.skills, policy).map(|entry| {
         let Skill {
@@ -132,7 +132,7 @@ fn is_visible(capability: &Capability, policy: &Policy) -> bool {
     policy.is_visible(&Caller::local(), capability)
 }
 
-/// Returns the first of these members that holds a text.
+/// Returns the first of these members that contains a text.
 fn read_text(definition: &Raw, members: &[&str]) -> Option<String> {
     members.iter().find_map(|member| {
         serde_json::from_str(RawObject::peek_member(definition, member)?.get()).ok()

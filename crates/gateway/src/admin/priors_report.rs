@@ -1,4 +1,4 @@
-//! The priors of tools as people read them on the command line.
+//! The priors of tools, as printed on the command line.
 
 use std::time::Duration;
 
@@ -13,25 +13,25 @@ use crate::index::priors::{MeasuredPriors, round_to_milliseconds};
 use crate::learning::priors::overdue::overdue_age;
 use crate::learning::priors::{StoredTrack, load_tracks};
 
-/// The priors of one tool, with those that the operator declares in place of measured ones.
+/// The priors of one tool; values declared by the operator replace measured ones.
 #[derive(Debug, Serialize)]
 pub struct PriorsRow {
     pub tool_name: String,
     pub success_rate: Option<f64>,
-    /// The number of calls that the measured rate rests on; those of earlier days are parts.
+    /// The weighted number of calls behind the measured rate; older calls count less.
     pub calls: f64,
     pub p50_latency_ms: Option<f64>,
     pub p95_latency_ms: Option<f64>,
     pub p99_latency_ms: Option<f64>,
     pub estimated_cost_usd: Option<f64>,
-    /// Tokens of a result, on average.
+    /// Average number of tokens of a result.
     pub tokens: Option<f64>,
     /// Seconds since the Unix epoch.
     pub last_updated_at: i64,
 }
 
 impl PriorsRow {
-    /// True if this is the name of the tool, with or without the prefix of Kitbag's own catalog.
+    /// True if this is the tool's name, with or without the prefix of Kitbag's own catalog.
     pub fn is_called(&self, name: &str) -> bool {
         let prefix = format!("{}__", CatalogSettings::SERVER);
         name == self.tool_name || name.strip_prefix(&prefix) == Some(&self.tool_name)
@@ -46,7 +46,7 @@ pub struct PriorsReport {
     pub tools: Vec<PriorsRow>,
 }
 
-/// Reads the priors that the last run left, sorted by name.
+/// Reads the priors from the last run, sorted by name.
 pub async fn read_report(
     config: &Config,
     store: &Store,
@@ -75,7 +75,7 @@ fn priors_row(
 ) -> PriorsRow {
     let tool_name = client_name(tool);
     let declared = config.tools.get(&tool_name);
-    let priors = measured.priors_of(declared, tool, config.priors.usd_per_million_tokens);
+    let priors = measured.priors_for(declared, tool, config.priors.usd_per_million_tokens);
     PriorsRow {
         tool_name,
         success_rate: priors.success_rate,
@@ -89,7 +89,7 @@ fn priors_row(
     }
 }
 
-/// Returns the name by which clients call the tool. Those of Kitbag's own catalog have no prefix.
+/// Returns the name by which clients call the tool. Tools of Kitbag's own catalog have no prefix.
 fn client_name(tool: &Capability) -> String {
     match tool.server == catalog_server() {
         true => tool.name.clone(),
@@ -101,8 +101,8 @@ fn round_to_tenth(number: f64) -> f64 {
     (number * 10.0).round() / 10.0
 }
 
-/// Returns the age of priors that should have been computed again by now. Where none ever were, the
-/// first row of the audit says since when there was something to compute.
+/// Returns the age of priors that are overdue. If they were never computed, the age counts from the
+/// first row of the audit.
 pub async fn stale_since(
     config: &Config,
     store: &Store,
@@ -110,11 +110,11 @@ pub async fn stale_since(
 ) -> Result<Option<Duration>, Error> {
     let namespace = mirror_namespace(config, store, now).await?;
     let last = store.priors_updated_at(&namespace).await?;
-    let begun = first_row(store).await?.unwrap_or(now);
+    let started_at = first_row(store).await?.unwrap_or(now);
     Ok(overdue_age(
         config.priors.schedule.as_ref(),
         last,
-        begun,
+        started_at,
         now,
     ))
 }

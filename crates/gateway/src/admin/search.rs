@@ -1,4 +1,4 @@
-//! Asks the index from the command line: searches it, and proves that it is whole.
+//! Searches and verifies the index for the command line.
 
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::surface::find::find_when_indexed;
 use crate::surface::withheld::WithheldCounts;
 use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 
-/// A tool that was found, and the reasons.
+/// A found tool, and the reasons for its rank.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct FoundTool {
     pub tool_name: String,
@@ -31,14 +31,14 @@ pub struct FoundTool {
     /// The same tool on other servers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<String>,
-    /// The lessons that speak for the tool or against it, the heaviest first.
+    /// The lessons for or against the tool, heaviest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub neighbours: Vec<Neighbour>,
     #[serde(default)]
     pub priors: FoundPriors,
 }
 
-/// The record of a tool, and what it costs.
+/// A tool's priors.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FoundPriors {
     pub success_rate: Option<f64>,
@@ -48,26 +48,26 @@ pub struct FoundPriors {
     pub last_updated_at: i64,
 }
 
-/// Everything that a search returned.
+/// The complete result of a search.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SearchResult {
     pub found: Vec<FoundTool>,
-    /// The probability that the tools do what was asked; nothing if that cannot be told.
+    /// The probability that the tools do what the query asks; `None` if unknown.
     pub confidence: Option<Confidence>,
-    /// The line for an answer that is probably not right.
+    /// A line about an answer that is probably wrong.
     #[serde(default)]
     pub doubt: Option<String>,
-    /// The words that were searched for, if they are not those that were asked.
+    /// The corrected query, if it differs from the original one.
     #[serde(default)]
     pub corrected: Option<String>,
-    /// The reason for which the search found less than it could: its language, or that it had no vectors.
+    /// The reason why the search was limited: the query's language, or missing vectors.
     pub warning: Option<String>,
-    /// The number of tools that something kept out.
+    /// The number of tools that were withheld.
     #[serde(default)]
     pub withheld: WithheldCounts,
 }
 
-/// A problem of one capability in the index.
+/// A problem with one capability in the index.
 #[derive(Debug, Serialize)]
 pub struct IndexFlaw {
     pub tool_name: String,
@@ -78,15 +78,15 @@ pub struct IndexFlaw {
 pub struct IndexVerdict {
     pub tools: usize,
     pub embedded: usize,
-    /// Tools that come back in the top three when asked for with their own description.
+    /// Tools ranked in the top three for their own description.
     pub found_by_description: usize,
     pub flaws: Vec<IndexFlaw>,
 }
 
-/// The command by which a person searches.
+/// The command of this search.
 const VERB: &str = "kitbag search";
 
-/// The lowest rank at which a tool may be found when it is asked for with its own words.
+/// The lowest acceptable rank of a tool for its own description.
 const DESCRIPTION_TOP_K: usize = 3;
 
 pub(crate) async fn search_index(gateway: &Gateway, text: &str, options: &Options) -> SearchResult {
@@ -152,7 +152,7 @@ impl FoundTool {
     }
 }
 
-/// The lessons that had a part in the score of a tool, the heaviest first.
+/// Returns the lessons that contributed to the score of a tool, heaviest first.
 fn heaviest_neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
     let vote = votes.get(tool);
     let mut neighbours = vote.map_or_else(Vec::new, |vote| vote.neighbours.clone());
@@ -160,7 +160,7 @@ fn heaviest_neighbours(votes: &Votes, tool: &str) -> Vec<Neighbour> {
     neighbours
 }
 
-/// Checks that every tool of the catalog and every HTTP API is indexed, has a sound vector, and is
+/// Checks that every tool of the catalog and every HTTP API is indexed, has a valid vector, and is
 /// found by its own description.
 pub(crate) async fn verify_index(gateway: &Gateway) -> IndexVerdict {
     let (catalog, snapshot) = (gateway.catalog(), gateway.services.index.snapshot());
@@ -189,7 +189,7 @@ pub(crate) async fn verify_index(gateway: &Gateway) -> IndexVerdict {
     }
 }
 
-/// The number is enough to keep all cores, or a service, busy.
+/// Enough to keep all cores, or an embedding service, busy.
 const CHECKED_AT_ONCE: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -200,7 +200,7 @@ enum IndexProblem {
     NoVector,
     #[error("its vector is empty or not finite")]
     UnsoundVector,
-    #[error("asking with its own description does not find it")]
+    #[error("a search for its own description does not find it")]
     NotFound,
 }
 
@@ -246,7 +246,7 @@ async fn is_found_by_description(
         ..Options::default()
     };
     let intent = gateway.services.index.embed_query(own_words).await;
-    // Two tools with the same words cannot be told apart; either will do.
+    // Tools with identical texts cannot be distinguished; any of them counts.
     snapshot
         .match_query(&intent, &options)
         .rank(&options, |it| !it.is_unapproved())

@@ -1,5 +1,5 @@
-//! Decides if a program may call a tool that does more than read, and asks the person where the
-//! rules say so.
+//! Decides whether a program may call a tool that may write, and asks the user if the rules require
+//! it.
 
 use kitbag_domain::text::strip_invisible;
 use kitbag_domain::{WriteClass, derived_effect};
@@ -14,7 +14,7 @@ use crate::call::resolve::{CallTarget, Executor};
 use crate::turn::Turn;
 use crate::turn::run::CodeRun;
 
-/// Lets a call pass that no program makes, that only reads, or that rules or the person permit.
+/// Permits calls that no program makes, that only read, or that the rules or the user allow.
 pub(crate) async fn require_consent(turn: &Turn, target: &CallTarget) -> Result<(), Failure> {
     let Some(run) = &turn.run else { return Ok(()) };
     if write_class(turn, target) == WriteClass::Read {
@@ -31,7 +31,7 @@ pub(crate) async fn require_consent(turn: &Turn, target: &CallTarget) -> Result<
     }
 }
 
-/// The effect of a call. A tool of which nothing is known may do anything.
+/// Returns the effect of a call. A tool without known effect may do anything.
 pub(crate) fn write_class(turn: &Turn, target: &CallTarget) -> WriteClass {
     match &target.executor {
         Executor::Api(target) if target.request.method.is_safe() => WriteClass::Read,
@@ -58,7 +58,7 @@ async fn ask_user(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(),
         return Err(denied_failure(
             turn,
             target,
-            "this client cannot ask the person",
+            "this client cannot ask the user",
         ));
     }
     let answer = turn.back.clone().ask(method::ELICIT, Some(question)).await;
@@ -69,11 +69,11 @@ async fn ask_user(turn: &Turn, run: &CodeRun, target: &CallTarget) -> Result<(),
             run.permit_tool(&tool);
             Ok(())
         }
-        Consent::No => Err(denied_failure(turn, target, "the person did not permit it")),
+        Consent::No => Err(denied_failure(turn, target, "the user did not permit it")),
     }
 }
 
-/// The answer of the person.
+/// The user's answer.
 #[derive(Debug, PartialEq, Eq)]
 enum Consent {
     Once,
@@ -83,7 +83,7 @@ enum Consent {
 }
 
 impl Consent {
-    /// Everything that is not plainly a yes is a no.
+    /// Everything but a clear yes is a no.
     fn parse(answer: &Raw) -> Self {
         let answer = RawObject::open(answer).unwrap_or_default();
         let action: Option<String> = answer.read("action");
@@ -105,7 +105,7 @@ const NEVER: &str = "no";
 
 fn consent_question(tool: &str, target: &CallTarget) -> Raw {
     let message = format!(
-        "A program that the model wrote wants to call `{tool}`, which may change something, with {}. May it?",
+        "A program written by the model wants to call `{tool}`, which may change something, with {}. Allow it?",
         truncate_arguments(target)
     );
     raw(&json!({
@@ -118,7 +118,7 @@ fn consent_question(tool: &str, target: &CallTarget) -> Raw {
     }))
 }
 
-/// The arguments, as much of them as a person reads before an answer.
+/// Returns the arguments, shortened to a length that a user will read.
 fn truncate_arguments(target: &CallTarget) -> String {
     const MOST: usize = 600;
     let text = target.arguments().unwrap_or("no arguments");
@@ -127,7 +127,7 @@ fn truncate_arguments(target: &CallTarget) -> String {
     format!("{cut}{more}")
 }
 
-/// Names the one line of configuration that would let the call pass, and the way that is open now.
+/// Names the one configuration line that would allow the call, and the alternative that works now.
 fn denied_failure(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
     let tool = tool_name(target);
     let capability = &target.capability;
@@ -142,12 +142,12 @@ fn denied_failure(turn: &Turn, target: &CallTarget, why: &str) -> Failure {
             "`code_writes = \"allow\"` under [policy]".to_owned(),
         ),
     };
-    let person = match &target.executor {
+    let user = match &target.executor {
         Executor::Api(_) => String::new(),
-        _ => format!(" The person can run it with `kitbag call {tool}`."),
+        _ => format!(" The user can run it with `kitbag call {tool}`."),
     };
     let reason = format!(
-        "`{tool}` {effect}, and {why}. Programs and run_intent may call it once the configuration has {line}.{person}"
+        "`{tool}` {effect}, and {why}. To let programs and run_intent call it, set {line}.{user}"
     );
     Failure::Denied { reason }
 }

@@ -1,7 +1,7 @@
-//! Asks a modern client questions in the course of a request.
+//! Asks a modern client questions during a request.
 //!
-//! The request ends with the questions and a ticket as its result. Its work is parked, and continues
-//! when the client repeats the request with the ticket and the answers.
+//! The request ends with the questions and a ticket as its result. Its work is parked, and
+//! continues when the client repeats the request with the ticket and the answers.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::call::parking::{ParkedCall, Parking, Ticket, TicketUse};
 use crate::turn::Turn;
 use crate::turn::run::RunQuestion;
 
-/// Questions that follow each other within this time are asked together. The user does not notice
-/// the wait.
+/// Questions that follow each other within this time are asked together; the user does not notice
+/// the delay.
 pub(crate) const QUESTION_GAP: Duration = Duration::from_millis(50);
 
-/// Questions with the keys under which the client answers them.
+/// Questions, each with the key under which the client answers it.
 pub(crate) type KeyedQuestions<Q> = Vec<(String, Q)>;
 
-/// A question whose asker waits for the answer.
+/// A question whose sender waits for the answer.
 pub(crate) trait OpenQuestion {
     fn send_answer(self, answer: Raw);
 }
@@ -57,7 +57,7 @@ impl<'a> Conversation<'a> {
         }
     }
 
-    /// Takes the parked work for which the ticket was given.
+    /// Takes the parked work that belongs to the ticket.
     pub(crate) fn claim(&self, ticket: &Ticket) -> Result<ParkedCall, Failure> {
         self.parking.claim(ticket, &self.ticket_use)
     }
@@ -73,7 +73,7 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Gives each question its key.
+/// Assigns each question its key.
 pub(crate) fn number_questions<Q>(questions: impl IntoIterator<Item = Q>) -> KeyedQuestions<Q> {
     let numbered = (1..).zip(questions);
     numbered
@@ -81,7 +81,7 @@ pub(crate) fn number_questions<Q>(questions: impl IntoIterator<Item = Q>) -> Key
         .collect()
 }
 
-/// Sends the answers to the askers. Returns the questions without an answer.
+/// Sends the answers to the waiting senders. Returns the questions without an answer.
 pub(crate) fn deliver_answers<Q: OpenQuestion>(
     questions: KeyedQuestions<Q>,
     answers: &RawObject,

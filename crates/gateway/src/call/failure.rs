@@ -1,5 +1,4 @@
-//! The reasons why a request was not answered with a result. One file, `reply.rs`, writes the form
-//! in which a client is told each of them.
+//! The reasons why a request failed. Only `reply.rs` turns them into a wire format.
 
 use kitbag_apis::ProviderError;
 use kitbag_domain::toml_problem::quote_names;
@@ -17,13 +16,13 @@ pub enum Failure {
     Malformed(#[from] MalformedMessage),
     #[error("the message is larger than {max} bytes; `max_body_bytes` in [serve] sets that limit")]
     TooLarge { max: usize },
-    #[error("the body broke off: {reason}")]
+    #[error("the request body ended early: {reason}")]
     BrokenBody { reason: String },
-    #[error("the body is sent as `{kind}`; send it as `Content-Type: application/json`")]
+    #[error("unsupported content type `{kind}`; send `Content-Type: application/json`")]
     ForeignBody { kind: String },
-    #[error("the body did not arrive in time")]
+    #[error("timed out while reading the request body")]
     SlowBody,
-    #[error("`{method}` is not a method this endpoint knows")]
+    #[error("unknown method `{method}`")]
     UnknownMethod { method: String },
     #[error("{reason}")]
     BadParams { reason: String },
@@ -40,7 +39,7 @@ pub enum Failure {
     UnknownPrompt { name: String },
     #[error("there is no resource `{uri}`")]
     UnknownResource { uri: String },
-    #[error("several servers have a resource `{uri}`; say which one you mean: {}", forms.join(", "))]
+    #[error("several servers have a resource `{uri}`; use one of: {}", forms.join(", "))]
     ContestedResource { uri: String, forms: Vec<String> },
     #[error("there is no provider called `{provider}`{}", did_you_mean(known))]
     UnknownProvider {
@@ -50,7 +49,7 @@ pub enum Failure {
     #[error("there is no group called `{group}`{}", did_you_mean(near))]
     UnknownGroup { group: String, near: Vec<String> },
     #[error(
-        "there is no result `{result}`: it was never yours, or more than an hour has passed; call the tool again"
+        "there is no result `{result}`: it belongs to another caller or expired after an hour; call the tool again"
     )]
     UnknownResult { result: String },
     #[error(transparent)]
@@ -59,10 +58,10 @@ pub enum Failure {
     UnknownServer { server: String },
     #[error("{reason}")]
     Denied { reason: String },
-    /// Rules forbid it, and the caller is not to know that it exists.
-    #[error("{told}")]
-    Hidden { told: Box<Self> },
-    #[error("the {} `{name}` is held back: {reason}", kind.as_str())]
+    /// Rules forbid it, and the caller must not learn that it exists.
+    #[error("{visible}")]
+    Hidden { visible: Box<Self> },
+    #[error("the {} `{name}` is unapproved: {reason}", kind.as_str())]
     Unapproved {
         kind: Kind,
         name: String,
@@ -74,44 +73,42 @@ pub enum Failure {
         subject: String,
     },
     #[error(
-        "nothing was called, because every call must be on record here, and {0}; try again in a moment, and if \
-         that does not help, the operator finds the cause in the log of the gateway"
+        "nothing was called: this gateway must record every call in its audit, but {0}; try again in a moment; if \
+         that fails, the operator finds the cause in the gateway's log"
     )]
     Unrecorded(#[from] AuditBeginError),
     #[error(transparent)]
     Upstream(#[from] CallError),
     #[error("the request was cancelled")]
     Cancelled,
-    #[error("`{server}` asked for input {rounds} times in a row without an end")]
+    #[error("`{server}` asked for input {rounds} times in a row without completing the call")]
     TooManyRounds { server: ServerName, rounds: usize },
-    #[error("the protocol version `{requested}` is not supported")]
+    #[error("unsupported protocol version `{requested}`")]
     UnsupportedVersion { requested: String },
     #[error("{reason}")]
     HeaderMismatch { reason: String },
     #[error("the session is unknown or has ended; send `initialize` again")]
     UnknownSession,
     #[error(
-        "{own} sessions of this caller are open and in use; end one with DELETE before another begins"
+        "{own} sessions of this caller are open and in use; end one with DELETE before starting another"
     )]
     TooManySessions { own: usize },
-    #[error(
-        "this caller has too many requests open at once, or too long ones; wait for some to end"
-    )]
+    #[error("this caller's open requests are too many or too large; wait for some to end")]
     TooManyRequests,
     #[error(
-        "the answer was not sent: {megabytes} MB of earlier answers have not been read yet; read those first, \
+        "the response was dropped because {megabytes} MB of earlier responses are unread; read those first, \
          or ask for less at a time"
     )]
     TooMuchUnread { megabytes: usize },
-    #[error("the stream to be picked up is no longer kept")]
+    #[error("the stream to resume has expired")]
     UnknownStream,
     #[error("{reason}")]
     NoSession { reason: String },
     #[error(
-        "`{server}` wants a page visited, and the client has not declared that it can show one"
+        "`{server}` asks the user to open a web page, and the client has not declared that it can show one"
     )]
     CannotVisit { server: ServerName },
-    /// An error a client gave as its answer to a question of a server.
+    /// An error with which a client answered a server's question.
     #[error("{}", error.message)]
     ClientRefused { error: kitbag_wire::ErrorObject },
 }
@@ -129,15 +126,15 @@ impl Failure {
         ))
     }
 
-    /// Returns the failure that the caller may be told.
+    /// Returns the failure that the caller may see.
     pub(crate) fn visible_failure(&self) -> &Self {
         match self {
-            Self::Hidden { told } => told,
+            Self::Hidden { visible } => visible,
             other => other,
         }
     }
 
-    /// Returns the outcome that is written into the audit.
+    /// Returns the outcome for the audit.
     pub(crate) fn audit_outcome(&self) -> Outcome {
         match self {
             Self::Denied { .. }
@@ -184,7 +181,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// The same failure as this caller may read it.
+    /// Removes the details that this caller may not read.
     pub(crate) fn for_caller(self, caller: &Caller) -> Self {
         match self {
             Self::Upstream(error) if !caller.sees_all_tenants() => {
@@ -195,7 +192,8 @@ impl Failure {
     }
 }
 
-/// Returns the reason why a server cannot be used, as this caller may read it.
+/// Returns the reason why a server cannot be used, without the details that this caller may not
+/// read.
 pub(crate) fn start_error_for(caller: &Caller, trouble: &StartError) -> CallError {
     let error = CallError::Start(trouble.clone());
     if caller.sees_all_tenants() {

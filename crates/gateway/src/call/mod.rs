@@ -1,16 +1,17 @@
-//! Calls: from the name a client used to the answer it gets. [`pipeline`] is the only way to a server
-//! or an API; read it first.
+//! Calls: from the name a client used to the result. [`pipeline`] is the only way to a server or an
+//! API; read it first.
 //!
 //! May touch the catalog, the policy, the store's audit, the servers and APIs of the gateway, and the
 //! client through the turn. Knows no surface and no endpoint.
 //!
-//! # Layout
+//! Uses the catalog, the policy, the audit, the gateway's servers and APIs, and, through the turn,
+//! the client. Knows no surface and no endpoint.
 //! - `pipeline`: resolve, decide, validate, dispatch, observe
 //! - `resolve`, `policy_check`, `unapproved`, `consent`: the target of a name, and whether the caller may use it
 //! - `bridge`, `conversation`, `parking`, `tasks`: carry a call between clients and servers of either era
 //! - `tool_file_call`: calls of tools from tool files
 //! - `record`, `observe`: the audit row, and the events for the learner
-//! - [`failure`], `reply`: why a request failed, and the only place that gives errors a wire form
+//! - [`failure`], `reply`: why a request failed, and the only code that gives errors a wire format
 //! - `remainder`: the remainders of truncated results
 
 pub(crate) mod bridge;
@@ -43,31 +44,31 @@ pub(crate) enum Call {
     Api(ApiCall),
 }
 
-/// A request of the protocol that some server has to answer.
+/// A protocol request that a server has to answer.
 pub(crate) struct McpCall {
     pub(crate) subject: CallSubject,
     pub(crate) params: RawObject,
 }
 
-/// A request to an HTTP API, by the name under which the configuration knows it.
+/// A request to an HTTP API by its name in the configuration.
 pub(crate) struct ApiCall {
     pub(crate) provider: String,
     pub(crate) request: ProviderCall,
 }
 
-/// The thing that a call is about, by the name that its caller used.
+/// The subject of a call, by the name that its caller used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CallSubject {
     Tool(String),
     Prompt(String),
     Resource(String),
     Skill(String),
-    /// The files below a URI.
+    /// The files under a URI.
     Directory(String),
     Completion(CompletionReference),
-    /// A list of one server, untouched.
+    /// A list of one server, unchanged.
     List(&'static str),
-    /// A task that some tool call has begun.
+    /// A task that a tool call created.
     Task(TaskMethod, String),
 }
 
@@ -133,8 +134,8 @@ pub(crate) fn call_params(name: &str, arguments: &impl Serialize) -> RawObject {
 }
 
 impl Call {
-    /// The thing that the record names for a call that leads nowhere: the name as the caller wrote
-    /// it, under the server that it seems to mean.
+    /// Returns the capability recorded for an unresolved call: the caller's name for it, under the
+    /// server that the name seems to mean.
     pub(crate) fn unresolved_capability(&self) -> Capability {
         let (kind, name) = match self {
             Self::Api(call) => return call.unresolved_capability(),
@@ -161,8 +162,8 @@ fn server_or_unknown(name: &str) -> ServerName {
 }
 
 impl CallSubject {
-    /// The kind of thing, and the name that the caller used for it. A list is about the server
-    /// itself, and a task has only an id, so neither has a name.
+    /// The kind of the subject and the caller's name for it. Lists concern the server itself, and
+    /// tasks have only an id; neither has a name.
     pub(crate) fn kind_and_name(&self) -> (Kind, &str) {
         match self {
             Self::Tool(name) => (Kind::Tool, name),
@@ -177,7 +178,7 @@ impl CallSubject {
         }
     }
 
-    /// The method by which a server is asked for it.
+    /// Returns the method with which a server is asked for the subject.
     pub(crate) fn method(&self) -> &'static str {
         match self {
             Self::Tool(_) => method::CALL_TOOL,

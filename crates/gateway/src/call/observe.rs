@@ -1,4 +1,4 @@
-//! The places where a request hands over to the learner what happened. None of them waits.
+//! Reports what happens in a request to the learner. No function here waits.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use kitbag_relevance::learning::event::{ClientKey, UseEvent, UseKind};
 
-/// Longer arguments are contents, which say little about the intent.
+/// Longer arguments are usually file contents, which say little about the intent.
 const LONGEST_ARGUMENTS: usize = 8 * 1024;
 
-/// A call that is being made: the tool by the name that clients know, and its arguments.
+/// A call in progress: the tool by the name that clients know, and its arguments.
 pub(crate) struct ToolUse {
     tool: String,
     /// As JSON.
@@ -22,7 +22,7 @@ pub(crate) struct ToolUse {
 }
 
 impl ToolUse {
-    /// Nothing for a call that teaches nothing.
+    /// Returns `None` for a call from which nothing is learned.
     pub(crate) fn for_call(turn: &Turn, target: &CallTarget) -> Option<Self> {
         if !is_learning(turn) || target.capability.kind != Kind::Tool {
             return None;
@@ -45,9 +45,9 @@ impl ToolUse {
     }
 }
 
-/// A call has ended.
-pub(crate) fn report_call(turn: &Turn, noted: ToolUse, outcome: Outcome) {
-    let ToolUse { tool, arguments } = noted;
+/// Reports that a call has ended.
+pub(crate) fn report_call(turn: &Turn, tool_use: ToolUse, outcome: Outcome) {
+    let ToolUse { tool, arguments } = tool_use;
     let what = UseKind::Called {
         tool,
         arguments,
@@ -56,24 +56,24 @@ pub(crate) fn report_call(turn: &Turn, noted: ToolUse, outcome: Outcome) {
     report_event(turn, what);
 }
 
-/// The client said what the calls of this run are to do.
-pub(crate) fn report_run_purpose(turn: &Turn, words: &str) {
+/// Reports the purpose that the client gave for the calls of this run.
+pub(crate) fn report_run_purpose(turn: &Turn, purpose: &str) {
     if is_learning(turn) {
-        let words = words.into();
+        let words = purpose.into();
         report_event(turn, UseKind::Said { words });
     }
 }
 
-/// A search of the client found these tools, best first.
-pub(crate) fn report_search<'a>(turn: &Turn, words: &str, found: impl Iterator<Item = &'a str>) {
+/// Reports the tools that a client's search found, best first.
+pub(crate) fn report_search<'a>(turn: &Turn, query: &str, found: impl Iterator<Item = &'a str>) {
     if is_learning(turn) {
-        let words = words.into();
+        let words = query.into();
         let found = found.map(str::to_owned).collect();
         report_event(turn, UseKind::Searched { words, found });
     }
 }
 
-/// The client was shown these tools, without having searched for them.
+/// Reports the tools that the client was shown without searching.
 pub(crate) fn report_surfaced_tools<'a>(turn: &Turn, tools: impl Iterator<Item = &'a str>) {
     if is_learning(turn) {
         let tools = tools.map(str::to_owned).collect();
@@ -81,9 +81,14 @@ pub(crate) fn report_surfaced_tools<'a>(turn: &Turn, tools: impl Iterator<Item =
     }
 }
 
-/// Words came in beside the protocol, for all clients of a credential.
-pub(crate) fn report_prompt(gateway: &Gateway, caller: &Caller, words: &str, found: Arc<[String]>) {
-    let words = words.into();
+/// Reports a prompt received outside the protocol; it counts for all clients of the credential.
+pub(crate) fn report_prompt(
+    gateway: &Gateway,
+    caller: &Caller,
+    prompt: &str,
+    found: Arc<[String]>,
+) {
+    let words = prompt.into();
     let what = UseKind::Searched { words, found };
     send_event(gateway, ClientKey::for_credential(caller), None, what);
 }
@@ -101,7 +106,7 @@ fn report_event(turn: &Turn, what: UseKind) {
     send_event(&turn.gateway, client, run, what);
 }
 
-/// Hands over an event, if the operator wants anything to be learned.
+/// Sends an event to the learner, if learning is enabled.
 pub(crate) fn send_event(
     gateway: &Gateway,
     client: ClientKey,

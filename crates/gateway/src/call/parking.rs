@@ -21,10 +21,10 @@ use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 const TICKET_LIFETIME: Duration = Duration::from_secs(600);
-/// Above this number, the oldest call of the caller with the most calls is dropped: a client that never
-/// comes back must not block the servers.
+/// Above this number, the oldest call of the caller with the most calls is dropped, so that a
+/// client that never returns cannot block the servers.
 const MAX_PARKED: usize = 1_000;
-/// Above this number of calls of one caller, the caller's oldest call is dropped.
+/// Above this number of calls per caller, the caller's oldest call is dropped.
 const MAX_PARKED_EACH: usize = 100;
 
 #[derive(Default, Clone)]
@@ -40,7 +40,7 @@ pub(crate) enum ParkedCall {
     },
     /// A program waits for answers in mid-run.
     Run(SuspendedRun),
-    /// The call is sent again once the user has done what was asked.
+    /// The call is repeated once the user has completed the requested action.
     CallAgain,
 }
 
@@ -129,8 +129,8 @@ impl Parking {
     }
 }
 
-/// Drops the oldest call of the caller if it has too many, or of the caller with most calls if there
-/// are too many in all.
+/// Drops the oldest call of the caller if the caller has too many, or of the caller with the most
+/// calls if there are too many in total.
 fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     let own = entries
         .values()
@@ -143,10 +143,10 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
     } else {
         None
     };
-    let theirs = entries
+    let own_calls = entries
         .iter()
         .filter(|(_, entry)| Some(&entry.ticket_use.caller) == payer);
-    let oldest = theirs
+    let oldest = own_calls
         .min_by_key(|(_, entry)| entry.since)
         .map(|(ticket, _)| ticket.clone());
     if let Some(oldest) = oldest {
@@ -157,7 +157,7 @@ fn make_room(entries: &mut HashMap<Ticket, ParkingEntry>, parking: &Caller) {
 impl Ticket {
     const PREFIX: &str = "kitbag-call-";
 
-    /// Returns the ticket in the parameters of a request. The state of a modern server is none.
+    /// Returns the ticket in a request's parameters. A modern server's own state is not a ticket.
     pub(crate) fn in_params(params: &RawObject) -> Option<Self> {
         let state: String = params.read("requestState")?;
         Self::parse(&state)
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn calls_parked_with_a_key_that_has_ended_are_given_up() {
+    async fn calls_parked_with_an_ended_key_are_dropped() {
         let parking = Parking::default();
         let key = |id: &str| KeyId(id.to_owned());
         let purpose = |id: &str| TicketUse {
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_parks_without_end_gives_up_their_own_calls() {
+    async fn a_caller_who_parks_too_many_calls_loses_its_own() {
         let parking = Parking::default();
         let high = parking.park(purpose("high"), ParkedCall::CallAgain);
         let low: Vec<_> = (0..MAX_PARKED + 100)
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn many_callers_together_do_not_make_another_give_up() {
+    async fn many_callers_together_do_not_evict_another() {
         let parking = Parking::default();
         let high = parking.park(purpose("high"), ParkedCall::CallAgain);
         for number in 0..2 * MAX_PARKED {

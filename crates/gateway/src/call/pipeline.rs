@@ -1,7 +1,7 @@
-//! One call, from a name a client knows to an answer. Read this file first.
+//! One call, from a client's name for a tool to the result. Read this file first.
 //!
-//! Every call to a server or an API passes through this file, and its steps stand here in order:
-//! resolve, decide, validate, dispatch, observe.
+//! Every call to a server or an API passes through this file, whose functions follow the order of
+//! the steps: resolve, decide, validate, dispatch, observe.
 
 use kitbag_apis::ProviderAnswer;
 use kitbag_domain::text::strip_invisible;
@@ -59,8 +59,7 @@ async fn check_and_dispatch(
     overrides::strip_fixed_arguments(turn, target)?;
     validate_params(turn, target)?;
     require_consent(turn, target).await?;
-    // This is the last step before a server is touched: where the audit is required, the call is
-    // recorded here.
+    // The last step before the server is contacted, so a required audit row is written here.
     record.write_required_row(turn).await?;
     let answer = tokio::select! {
         answer = dispatch_call(turn, target, record.span()) => answer,
@@ -69,7 +68,7 @@ async fn check_and_dispatch(
     if let Some(price) = target.observed_price() {
         record.record_price(price);
     }
-    // Also a call that failed may have changed something.
+    // A failed call may have changed something, too.
     if write_class(turn, target) != WriteClass::Read {
         let server = &target.capability.server;
         turn.gateway.services.intents.forget_results_of(server);
@@ -94,7 +93,7 @@ fn check_mcp_policy(
     capability: &Capability,
     target: &McpTarget,
 ) -> Result<(), Failure> {
-    // A list is about the server; what it contains is filtered one by one.
+    // A list concerns the server; its entries are filtered one by one.
     if matches!(turn.view, View::Server(_)) && capability.name.is_empty() {
         return match turn.can_see_server(&capability.server) {
             true => Ok(()),
@@ -119,8 +118,8 @@ fn check_mcp_policy(
     }
 }
 
-/// The refusal of a path that rules hide. A caller who may not know of the API at all reads that
-/// there is none.
+/// Returns the error for a path that rules hide. For a caller who may not know of the API, the API
+/// does not exist.
 fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
     if !turn.can_see_server(&capability.server) {
         return resolve::unknown_provider(turn, capability.server.to_string());
@@ -131,11 +130,11 @@ fn unknown_path(turn: &Turn, capability: &Capability) -> Failure {
     }
 }
 
-/// Checks what can be known to be wrong without asking the server.
+/// Rejects mistakes that can be found without asking the server.
 fn validate_params(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
     match &mut target.executor {
         Executor::Mcp(target) => validate_mcp_params(turn, target),
-        // Only the API knows which arguments it takes.
+        // Only the API knows its arguments.
         Executor::Api(_) => Ok(()),
         Executor::ToolFile(target) => target.check_arguments(&turn.gateway.services.checker),
     }
@@ -143,7 +142,7 @@ fn validate_params(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> 
 
 fn validate_mcp_params(turn: &Turn, target: &mut McpTarget) -> Result<(), Failure> {
     let params = &mut target.outbound.params;
-    // Some clients write down that there are no arguments; leaving them out says the same.
+    // Some clients send `null` for no arguments.
     if params
         .get("arguments")
         .is_some_and(|given| given.get() == "null")
@@ -153,8 +152,8 @@ fn validate_mcp_params(turn: &Turn, target: &mut McpTarget) -> Result<(), Failur
     if matches!(target.subject, CallSubject::Tool(_)) {
         require_object(params, "arguments")?;
     }
-    // Not every call comes from a client: the person at the terminal types arguments, too, or they
-    // are taken out of text.
+    // Not every call comes from a client: arguments also come from the terminal or are extracted
+    // from text.
     if params
         .iter()
         .any(|(_, value)| is_too_deep(value.get().as_bytes()))
@@ -162,7 +161,7 @@ fn validate_mcp_params(turn: &Turn, target: &mut McpTarget) -> Result<(), Failur
         return Err(Failure::arguments_too_deep());
     }
     require_object(params, "_meta")?;
-    // A client that wants everything as the servers have it leaves the checking to them, too.
+    // A client that wants the servers' definitions unchanged leaves validation to the servers.
     if turn.view.is_frugal() {
         check_arguments(turn, &target.subject, params)?;
     }
@@ -178,7 +177,7 @@ fn require_object(params: &RawObject, member: &str) -> Result<(), Failure> {
     }
 }
 
-/// Holds the arguments against the listing, if the tool or prompt is in it.
+/// Validates the arguments against the listing, if the tool or prompt is in it.
 fn check_arguments(turn: &Turn, subject: &CallSubject, params: &RawObject) -> Result<(), Failure> {
     match subject {
         CallSubject::Tool(name) => match turn.catalog.tool(name) {
@@ -238,7 +237,7 @@ async fn dispatch_call(
     }
 }
 
-/// A client need not survive what a server nests. Of a list, the entries are looked at one by one.
+/// Rejects a result that is nested too deeply for a client. Lists are checked entry by entry.
 fn reject_deep_nesting(target: &McpTarget, result: Raw) -> Result<Raw, Failure> {
     let is_list = matches!(target.subject, CallSubject::List(_));
     if is_list || !is_too_deep(result.get().as_bytes()) {
@@ -252,15 +251,15 @@ fn reject_deep_nesting(target: &McpTarget, result: Raw) -> Result<Raw, Failure> 
 
 async fn call_api(turn: &Turn, target: &ApiTarget) -> Result<Raw, Failure> {
     let provider = &target.provider;
-    // A redirect is a call that the API chose, and may lead where this caller may not go.
+    // A redirect is a call that the API chose; it may lead where this caller may not go.
     let judge =
         |subject: &str| turn.can_see(&Capability::tool(provider.spec().name.clone(), subject));
     let answer = provider.call(target.request.clone(), &judge).await?;
-    Ok(as_tool_result(&answer))
+    Ok(api_tool_result(&answer))
 }
 
-/// An API's answer as the result of a tool.
-fn as_tool_result(answer: &ProviderAnswer) -> Raw {
+/// Converts an API's answer to a tool result.
+fn api_tool_result(answer: &ProviderAnswer) -> Raw {
     let mut head = format!("HTTP {}", answer.status);
     for (name, value) in &answer.headers {
         head.push_str(&format!("\n{name}: {value}"));
@@ -271,7 +270,7 @@ fn as_tool_result(answer: &ProviderAnswer) -> Raw {
     raw(&json!({ "content": content, "isError": answer.status >= 400 }))
 }
 
-/// A server's answer as this client may be shown it. An API's answer is that already.
+/// Prepares a server's result for this client. An API's result needs no preparation.
 fn prepare_for_client(
     turn: &Turn,
     target: &CallTarget,
@@ -285,7 +284,7 @@ fn prepare_for_client(
     adapt_texts(turn, server, answer)
 }
 
-/// A task a result tells of must be found again, by the name it is given here.
+/// Stores the task that a result mentions, so that it is found by the name that the client gets.
 fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
     let tasks = &turn.gateway.services.tasks;
     let exposed = tasks.remember_task(&turn.caller().tenant, capability, &result);
@@ -295,8 +294,8 @@ fn remember_task(turn: &Turn, capability: &Capability, result: Raw) -> Raw {
     }
 }
 
-/// Lets a question name the server that asks it, where servers are merged. On the frugal surfaces
-/// text is data, with nothing in it that cannot be seen.
+/// On a merged surface, adds the server's name to its questions; on the frugal surfaces, removes
+/// invisible characters.
 fn adapt_texts(
     turn: &Turn,
     target: &McpTarget,
@@ -316,7 +315,7 @@ fn adapt_texts(
 }
 
 fn result_outcome(result: &Raw) -> Outcome {
-    // Most results are large and say neither; a search is cheaper than opening them.
+    // Most results are large and contain neither; a text search is cheaper than parsing.
     let text = result.get();
     if !text.contains("\"isError\"") && !text.contains("\"input_required\"") {
         return Outcome::Ok;

@@ -1,8 +1,8 @@
-//! Decides what a caller is told of things that it may not use.
+//! Decides how much a caller learns about capabilities that it may not use.
 //!
-//! The person at this machine reads which rule it was. For a caller with a key a hidden thing does
-//! not exist: the gateway refuses it in exactly the words for something that no server offers, and
-//! writes the rule into the log and the audit only.
+//! The local user sees which rule applied. For a caller with a key a hidden capability does not
+//! exist: the error has exactly the wording for something that no server offers, and only the log
+//! and the audit contain the rule.
 
 use kitbag_domain::{Capability, Decision, Kind};
 use kitbag_upstream::CallError;
@@ -15,8 +15,8 @@ use crate::call::resolve;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// Refuses everything to a key whose tenant the configuration does not name. The refusal says so
-/// plainly, because it tells of no server, and the operator has to write the table.
+/// Rejects every request with a key whose tenant is not in the configuration. The error says so,
+/// because it reveals no server and the operator has to add the tenant.
 pub(crate) fn check_known_tenant(turn: &Turn) -> Result<(), Failure> {
     match turn.policy().unknown_tenant_reason(turn.caller()) {
         None => Ok(()),
@@ -24,7 +24,7 @@ pub(crate) fn check_known_tenant(turn: &Turn) -> Result<(), Failure> {
     }
 }
 
-/// Refuses what rules forbid; `unknown` is what a caller with a key reads then.
+/// Denies what rules forbid; a caller with a key gets the error `unknown` instead.
 pub(crate) fn authorize(
     turn: &Turn,
     capability: &Capability,
@@ -36,21 +36,21 @@ pub(crate) fn authorize(
     };
     tracing::info!(
         key = caller.key.as_ref().map_or("", |key| key.0.as_str()),
-        "refused: {reason}"
+        "denied: {reason}"
     );
     Err(if caller.is_local() {
         Failure::Denied { reason }
     } else {
         Failure::Hidden {
-            told: Box::new(unknown()),
+            visible: Box::new(unknown()),
         }
     })
 }
 
-/// True if the gateway may ask the server for this tool or prompt. On a server's own route names go
-/// through unread, and the server's words for a name that it does not have would differ from the
-/// gateway's words for a hidden one. So where rules hide any of the server's tools and prompts, the
-/// gateway asks only for those that the server lists.
+/// True if the gateway may ask the server for this tool or prompt. On a server's own route names
+/// are forwarded unchecked, and the server's error for an unknown name would differ from the
+/// gateway's error for a hidden one. So where rules hide any of the server's tools and prompts, the
+/// gateway forwards only names that the server lists.
 pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capability) -> bool {
     let (View::Server(server), CallSubject::Tool(_) | CallSubject::Prompt(_)) =
         (&turn.view, subject)
@@ -70,7 +70,7 @@ pub(crate) fn is_listed(turn: &Turn, subject: &CallSubject, capability: &Capabil
         .any(|entry| entry.capability == *capability)
 }
 
-/// A server's own words for a resource that it does not have, replaced by ours for the same reason.
+/// Replaces a server's own error for a missing resource by the gateway's, for the same reason.
 pub(crate) fn replace_missing_resource_error(
     turn: &Turn,
     subject: &CallSubject,

@@ -1,5 +1,5 @@
-//! The record of one call: written when the call ends, or, where the audit is required, already
-//! before it goes out.
+//! The record of one call: written when the call ends or, where the audit is required, before the
+//! request is sent.
 
 use std::time::Instant;
 
@@ -13,15 +13,15 @@ use crate::state::clock::now;
 use crate::telemetry::audit::arguments::to_recorded_arguments;
 use crate::turn::Turn;
 
-/// A call that is being made. One that is dropped without an end is recorded as cancelled.
+/// A call in progress. If it is dropped before its end, it is recorded as cancelled.
 pub(crate) struct CallRecord {
     audit: AuditSink,
-    /// Absent for a call that is not recorded, and once the end is.
+    /// `None` for a call that is not recorded, and after the end is recorded.
     observation: Option<Observation>,
     started: Instant,
-    /// The row of the audit in which the call is recorded already.
+    /// The audit row of a call that was recorded in advance.
     row: Option<AuditRowId>,
-    /// The part of a call that may teach something.
+    /// The tool use to report to the learner.
     tool_use: Option<ToolUse>,
     span: Option<TraceParent>,
 }
@@ -38,13 +38,13 @@ impl CallRecord {
         }
     }
 
-    /// Returns the span of the call, if a collector hears of it.
+    /// Returns the call's span, if traces are exported.
     pub(crate) fn span(&self) -> Option<TraceParent> {
         self.span
     }
 
-    /// Says what the call is about, and with which arguments, as JSON. A list is about a whole server; it names nothing, and is not
-    /// recorded.
+    /// Sets the subject of the call and its arguments as JSON. A list concerns a whole server; it
+    /// has no name and is not recorded.
     pub(crate) fn set_subject(
         &mut self,
         turn: &Turn,
@@ -74,20 +74,21 @@ impl CallRecord {
         });
     }
 
-    /// Keeps what the call may teach.
-    pub(crate) fn set_tool_use(&mut self, noted: Option<ToolUse>) {
-        self.tool_use = noted;
+    /// Stores the tool use to report to the learner.
+    pub(crate) fn set_tool_use(&mut self, tool_use: Option<ToolUse>) {
+        self.tool_use = tool_use;
     }
 
-    /// Says what the call has cost, as it shows itself. A price that the operator declares stays.
+    /// Records the price that the execution reported. A price declared by the operator takes
+    /// precedence.
     pub(crate) fn record_price(&mut self, price: NanoUsd) {
         if let Some(observation) = &mut self.observation {
             observation.cost.price.get_or_insert(price);
         }
     }
 
-    /// To be called before any server is touched. Where the audit is required it comes back when
-    /// the call is on record for good, and fails when it cannot be.
+    /// Call this before contacting any server. Where the audit is required, returns once the row is
+    /// durable, and fails if it cannot be written.
     pub(crate) async fn write_required_row(&mut self, turn: &Turn) -> Result<(), Failure> {
         if turn.gateway.audit_settings.required
             && let Some(observation) = &self.observation
@@ -104,8 +105,8 @@ impl CallRecord {
         outcome: impl FnOnce(&Raw) -> Outcome,
     ) {
         let outcome = answer.as_ref().map_or_else(Failure::audit_outcome, outcome);
-        if let Some(noted) = self.tool_use.take() {
-            observe::report_call(turn, noted, outcome);
+        if let Some(tool_use) = self.tool_use.take() {
+            observe::report_call(turn, tool_use, outcome);
         }
         let tokens = answer
             .as_ref()
@@ -116,22 +117,22 @@ impl CallRecord {
             turn.gateway
                 .services
                 .meter
-                .called(&turn.catalog, &observation, span);
+                .record_call(&turn.catalog, &observation, span);
         }
     }
 
     fn finish_audit_row(&mut self, outcome: Outcome, tokens: Option<u64>) -> Option<Observation> {
         let latency = self.started.elapsed();
-        let begun = self.observation.take()?;
-        let price = begun.cost.price.filter(|_| is_paid(outcome));
+        let observation = self.observation.take()?;
+        let price = observation.cost.price.filter(|_| is_paid(outcome));
         let cost = CallCost { tokens, price };
-        // The time of the row is that of the end, as it is for a call that is recorded only then.
+        // The row's time is that of the end, as for a call recorded only at its end.
         let observation = Observation {
             at: now(),
             outcome,
             latency,
             cost,
-            ..begun
+            ..observation
         };
         match self.row {
             Some(row) => self.audit.end_call(row, outcome, latency, cost),
@@ -147,9 +148,9 @@ impl Drop for CallRecord {
     }
 }
 
-/// The price that the operator declares for a call of this tool.
+/// Returns the price that the operator declares for a call of this tool.
 fn configured_price(turn: &Turn, capability: &Capability) -> Option<NanoUsd> {
-    // Most operators declare nothing.
+    // Most operators declare no overrides.
     let declared = Some(&turn.gateway.overrides).filter(|it| !it.is_empty())?;
     let entry = turn.catalog.find_tool(capability)?;
     let usd = declared.get(&entry.plain_name)?.cost_usd?;
@@ -164,10 +165,10 @@ fn is_paid(outcome: Outcome) -> bool {
     )
 }
 
-/// About how many tokens of a result a model is given: none if a program gets it, and no more than
-/// results are cut to.
+/// Estimates how many tokens of a result a model receives: none if a program gets the result, and
+/// at most the length to which results are truncated.
 fn estimate_tokens(turn: &Turn, result: &Raw) -> Option<u64> {
-    /// The price of a longer result would take as long as a short call.
+    /// Counting a longer result exactly would take as long as a short call.
     const EXACT: usize = 16 * 1024;
     const BYTES_PER_TOKEN: usize = 4;
     if turn.run.is_some() {

@@ -1,4 +1,4 @@
-//! The rest of long results, kept for an hour for the caller that got the beginning.
+//! The remainders of truncated results, available for an hour to the caller that got the beginning.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -12,15 +12,15 @@ use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
 const LIFETIME: Duration = Duration::from_secs(3600);
-/// The most bytes that one caller may have here; beyond it, that caller's oldest results go.
+/// The most bytes stored per caller; above it, the caller's oldest results are dropped.
 const MOST_BYTES_EACH: usize = 32 << 20;
 const MOST_BYTES: usize = 256 << 20;
-/// Every result costs the model its name; the caller is checked besides.
+/// Short, because a model pays for each character of the id. The caller is checked, too.
 const ID_LENGTH: usize = 12;
 
 #[derive(Default)]
 pub(crate) struct Remainders {
-    /// The oldest first.
+    /// Oldest first.
     results: Mutex<VecDeque<Remainder>>,
 }
 
@@ -38,7 +38,7 @@ impl Remainder {
 }
 
 impl Remainders {
-    /// Keeps a result, and names it.
+    /// Stores a result, and returns its id.
     pub(crate) fn insert(&self, caller: &Caller, pages: Pages) -> String {
         let id: String = random_token()
             .chars()
@@ -72,7 +72,7 @@ impl Remainders {
     }
 }
 
-/// The caller who has most, if there is too much in all.
+/// Returns the caller with the most bytes, if the total is too large.
 fn caller_to_evict(results: &VecDeque<Remainder>) -> Option<Caller> {
     let all: usize = results.iter().map(Remainder::bytes).sum();
     if all <= MOST_BYTES {
@@ -81,7 +81,7 @@ fn caller_to_evict(results: &VecDeque<Remainder>) -> Option<Caller> {
     largest_holder(results.iter().map(|it| (&it.caller, it.bytes()))).cloned()
 }
 
-/// Takes out the oldest of those that count, and says how long it was.
+/// Removes the oldest matching result, and returns its size.
 fn evict_oldest(
     results: &mut VecDeque<Remainder>,
     counts: impl Fn(&Remainder) -> bool,
@@ -90,7 +90,7 @@ fn evict_oldest(
     results.remove(oldest).map(|gone| gone.bytes())
 }
 
-/// Takes out the oldest of those that count, until the rest is small enough.
+/// Removes the oldest matching results until the rest is small enough.
 fn evict_until_below(
     results: &mut VecDeque<Remainder>,
     most: usize,
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_found_by_the_caller_it_was_kept_for_alone() {
+    fn a_result_is_found_only_by_its_caller() {
         let kept = Remainders::default();
         let id = kept.insert(&caller("acme"), Pages::new("the rest"));
         assert_eq!(
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn many_callers_together_do_not_crowd_out_one_with_little() {
+    fn many_callers_together_do_not_evict_a_small_one() {
         let kept = Remainders::default();
         let small = kept.insert(&caller("acme"), Pages::new("small"));
         let large = Pages::new(&"x".repeat(MOST_BYTES_EACH - 1));

@@ -1,7 +1,7 @@
-//! Gives an error its form on the wire: the JSON-RPC code, the sentence, the HTTP status.
+//! Converts errors to the wire format: JSON-RPC code, message, HTTP status.
 //!
-//! A tool that cannot be run is told to the model as a tool result it can act on; everything
-//! else is told to the client as a protocol error.
+//! If a tool cannot be run, the model gets a tool result that it can act on; for every other
+//! failure, the client gets a protocol error.
 
 use http::StatusCode;
 use kitbag_domain::Remedy as _;
@@ -19,7 +19,7 @@ use crate::call::failure::Failure;
 use crate::front::in_flight::OutgoingMessage;
 use crate::turn::Turn;
 
-/// Sends the answer, or an error that says that the client must first read the answers it has.
+/// Sends the response, or an error that asks the client to read earlier responses first.
 pub(crate) async fn send_response(
     turn: &Turn,
     method: &str,
@@ -47,7 +47,7 @@ pub(crate) async fn send_response(
     }
 }
 
-/// The answer to a request that failed.
+/// Builds the response to a failed request.
 pub(crate) fn failure_response(
     id: Option<RequestId>,
     method: &str,
@@ -79,7 +79,7 @@ pub(crate) fn failure_response(
     }
 }
 
-/// The protocol error for a failure.
+/// Converts a failure to a protocol error.
 pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
     let failure = failure.visible_failure();
     let message = failure.to_string();
@@ -147,8 +147,8 @@ pub(crate) fn to_error_object(failure: &Failure, era: Era) -> ErrorObject {
     }
 }
 
-/// The HTTP status that goes with an answer to a modern client; a legacy client's answers
-/// all travel under 200.
+/// Returns the HTTP status for a response to a modern client; responses to legacy clients are
+/// always sent with 200.
 pub(crate) fn http_status(era: Era, response: &Response) -> StatusCode {
     let Err(error) = &response.outcome else {
         return StatusCode::OK;
@@ -163,7 +163,7 @@ pub(crate) fn http_status(era: Era, response: &Response) -> StatusCode {
     }
 }
 
-/// Returns the status for a message that the endpoint refused, before anything was asked.
+/// Returns the status for a message that the endpoint rejected before handling it.
 pub(crate) fn rejection_status(failure: &Failure) -> StatusCode {
     match failure {
         Failure::UnknownSession
@@ -178,22 +178,22 @@ pub(crate) fn rejection_status(failure: &Failure) -> StatusCode {
     }
 }
 
-/// The commands that release it are told to the operator and not here: a model that can run commands
-/// must not approve what a person should look at.
+/// The approval commands are shown only to the operator: a model that can run commands must not
+/// approve definitions that a person should review.
 fn advice_for(reason: &UnapprovedReason) -> &'static str {
     match reason {
         UnapprovedReason::NotListedYet | UnapprovedReason::NotCompared => "try again in a moment",
-        _ => "do without it, and tell your user, who can look at it and approve it",
+        _ => "continue without it, and ask your user to review and approve it",
     }
 }
 
-/// A failure as the result of a tool, for a model that may mend it.
+/// Converts a failure to a tool result for a model that may correct its call.
 pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
     let failure = failure.visible_failure();
     let text = match failure {
         Failure::Upstream(CallError::Refused { server, error }) => {
             format!(
-                "`{server}` refused the call: {} ({})",
+                "`{server}` rejected the call: {} ({})",
                 error.message, error.code
             )
         }
@@ -216,11 +216,11 @@ pub(crate) fn to_tool_result(failure: &Failure, era: Era) -> Raw {
     )
 }
 
-/// Returns a text that says what happened, whose fault it is, and what to do next.
+/// Returns a text that says what failed, who caused it, and what to do next.
 pub(crate) fn explain_call_error(error: &CallError) -> String {
     let mut text = error.to_string();
     if let Some(stderr) = error.stderr() {
-        text.push_str(&format!("\nIts last words:\n{stderr}"));
+        text.push_str(&format!("\nLast lines of its stderr:\n{stderr}"));
     }
     if let Some(remedy) = error.remedy() {
         text.push_str(&format!("\nWhat to do: {remedy}"));

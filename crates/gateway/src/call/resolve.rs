@@ -1,5 +1,4 @@
-//! Finds, for the name that a client used, the server or API that answers, and its own name for the
-//! thing.
+//! Resolves a client's name to the server or API and to that server's own name.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::front::completion::{self, CompletionReference};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// The thing that a call is about, and who carries the call out.
+/// The subject of a call, and its executor.
 pub(crate) struct CallTarget {
     pub(crate) capability: Capability,
     pub(crate) executor: Executor,
@@ -32,10 +31,10 @@ pub(crate) enum Executor {
 /// A call to an MCP server, in the server's own names.
 pub(crate) struct McpTarget {
     pub(crate) server: Arc<Server>,
-    /// The subject as the caller named it, which refusals quote.
+    /// The subject as the caller named it, for errors.
     pub(crate) subject: CallSubject,
     pub(crate) outbound: OutboundRequest,
-    /// The resource that a template becomes with the values a completion comes with.
+    /// The resource template with the completion's known values filled in.
     pub(crate) filled: Option<Capability>,
 }
 
@@ -46,8 +45,7 @@ pub(crate) struct ApiTarget {
 }
 
 impl CallTarget {
-    /// The arguments of the call as JSON, if it has any: those of a tool or a prompt, or the body of a
-    /// request.
+    /// Returns the arguments of a tool or prompt, or the body of a request, as JSON.
     pub(crate) fn arguments(&self) -> Option<&str> {
         match &self.executor {
             Executor::Mcp(target) => Some(target.outbound.params.get("arguments")?.get()),
@@ -56,7 +54,7 @@ impl CallTarget {
         }
     }
 
-    /// The price of the call, if carrying it out has shown one.
+    /// Returns the price that the execution reported.
     pub(crate) fn observed_price(&self) -> Option<NanoUsd> {
         match &self.executor {
             Executor::ToolFile(target) => target.observed_price,
@@ -65,7 +63,8 @@ impl CallTarget {
     }
 }
 
-/// On success the call's parameters are moved into the target; on failure the call can still be named.
+/// On success the call's parameters are moved into the target; on failure the call keeps its name
+/// for the error.
 pub(crate) fn resolve(turn: &Turn, call: &mut Call) -> Result<CallTarget, Failure> {
     match call {
         Call::Mcp(call) => resolve_mcp(turn, call),
@@ -117,7 +116,7 @@ fn resolve_mcp(turn: &Turn, call: &mut McpCall) -> Result<CallTarget, Failure> {
     })
 }
 
-/// A tool that comes from a file. The routes of single servers have none.
+/// Resolves a tool from a tool file. Single-server routes have none.
 fn resolve_tool_file(
     turn: &Turn,
     subject: &CallSubject,
@@ -141,7 +140,7 @@ fn find_server(turn: &Turn, name: &ServerName) -> Result<Arc<Server>, Failure> {
     })
 }
 
-/// The thing that is meant. Its own name is put into the parameters in place of ours.
+/// Resolves the capability and puts its own name into the parameters.
 fn resolve_capability(
     turn: &Turn,
     subject: &CallSubject,
@@ -154,7 +153,7 @@ fn resolve_capability(
     }
 }
 
-/// On the route of one server its own names are used, so they need no looking up.
+/// On a single-server route the names are the server's own and need no lookup.
 fn resolve_on_one_server(server: &ServerName, subject: &CallSubject) -> Capability {
     let (kind, name) = subject.kind_and_name();
     Capability {
@@ -211,7 +210,7 @@ fn resolve_prompt(turn: &Turn, name: &str) -> Result<Capability, Failure> {
     Ok(entry.capability.clone())
 }
 
-/// The resource that a URI means to this caller.
+/// Resolves a URI to the resource that this caller means.
 pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Failure> {
     only_owner(
         turn.catalog
@@ -221,7 +220,7 @@ pub(crate) fn resolve_resource(turn: &Turn, uri: &str) -> Result<Capability, Fai
     )
 }
 
-/// The one server that a URI leads to.
+/// Returns the only server to which a URI leads.
 pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure> {
     let uri = uri.to_owned();
     match route {
@@ -234,7 +233,7 @@ pub(crate) fn only_owner(route: Route, uri: &str) -> Result<Capability, Failure>
     }
 }
 
-/// A task belongs to the tool that began it, and to the tenant who called that.
+/// A task belongs to the tool that created it and to the tenant who called the tool.
 fn resolve_task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capability, Failure> {
     let tenant = &turn.caller().tenant;
     let tasks = &turn.gateway.services.tasks;
@@ -250,13 +249,13 @@ fn resolve_task(turn: &Turn, id: &str, params: &mut RawObject) -> Result<Capabil
     found.ok_or_else(|| unknown_task(id))
 }
 
-/// A client may know a name from an earlier day while the server has not been listed yet, or cannot
-/// be started. The server's own answer is then worth more than ours, that the name is unknown.
+/// A client may know a name from an earlier session, while the server is not listed yet or cannot
+/// be started. Then the server's own answer is more accurate than "unknown tool".
 fn unlisted_tool(turn: &Turn, exposed: &str) -> Option<Capability> {
     let (server, tool) = ExposedName::split(exposed)?;
     let server: ServerName = server.parse().ok()?;
     let listing = turn.gateway.upstreams.get(&server)?.listing();
-    // The server may have been listed after this request took its catalog.
+    // The server may have been listed after this request took its catalog snapshot.
     let may_exist = listing.is_none_or(|listing| lists_tool(&listing, tool));
     let capability = Capability::tool(server, tool);
     (may_exist && turn.can_see(&capability)).then_some(capability)
@@ -271,7 +270,7 @@ fn lists_tool(listing: &Listing, name: &str) -> bool {
     names.any(|listed| listed == name)
 }
 
-/// The refusal for a thing that no server offers, and for one that is hidden from the caller.
+/// Returns the error for a capability that no server offers or that is hidden from the caller.
 pub(crate) fn unknown(turn: &Turn, subject: &CallSubject) -> Failure {
     match (subject, subject.kind_and_name()) {
         (CallSubject::Task(_, id), _) => unknown_task(id),
@@ -290,7 +289,7 @@ fn unknown_prompt(turn: &Turn, name: &str) -> Failure {
     unapproved::unapproved_prompt(turn, name).unwrap_or_else(unknown)
 }
 
-/// The refusal for a name that the catalog does not have: the tool is held back, or there is none.
+/// Returns the error for a name that is not in the catalog: the tool is unapproved or unknown.
 pub(crate) fn unknown_tool(turn: &Turn, name: &str) -> Failure {
     unapproved::unapproved_tool(turn, name).unwrap_or_else(|| no_such_tool(turn, name))
 }
@@ -323,37 +322,37 @@ pub(crate) fn unknown_provider(turn: &Turn, provider: String) -> Failure {
     }
 }
 
-/// The HTTP APIs that this caller may know of.
+/// Returns the HTTP APIs that this caller may see.
 pub(crate) fn visible_providers(turn: &Turn) -> Vec<String> {
     let names = turn.gateway.providers.names();
     let visible = names.filter(|name| turn.can_see_server(name));
     visible.map(ToString::to_string).collect()
 }
 
-/// Some servers read members whatever their case, and of several the last. The members that the
-/// gateway decided by must be what they read, so no other spelling of such a member may stand
-/// beside it.
+/// Some servers ignore the case of member names, and of duplicates read the last. The server must
+/// read the same members by which the gateway decided, so other spellings of those members are
+/// rejected.
 fn reject_lookalikes(params: &RawObject) -> Result<(), Failure> {
     const DECIDING: [&str; 5] = ["name", "uri", "ref", "taskId", "arguments"];
     match params
         .iter()
         .find_map(|(member, _)| find_lookalike(member, &DECIDING))
     {
-        Some((member, meant)) => Err(Failure::bad_params(format!(
-            "`{member}` must be spelt `{meant}`"
+        Some((member, canonical)) => Err(Failure::bad_params(format!(
+            "`{member}` must be spelled `{canonical}`"
         ))),
         None => Ok(()),
     }
 }
 
 fn find_lookalike<'a>(member: &'a str, names: &[&'static str]) -> Option<(&'a str, &'static str)> {
-    let meant = names
+    let canonical = names
         .iter()
         .find(|name| **name != member && fold_case(name) == fold_case(member))?;
-    Some((member, meant))
+    Some((member, canonical))
 }
 
-/// Upper case first, because some letters, such as the long s, have only that in common.
+/// Converts to upper case first: some letters, such as the long s, match only in upper case.
 fn fold_case(text: &str) -> String {
     text.to_uppercase().to_lowercase()
 }

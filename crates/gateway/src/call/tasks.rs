@@ -1,9 +1,9 @@
-//! Remembers the server on which a task was begun, and the tenant for which it was begun.
+//! Maps tasks to the server and the tenant for which they were created.
 //!
-//! Task ids are the servers' own, and two servers may well count alike. Where servers are merged,
-//! an id that the tenant already has from another server is marked with its server. A task is
-//! remembered, so that `tasks/get` reaches its server, and so that one tenant cannot ask for the
-//! task of another.
+//! Task ids are chosen by the servers, so ids of two servers may be equal. Where servers are
+//! merged, an id that the tenant already has from another server is prefixed with its server. The
+//! map lets `tasks/get` reach the right server, and prevents one tenant from querying the task of
+//! another.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
@@ -14,11 +14,11 @@ use kitbag_wire::{Raw, RawObject};
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
-/// Beyond this many tasks, the oldest of the tenant who has most is forgotten.
+/// Above this many tasks, the oldest of the tenant with the most is forgotten.
 const REMEMBERED: usize = 10_000;
-/// Beyond this many of one tenant, that tenant's oldest is forgotten.
+/// Above this many tasks of one tenant, that tenant's oldest is forgotten.
 const REMEMBERED_EACH: usize = 2_000;
-/// An id that is longer than any server's would fill the memory with others like it.
+/// Longer ids are not stored: many of them would exhaust the memory.
 const LONGEST_ID: usize = 1_000;
 
 #[derive(Default)]
@@ -30,11 +30,11 @@ pub(crate) struct Tasks {
 struct KnownTasks {
     tasks: HashMap<TaskKey, RememberedTask>,
     by_exposed: HashMap<(Tenant, String), TaskKey>,
-    /// The oldest first, for each tenant.
+    /// Oldest first, per tenant.
     order: HashMap<Tenant, VecDeque<TaskKey>>,
 }
 
-/// A tenant's task by the name its server has for it.
+/// A tenant's task by its server's own id.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct TaskKey {
     tenant: Tenant,
@@ -43,14 +43,14 @@ struct TaskKey {
 }
 
 struct RememberedTask {
-    /// The tool that began it.
+    /// The tool that created the task.
     capability: Capability,
     exposed: String,
 }
 
 impl Tasks {
-    /// Remembers the task a result tells of, if it tells of one. Returns the result as it is
-    /// shown where servers are merged.
+    /// Stores the task that a result mentions, if any. Returns the result as shown where servers
+    /// are merged.
     pub(crate) fn remember_task(
         &self,
         tenant: &Tenant,
@@ -85,7 +85,7 @@ impl Tasks {
         Some(object.to_raw())
     }
 
-    /// Returns the capability that began a task, by its server's own id.
+    /// Returns the capability that created a task, by its server's own id.
     pub(crate) fn find_by_server_id(
         &self,
         tenant: &Tenant,
@@ -100,11 +100,11 @@ impl Tasks {
         lock(&self.known)
             .tasks
             .get(&own)
-            .map(|begun| begun.capability.clone())
+            .map(|task| task.capability.clone())
     }
 
-    /// Returns the capability that began a task, by the id shown where servers are merged, and the
-    /// server's own id of the task.
+    /// Returns the capability that created a task and the server's own id of the task, by the id
+    /// shown where servers are merged.
     pub(crate) fn find_by_exposed_id(
         &self,
         tenant: &Tenant,
@@ -119,10 +119,10 @@ impl Tasks {
 }
 
 impl KnownTasks {
-    /// Enters a task and returns its name where servers are merged.
+    /// Adds a task and returns its id for merged surfaces.
     fn add_task(&mut self, own: TaskKey, capability: &Capability) -> String {
-        if let Some(begun) = self.tasks.get(&own) {
-            return begun.exposed.clone();
+        if let Some(task) = self.tasks.get(&own) {
+            return task.exposed.clone();
         }
         let mut exposed = own.id.clone();
         while self
@@ -131,13 +131,13 @@ impl KnownTasks {
         {
             exposed = format!("{}__{exposed}", own.server);
         }
-        let begun = RememberedTask {
+        let task = RememberedTask {
             capability: capability.clone(),
             exposed: exposed.clone(),
         };
         self.by_exposed
             .insert((own.tenant.clone(), exposed.clone()), own.clone());
-        self.tasks.insert(own.clone(), begun);
+        self.tasks.insert(own.clone(), task);
         let tenant = own.tenant.clone();
         self.order.entry(tenant.clone()).or_default().push_back(own);
         self.forget_oldest(&tenant);
@@ -160,9 +160,9 @@ impl KnownTasks {
         };
         if let Some(payer) = payer
             && let Some(oldest) = self.order.get_mut(&payer).and_then(VecDeque::pop_front)
-            && let Some(begun) = self.tasks.remove(&oldest)
+            && let Some(task) = self.tasks.remove(&oldest)
         {
-            self.by_exposed.remove(&(oldest.tenant, begun.exposed));
+            self.by_exposed.remove(&(oldest.tenant, task.exposed));
         }
     }
 }
@@ -200,14 +200,17 @@ mod tests {
             learn("a"),
             r#"{"resultType":"task","taskId":"task-1","status":"working"}"#
         );
-        let meant = |exposed: &str| {
+        let resolve = |exposed: &str| {
             tasks
                 .find_by_exposed_id(&tenant, exposed)
                 .map(|(tool, id)| (tool.name, id))
         };
-        assert_eq!(meant("task-1"), Some(("a".to_owned(), "task-1".to_owned())));
         assert_eq!(
-            meant("b__task-1"),
+            resolve("task-1"),
+            Some(("a".to_owned(), "task-1".to_owned()))
+        );
+        assert_eq!(
+            resolve("b__task-1"),
             Some(("b".to_owned(), "task-1".to_owned()))
         );
         assert!(
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_that_begins_tasks_without_end_forgets_its_own() {
+    fn a_tenant_with_too_many_tasks_loses_its_own() {
         let tasks = Tasks::default();
         let tool = Capability::tool("a".parse().unwrap(), "t");
         let (high, low): (Tenant, Tenant) = ("high".parse().unwrap(), "low".parse().unwrap());
@@ -250,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_legacy_result_tells_of_its_task_one_level_deeper() {
+    fn a_legacy_result_nests_its_task() {
         let tasks = Tasks::default();
         let tool = Capability::tool("a".parse().unwrap(), "t");
         let result = raw(&json!({ "task": { "taskId": "x" } }));

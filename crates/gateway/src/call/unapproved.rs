@@ -1,7 +1,7 @@
-//! Keeps tools and prompts from callers that are not as a person approved them.
+//! Withholds tools and prompts that differ from their approved definitions.
 //!
-//! The catalog has no entry of them, so that no list and no search shows one; the names lead here
-//! instead, so that a caller reads why.
+//! The catalog has no entry for them, so no list and no search shows them; their names lead to an
+//! error that states the reason.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::call::resolve::{self, McpTarget};
 use crate::catalog::drift::{judge_listing, listed_offer};
 use crate::turn::Turn;
 
-/// Refuses a tool or prompt that is not as it was approved. Names that a client made up or remembers
-/// are refused, too: no person approved what a server does not list.
+/// Rejects a tool or prompt that is not approved. Names that a client invented or remembers are
+/// rejected, too: nobody approved a tool that the server does not list.
 pub(crate) fn check_approved(
     turn: &Turn,
     subject: &CallSubject,
@@ -36,8 +36,8 @@ pub(crate) fn check_approved(
     }
 }
 
-/// Returns the judgement without which no request for a tool or prompt of a locked server is sent.
-/// The catalog shows what the server listed last; by now it may list something else.
+/// Returns the approval required to send a request for a tool or prompt to a locked server. The
+/// catalog has the server's last listing, which may have changed by now.
 pub(crate) fn approval_for(turn: &Turn, capability: &Capability) -> Option<Approval> {
     let is_named =
         matches!(capability.kind, Kind::Tool | Kind::Prompt) && !capability.name.is_empty();
@@ -68,8 +68,8 @@ fn unapproved_reason(
     judgement.reason_for(listed_offer(listing), capability)
 }
 
-/// Returns the refusal for a request that was not sent because what the server lists is not approved
-/// or not known.
+/// Returns the error for a request that was not sent because the server's current definition is
+/// unapproved or unknown.
 pub(crate) fn explain_failure(
     turn: &Turn,
     target: &McpTarget,
@@ -95,7 +95,7 @@ fn unapproved_failure(subject: &CallSubject, reason: UnapprovedReason) -> Failur
     Failure::Unapproved { kind, name, reason }
 }
 
-/// A caller with a key must not be able to tell what rules hide from what a server does not list.
+/// A caller with a key must not be able to distinguish hidden from unlisted capabilities.
 fn unlisted_failure(turn: &Turn, subject: &CallSubject, capability: &Capability) -> Failure {
     let server = turn.gateway.upstreams.get(&capability.server);
     if server.is_some_and(|server| server.listing().is_none()) {
@@ -110,15 +110,15 @@ fn unlisted_failure(turn: &Turn, subject: &CallSubject, capability: &Capability)
     }
 }
 
-/// The refusal for a tool that the catalog left out, if the caller may know of it.
+/// Returns the error for a tool that the catalog omitted, if the caller may know of it.
 pub(crate) fn unapproved_tool(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.unapproved;
-    failure_if_visible(turn, exposed, held.tool(exposed)?)
+    let unapproved = &turn.catalog.unapproved;
+    failure_if_visible(turn, exposed, unapproved.tool(exposed)?)
 }
 
 pub(crate) fn unapproved_prompt(turn: &Turn, exposed: &str) -> Option<Failure> {
-    let held = &turn.catalog.unapproved;
-    failure_if_visible(turn, exposed, held.prompt(exposed)?)
+    let unapproved = &turn.catalog.unapproved;
+    failure_if_visible(turn, exposed, unapproved.prompt(exposed)?)
 }
 
 fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Option<Failure> {
@@ -130,8 +130,8 @@ fn failure_if_visible(turn: &Turn, exposed: &str, capability: &Capability) -> Op
     })
 }
 
-/// True for an entry of a list that a server has just given and that is not approved. If the catalog
-/// took it for approved, the server has changed it since, and is listed again.
+/// True for an unapproved entry of a list that a server has just returned. If the catalog considers
+/// it approved, the server has changed it since, and is listed again.
 pub(crate) fn is_unapproved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool {
     let is_held = !is_approved_entry(turn, capability, entry);
     if is_held
@@ -157,8 +157,8 @@ fn is_approved_entry(turn: &Turn, capability: &Capability, entry: &Raw) -> bool 
     }
 }
 
-/// Reads an entry to the letter as the lock file knows it: without secrets, or from before they were
-/// masked.
+/// Returns the entry's definition as the lock file stores it: masked, with the hash from before
+/// masking.
 fn listed_definition(
     turn: &Turn,
     capability: &Capability,

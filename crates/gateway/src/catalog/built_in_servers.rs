@@ -1,4 +1,4 @@
-//! The servers that run in this process: opened when first called, like any other.
+//! The servers that run in this process; started on their first call, like any other.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use tokio::io::{duplex, split};
 
 use kitbag_embedding::TextEmbedder;
 
-/// The most bytes that may be on their way before the other end has read them.
+/// The most bytes buffered in the pipe before the other end reads them.
 const PIPE: usize = 64 * 1024;
 
-/// Opens what the configuration has built in. The data is read at each start, so that an edit
-/// takes effect without a new process.
+/// Returns the opener of the configured built-in servers. The data is read at each start, so that
+/// an edit takes effect without a restart of the process.
 pub(crate) fn built_in_opener(config: &Config, embedder: Arc<TextEmbedder>) -> BuiltInOpener {
     let directory = config
         .agents
@@ -28,14 +28,14 @@ pub(crate) fn built_in_opener(config: &Config, embedder: Arc<TextEmbedder>) -> B
             reason: error.to_string(),
             remedy: error.remedy(),
         })?;
-        let (ours, theirs) = duplex(PIPE);
-        let (input, output) = split(theirs);
+        let (client_end, server_end) = duplex(PIPE);
+        let (input, output) = split(server_end);
         tokio::spawn(serve(Arc::new(answers), input, output));
-        Ok(ours)
+        Ok(client_end)
     })
 }
 
-/// Returns the part that answers questions about agents.
+/// Builds the part that answers questions about agents.
 pub fn agent_answers(
     directory: Option<&Path>,
     embedder: Option<Arc<TextEmbedder>>,
@@ -46,7 +46,7 @@ pub fn agent_answers(
     ))
 }
 
-/// Returns the library in a directory, or else the one in the binary.
+/// Opens the library in a directory, or else the embedded one.
 pub fn open_library(directory: Option<&Path>) -> Result<Library, DataError> {
     match directory {
         Some(directory) => Library::open(directory),
@@ -63,7 +63,7 @@ fn embed_function(embedder: Arc<TextEmbedder>) -> Embed {
                 EmbedSide::Document => embedder.documents(texts).await,
             };
             vectors
-                .inspect_err(|error| tracing::debug!(%error, "answered without vectors"))
+                .inspect_err(|error| tracing::debug!(%error, "searching without vectors"))
                 .ok()
         };
         vectors.boxed()

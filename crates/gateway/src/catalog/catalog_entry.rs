@@ -1,4 +1,4 @@
-//! One thing that a server offers, under the name clients see and in the form that the operator wants.
+//! One capability of a server, under its name for clients and with the operator's overrides.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,24 +14,23 @@ use serde_json::Value;
 use crate::catalog::resources::mark_uri;
 use crate::catalog::tool_files::{self, FileTool};
 
-/// One thing on offer: what it is, what it is called outside, and its definition, of a tool or
-/// prompt with that name put in.
+/// One capability: its identity, its name for clients, and its definition, which for tools and
+/// prompts contains that name.
 #[derive(Debug, Clone)]
 pub struct CatalogEntry {
     pub capability: Capability,
-    /// The name that clients use; of a resource, the URI with its server's mark, by which the
-    /// resource is always found.
+    /// The name that clients use; for a resource, the marked URI, which always leads to its server.
     pub(crate) exposed: String,
-    /// The name without an alias, by which the configuration speaks of it.
+    /// The name without an alias, as used in the configuration.
     pub(crate) plain_name: String,
     pub definition: Raw,
-    /// The tags that its server gave it.
+    /// The tags from its server.
     pub(crate) tags: Vec<String>,
-    /// The effect of a tool: what its server says, or else what its name tells.
+    /// The effect of a tool: from its server's hints, or else guessed from its definition.
     pub(crate) write_class: WriteClass,
-    /// True if the server says nothing of the tool's effect.
+    /// True if the server gives no hints about the tool's effect.
     pub(crate) lacks_hints: bool,
-    /// The tool file that it comes from; absent for what a server lists.
+    /// The tool file that it comes from; absent for a server's capability.
     pub(crate) tool_file: Option<Arc<FileTool>>,
 }
 
@@ -51,7 +50,7 @@ impl CatalogEntry {
         }
     }
 
-    /// The server or API behind it, by the name that people have for it.
+    /// Returns the server or API behind it, by the name that users know.
     pub(crate) fn server_or_provider(&self) -> &str {
         match &self.tool_file {
             Some(tool) => &tool.file.provider,
@@ -59,7 +58,7 @@ impl CatalogEntry {
         }
     }
 
-    /// True if it has the name that nothing but its server and its own name decide.
+    /// True if the name is derived only from the server's name and the capability's own name.
     pub(crate) fn has_usual_name(&self) -> bool {
         let usual = ExposedName::new(&self.capability.server, &self.capability.name);
         usual.as_str() == self.plain_name
@@ -70,7 +69,7 @@ impl CatalogEntry {
         definition.read("inputSchema").unwrap_or_default()
     }
 
-    /// Takes the form that the operator wants it to have, under an alias that no other tool has.
+    /// Applies the operator's override, with an alias that no other tool has.
     pub(crate) fn apply_override(&mut self, declared: &ToolOverride, alias: Option<&String>) {
         let Ok(mut object) = RawObject::open(&self.definition) else {
             return;
@@ -83,14 +82,15 @@ impl CatalogEntry {
         self.definition = object.to_raw();
     }
 
-    /// A tool with its name and schema, unless the name was taken and clients use another one.
+    /// Returns a tool with its name and schema, unless the name was taken and clients use another
+    /// one.
     pub(crate) fn with_input_schema(&self) -> Option<(&Self, ExposedName, Value)> {
         let name = ExposedName::new(&self.capability.server, &self.capability.name);
         (name.as_str() == self.exposed).then(|| (self, name, self.input_schema()))
     }
 }
 
-/// The part of a declaration that changes a definition.
+/// Returns the part of an override that changes a definition.
 pub(crate) fn definition_override(declared: &ToolOverride) -> DefinitionOverride<'_> {
     DefinitionOverride {
         description: declared.description.as_deref(),
@@ -127,7 +127,7 @@ pub(crate) fn expose_name(
     })
 }
 
-/// The effect of a tool, and whether its server says it.
+/// The effect of a tool, and whether its server gives no hints about it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ToolEffect {
     pub(crate) class: WriteClass,
@@ -135,8 +135,8 @@ pub(crate) struct ToolEffect {
 }
 
 impl ToolEffect {
-    /// Reads the hints of a definition; without any, the words of the definition decide if the tool
-    /// only reads.
+    /// Reads the hints of a definition; without hints, the definition's text decides whether the
+    /// tool only reads.
     pub(crate) fn for_tool(server: &ServerName, name: &str, definition: &RawObject) -> Self {
         let hints = definition.get_object("annotations").unwrap_or_default();
         let class =
@@ -163,7 +163,7 @@ fn only_reads(server: &ServerName, name: &str, definition: &RawObject) -> bool {
     })
 }
 
-/// The name for clients, or an alternative to it if it is taken.
+/// Returns the name for clients, or an alternative if it is taken.
 fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) -> ExposedName {
     let mut exposed = ExposedName::new(server, name);
     let mut attempt = 0;
@@ -174,7 +174,7 @@ fn free_name(server: &ServerName, name: &str, taken: &HashMap<String, usize>) ->
     exposed
 }
 
-/// Exposes each URI once, though a server may list it again.
+/// Exposes each URI once, even if a server lists it repeatedly.
 pub(crate) fn expose_uris(
     server: &ServerName,
     definitions: &[Raw],
@@ -190,7 +190,7 @@ pub(crate) fn expose_uris(
 pub(crate) const URI: &str = "uri";
 pub(crate) const URI_TEMPLATE: &str = "uriTemplate";
 
-/// URIs stay as they are, because results refer to them. URIs that several servers claim are marked
+/// URIs are not renamed, because results refer to them. URIs that several servers claim are marked
 /// for the callers who see those servers.
 fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<CatalogEntry> {
     let name: String =
@@ -213,7 +213,7 @@ fn expose_uri(server: &ServerName, definition: &Raw, field: &str) -> Option<Cata
     })
 }
 
-/// Tags where servers put them: FastMCP writes them into `_meta`.
+/// Tags in FastMCP's format: it writes them into `_meta`.
 fn fastmcp_tags(definition: &RawObject) -> Vec<String> {
     let meta = definition.get_object("_meta").unwrap_or_default();
     ["fastmcp", "_fastmcp"]

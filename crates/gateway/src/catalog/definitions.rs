@@ -1,4 +1,4 @@
-//! Tells the operator when a server changes what it said of a tool or prompt: people agreed to the
+//! Warns the operator when a server changes the definition of a tool or prompt: users agreed to the
 //! definition they saw, and a server may replace it afterwards.
 
 use std::collections::HashMap;
@@ -13,9 +13,9 @@ use kitbag_wire::Raw;
 
 use crate::catalog::list_diff::previous_positions;
 
-/// Changes told one by one; a server that was updated may change all it has.
+/// The most changes logged one by one; an updated server may change everything.
 const MOST_TOLD: usize = 20;
-/// The definitions that servers gave last, and the number of times that each server changed them.
+/// The last definitions of each server, and the number of times that each server changed them.
 #[derive(Default)]
 pub(crate) struct Definitions {
     by_server: Mutex<HashMap<ServerName, ServerDefinitions>>,
@@ -28,18 +28,18 @@ struct ServerDefinitions {
 }
 
 impl Definitions {
-    /// Takes in a listing, and tells the log what is no longer as it was.
+    /// Records a listing, and logs the definitions that changed.
     pub(crate) fn record_listing(&self, server: &ServerName, listing: &Arc<Listing>) {
         let mut of_servers = lock(&self.by_server);
         let known = of_servers.entry(server.clone()).or_default();
         let changes = known.record_listing(listing);
         drop(of_servers);
         for DefinitionChange { kind, name, what } in changes.iter().take(MOST_TOLD) {
-            tracing::warn!(%server, "the {kind} `{name}` is no longer defined as it was: {what}");
+            tracing::warn!(%server, "the definition of the {kind} `{name}` has changed: {what}");
         }
         if changes.len() > MOST_TOLD {
             let more = changes.len() - MOST_TOLD;
-            tracing::warn!(%server, more, "further definitions are no longer as they were");
+            tracing::warn!(%server, more, "further definitions have changed");
         }
     }
 
@@ -56,7 +56,7 @@ impl Definitions {
 }
 
 impl ServerDefinitions {
-    /// Reads those definitions that are not in the latest listing.
+    /// Compares the definitions that are not in the latest listing.
     fn record_listing(&mut self, listing: &Arc<Listing>) -> Vec<DefinitionChange> {
         let before = self.latest.replace(listing.clone());
         if before.as_ref().is_some_and(|it| Arc::ptr_eq(it, listing)) {
@@ -77,9 +77,9 @@ impl ServerDefinitions {
 fn new_definitions(before: &[Raw], now: &[Raw]) -> Vec<Raw> {
     let [known, listed] =
         [before, now].map(|list| list.iter().map(|it| it.get()).collect::<Vec<_>>());
-    let places = now.iter().zip(previous_positions(&known, &listed));
-    places
-        .filter(|(_, place)| place.is_none())
+    let positions = now.iter().zip(previous_positions(&known, &listed));
+    positions
+        .filter(|(_, position)| position.is_none())
         .map(|(it, _)| it.clone())
         .collect()
 }

@@ -1,4 +1,4 @@
-//! Compares the lists of servers with the lock file, and tells the operator of each difference once.
+//! Compares servers' lists with the lock file, and logs each difference once.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +17,7 @@ use kitbag_wire::Raw;
 
 use crate::state::clock::now;
 
-/// Decides for each entry of a server's lists whether callers get it.
+/// Decides for each entry of a server's lists whether callers may use it.
 pub(crate) fn judge_listing(lock: &Lock, server: &ServerName, listing: &Listing) -> Judgement {
     let offer = listed_offer(listing);
     let judgement = match lock.server_lock(server) {
@@ -44,12 +44,12 @@ pub(crate) fn listed_offer(listing: &Listing) -> ListedOffer<'_> {
     }
 }
 
-/// Returns the hash by which the lock file knows a definition.
+/// Returns the hash that identifies a definition in the lock file.
 pub(crate) fn hash_definition(kind: Kind, definition: &Raw) -> Option<String> {
     Some(ListedDefinition::parse(kind, definition)?.hash.to_string())
 }
 
-/// Returns the row of a definition that is approved now.
+/// Returns the lock-file row for a definition approved now.
 pub fn approved_definition(listed: ListedDefinition) -> ApprovedDefinition {
     ApprovedDefinition {
         hash: *listed.hash.as_bytes(),
@@ -58,15 +58,14 @@ pub fn approved_definition(listed: ListedDefinition) -> ApprovedDefinition {
     }
 }
 
-/// Tells the operator of drift in the log of a gateway that serves. A command tells its person in words
-/// of its own.
+/// Logs drift in a serving gateway. A command prints drift itself.
 #[derive(Debug, Default)]
 pub(crate) struct DriftLog {
     is_on: AtomicBool,
     logged: Mutex<ReportedDrift>,
 }
 
-/// Changes told one by one; a server that was updated may change all it has.
+/// The most changes logged one by one; an updated server may change everything.
 const MOST_TOLD: usize = 20;
 
 impl DriftLog {
@@ -74,24 +73,24 @@ impl DriftLog {
         self.is_on.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn log_drift(&self, policy: &Lock, held: &UnapprovedEntries) {
+    pub(crate) fn log_drift(&self, policy: &Lock, unapproved: &UnapprovedEntries) {
         if !self.is_on.load(Ordering::Relaxed) {
             return;
         }
-        let mut told = lock(&self.logged);
+        let mut logged_drift = lock(&self.logged);
         let unreadable = match &policy.state {
             LockState::Unreadable(error) => Some(error.to_string()),
             LockState::Absent | LockState::Read(_) => None,
         };
-        if let Some(error) = told.take_new_problem(unreadable) {
+        if let Some(error) = logged_drift.take_new_problem(unreadable) {
             let follows = match policy.on_drift {
-                OnDrift::Hold => "the tools and prompts of all servers are held back",
-                OnDrift::Report => "nothing can be compared with what was approved",
+                OnDrift::Hold => "the tools and prompts of all servers are unapproved",
+                OnDrift::Report => "definitions cannot be compared with the approved ones",
             };
-            let remedy = "mend the file, or remove it and run `kitbag lock`";
+            let remedy = "fix the file, or remove it and run `kitbag lock`";
             tracing::error!(remedy, "{error}; {follows}");
         }
-        for (server, news) in told.take_new(&held.drifted) {
+        for (server, news) in logged_drift.take_new(&unapproved.drifted) {
             log_server_drift(policy.on_drift, server, &news);
         }
     }
@@ -103,8 +102,8 @@ fn log_server_drift(on_drift: OnDrift, server: &ServerName, fresh: &[&DriftedDef
     }
     if fresh.len() > MOST_TOLD {
         let more = fresh.len() - MOST_TOLD;
-        let remedy = format!("see all with `kitbag lock diff {server}`");
-        tracing::warn!(%server, more, remedy, "further definitions are not as they were approved");
+        let remedy = format!("list all with `kitbag lock diff {server}`");
+        tracing::warn!(%server, more, remedy, "further definitions differ from the approved ones");
     }
 }
 
@@ -112,7 +111,7 @@ fn log_definition_drift(on_drift: OnDrift, server: &ServerName, drifted: &Drifte
     let (kind, name) = (drifted.kind.as_str(), strip_to_one_line(&drifted.name));
     let exposed = ExposedName::new(server, &drifted.name);
     let remedy = format!(
-        "look at it with `kitbag lock diff {exposed}`, then `kitbag lock approve {exposed}`"
+        "review it with `kitbag lock diff {exposed}`, then run `kitbag lock approve {exposed}`"
     );
     match (&drifted.drift, on_drift) {
         (Drift::Gone, _) => {
@@ -120,11 +119,11 @@ fn log_definition_drift(on_drift: OnDrift, server: &ServerName, drifted: &Drifte
         }
         (drift, OnDrift::Hold) => {
             let drift = drift.as_str();
-            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` is held back: it is not as it was approved");
+            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` is unapproved: it differs from its approved definition");
         }
         (drift, OnDrift::Report) => {
             let drift = drift.as_str();
-            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` is not as it was approved");
+            tracing::warn!(%server, drift, remedy, "the {kind} `{name}` differs from its approved definition");
         }
     }
 }

@@ -1,9 +1,10 @@
-//! Finds the things of a list in the list before it. Two lists of a server differ in few places as a rule.
+//! Finds the entries of a list in the previous list. Two lists of a server usually
+//! differ little.
 
 use std::collections::HashMap;
 
-/// Returns for each of these keys the place of the same key in the list before. The beginning and the end
-/// that both have in common cost one comparison for each key.
+/// Returns for each key its position in the previous list. The common prefix and suffix cost one
+/// comparison per key.
 pub(crate) fn previous_positions(before: &[&str], keys: &[&str]) -> Vec<Option<usize>> {
     let first = common_prefix_len(before.iter(), keys.iter());
     let last = common_prefix_len(before[first..].iter().rev(), keys[first..].iter().rev());
@@ -35,7 +36,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_is_found_wherever_things_came_went_and_moved() {
+    fn previous_entries_are_found_after_insertions_removals_and_moves() {
         check("", "", &[]);
         check("a b", "", &[]);
         check("", "a", &[None]);

@@ -1,4 +1,4 @@
-//! Asks servers what they offer, a few at a time, and keeps what they say.
+//! Lists the capabilities of servers, a few servers at a time, and stores the listings.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,19 +19,20 @@ use crate::state::host::GatewayHost;
 
 /// A process keeps a core busy while it starts, or waits for a download.
 const PROCESSES_AT_ONCE: usize = 8;
-/// Each has up to five connections open meanwhile, and many systems allow a process a thousand.
+/// Each has up to five open connections, and many systems allow a process a thousand.
 const ADDRESSES_AT_ONCE: usize = 64;
-/// Most servers answer within this; with sixteen that hang, the others still have their turn after seconds.
+/// Most servers answer within this time; even with sixteen that hang, the others get their turn
+/// after seconds.
 const LONGEST_TURN: Duration = Duration::from_secs(2);
 
-/// The places of the servers that are asked at the same time.
+/// Permits for listing servers concurrently.
 pub(crate) struct ListingPermits {
     processes: Semaphore,
     addresses: Semaphore,
 }
 
-/// Asks every server that was never listed what it offers. Those known from an earlier run
-/// are left asleep, unless a client watches what they have.
+/// Lists every server that was never listed. Servers known from an earlier run are not started,
+/// unless a client subscribes to their changes.
 pub async fn list_new_servers(host: Arc<GatewayHost>) {
     let gateway = host.gateway();
     let wanted = |server: &&Arc<Server>| server.listing().is_none() || server.is_missed();
@@ -40,23 +41,22 @@ pub async fn list_new_servers(host: Arc<GatewayHost>) {
         log_unannotated_tools(&gateway);
         return warn_about_unknown_tools(&gateway);
     }
-    let places = ListingPermits::default();
+    let permits = ListingPermits::default();
     join_all(
         unknown
             .iter()
-            .map(|server| list_first(&host, server, &places)),
+            .map(|server| list_first(&host, server, &permits)),
     )
     .await;
     tracing::info!(
         tools = host.gateway().catalog().tools.len(),
-        "every server has been asked what it offers"
+        "all servers have been listed"
     );
     log_unannotated_tools(&host.gateway());
     warn_about_unknown_tools(&host.gateway());
 }
 
-/// Tells the operator how many tools do not say if they only read, which decides what programs may
-/// call.
+/// Logs how many tools do not declare whether they only read, which decides what programs may call.
 fn log_unannotated_tools(gateway: &Gateway) {
     let catalog = gateway.catalog();
     let unannotated = catalog.tools.iter().filter(|it| it.lacks_hints);
@@ -68,29 +68,29 @@ fn log_unannotated_tools(gateway: &Gateway) {
     tracing::info!(
         unannotated = read.len() + unknown.len(),
         taken_to_read = read.len(),
-        "some tools do not say whether they only read; programs may call those that are taken to read, \
-         and `write_class` in [tools] decides for others"
+        "some tools do not declare whether they only read; programs may call those that seem to; for \
+         the others, set `write_class` under [tools]"
     );
 }
 
-async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, places: &ListingPermits) {
-    log_listing_failure(server, places.list_server(host, server).await);
+async fn list_first(host: &Arc<GatewayHost>, server: &Arc<Server>, permits: &ListingPermits) {
+    log_listing_failure(server, permits.list_server(host, server).await);
 }
 
 impl ListingPermits {
-    /// Lists a server when a place is free. A server that takes long, or hangs, goes on without its
-    /// place: the others need not wait.
+    /// Lists a server when a permit is free. A server that takes long gives its permit back and
+    /// continues without it, so that the others need not wait.
     pub(crate) async fn list_server(
         &self,
         host: &Arc<GatewayHost>,
         server: &Arc<Server>,
     ) -> Result<Arc<Listing>, CallError> {
-        let place = self.semaphore_for(server).acquire().await;
+        let permit = self.semaphore_for(server).acquire().await;
         let mut listing = pin!(refresh_listing(host, server, ListChanges::default()));
         match tokio::time::timeout(LONGEST_TURN, &mut listing).await {
             Ok(listed) => listed,
             Err(_) => {
-                drop(place);
+                drop(permit);
                 listing.await
             }
         }
@@ -113,7 +113,7 @@ impl Default for ListingPermits {
     }
 }
 
-/// Lists a server, keeps the listing and tells the clients that want to know.
+/// Lists a server, stores the listing and notifies interested clients.
 pub(crate) async fn refresh_listing(
     host: &Arc<GatewayHost>,
     server: &Arc<Server>,
@@ -150,8 +150,8 @@ pub(crate) async fn refresh_listing(
     Ok(listing)
 }
 
-/// Warns the operator of problems that keep something from clients. The other problems go to the
-/// debug log, for the developer who repairs the server.
+/// Warns of problems that hide something from clients. Other problems go to the debug log, for the
+/// server's developer.
 fn log_listing_problems(server: &Server, listing: &Listing) {
     for ListingProblem {
         about,
@@ -169,9 +169,9 @@ fn log_listing_problems(server: &Server, listing: &Listing) {
 pub(crate) fn log_listing_failure(server: &Server, listed: Result<Arc<Listing>, CallError>) {
     match listed {
         Ok(_) => {}
-        // The server is being closed, so this is no failure.
+        // The server is being closed, so this is not an error.
         Err(error) if server.is_closing() => tracing::debug!(server = %server.name(), "{error}"),
-        // A server that cannot be started or has ended is mentioned where that happens.
+        // Servers that fail to start or exit are logged where that happens.
         Err(error @ (CallError::Start(_) | CallError::Lost { .. })) => {
             tracing::debug!(server = %server.name(), "{error}");
         }
@@ -179,8 +179,8 @@ pub(crate) fn log_listing_failure(server: &Server, listed: Result<Arc<Listing>, 
     }
 }
 
-/// Keeps the texts of what was approved, also on a machine where no person approved it: a later change
-/// can then be shown there, too.
+/// Stores the approved definitions' texts, also on a machine where nobody approved them, so that a
+/// later change can be shown as a diff.
 async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, listing: &Listing) {
     let ServerLock::Locked(locked) = gateway.lock.server_lock(server) else {
         return;
@@ -194,15 +194,15 @@ async fn store_approved_definitions(gateway: &Gateway, server: &ServerName, list
         .put_approved_definitions(&approved)
         .await
     {
-        tracing::warn!(%server, %error, "the approved definitions could not be kept");
+        tracing::warn!(%server, %error, "failed to store the approved definitions");
     }
 }
 
 async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing>) {
     let (mut kept, name) = (listing.clone(), server.name());
     if !kept.unmasked.is_empty() {
-        // The hash of a text with a secret in it helps to guess the secret, so only those are kept that the
-        // lock file has anyway.
+        // The hash of a text that contains a secret helps to guess the secret, so only hashes that
+        // are in the lock file anyway are stored.
         let offer = drift::listed_offer(listing).definitions();
         let is_needed = |it: &UnmaskedHash| {
             let mut listed = offer
@@ -215,10 +215,10 @@ async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing
         };
         Arc::make_mut(&mut kept).unmasked.retain(is_needed);
     }
-    // A long listing takes a while to write down, and requests of others must not wait for that.
+    // Serializing a long listing takes a while, and other requests must not wait for it.
     let written = tokio::task::spawn_blocking(move || serde_json::to_string(&*kept));
     let Ok(Ok(body)) = written.await else {
-        return tracing::warn!(server = %name, "the listing could not be written down for the next start");
+        return tracing::warn!(server = %name, "failed to serialize the listing for the next start");
     };
     let stored = StoredListing {
         server: server.name().clone(),
@@ -227,6 +227,6 @@ async fn store_listing(gateway: &Gateway, server: &Server, listing: &Arc<Listing
         listed_at: listing.listed_at,
     };
     if let Err(error) = gateway.services.store.put_listing(&stored).await {
-        tracing::warn!(server = %server.name(), %error, "the listing could not be kept for the next start");
+        tracing::warn!(server = %server.name(), %error, "failed to store the listing for the next start");
     }
 }

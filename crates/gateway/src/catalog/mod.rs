@@ -1,8 +1,8 @@
 //! Everything the servers offer, under the names clients see: an immutable snapshot, rebuilt
 //! whenever a listing changes.
 //!
-//! Built from listings, tool files, the operator's overrides and the lock file. Performs no call for
-//! a client; `list_servers` is the only part that talks to servers.
+//! Built from listings, tool files, the operator's overrides and the lock file. Performs no call
+//! for a client; only `list_servers` communicates with servers.
 
 pub mod built_in_servers;
 pub(crate) mod catalog_entry;
@@ -50,20 +50,20 @@ pub struct Catalog {
     pub(crate) skills: Vec<Arc<CatalogEntry>>,
     tools_by_name: HashMap<String, usize>,
     prompts_by_name: HashMap<String, usize>,
-    /// The plain names of tools that the operator shows to no client.
+    /// The plain names of tools that the operator hides from all clients.
     hidden: HashSet<String>,
-    /// The tools and prompts that are kept from callers.
+    /// The tools and prompts that are withheld from callers.
     pub(crate) unapproved: UnapprovedEntries,
-    /// The tools among those. A search counts them, and shows none.
+    /// The unapproved tools. A search counts them, but shows none.
     pub(crate) unapproved_tools: Vec<Arc<CatalogEntry>>,
     routes: ResourceRoutes,
     listings: BTreeMap<ServerName, Arc<Listing>>,
-    /// For each tool that a server lists, the entry that clients get.
+    /// The entry for clients of each tool that a server lists.
     listed: HashMap<ServerName, Vec<Option<Arc<CatalogEntry>>>>,
-    /// Made when the first request in words comes.
+    /// Built on the first `run_intent` request.
     automatic: OnceLock<AutomaticIntents>,
     skill_index: OnceLock<SkillIndex>,
-    /// The words for what stands behind the search, made with the first list of each caller.
+    /// The guide to the tools behind the search, built with the first list of each caller.
     pub(crate) guides: PerCaller<Option<Arc<str>>>,
 }
 
@@ -71,11 +71,11 @@ pub struct Catalog {
 pub(crate) struct CatalogSources<'a> {
     pub(crate) listings: BTreeMap<ServerName, Arc<Listing>>,
     pub(crate) lock: &'a Lock,
-    /// The tools that come from files.
+    /// The tools from tool files.
     pub(crate) tool_files: &'a FileTools,
-    /// The form that the operator wants tools to have.
+    /// The operator's overrides of tools.
     pub(crate) overrides: &'a BTreeMap<String, ToolOverride>,
-    /// The catalog before, of the same configuration. Entries that are the same are taken over from it.
+    /// The previous catalog of the same configuration. Its unchanged entries are reused.
     pub(crate) before: &'a Catalog,
 }
 
@@ -104,8 +104,8 @@ impl Catalog {
         catalog
     }
 
-    /// Tools of files come first, so that their names are theirs. An alias of the file leads to the tool
-    /// as well, and is not listed.
+    /// Tools from files come first, so that they keep their names. An alias from the file leads to
+    /// the tool as well, but is not listed.
     fn add_file_tool(
         &mut self,
         tool: &Arc<FileTool>,
@@ -134,9 +134,9 @@ impl Catalog {
     ) {
         let judged = listing.tools.iter().zip(&judgement.tools).zip(known);
         let mut listed = Vec::with_capacity(listing.tools.len());
-        for ((tool, held), known) in judged {
+        for ((tool, reason), known) in judged {
             let known = known.filter(|it| self.can_reuse(it, declared) && it.has_usual_name());
-            let entry = match (held, known) {
+            let entry = match (reason, known) {
                 (Some(_), _) => None,
                 (None, Some(known)) => Some(known.clone()),
                 (None, None) => expose_name(server, Kind::Tool, tool, &self.tools_by_name)
@@ -161,7 +161,8 @@ impl Catalog {
         self.skills.extend(skills.map(Arc::new));
     }
 
-    /// Gives a tool the form that the operator wants. Nothing is returned of a tool that no client gets.
+    /// Applies the operator's override to a tool. Returns `None` for a tool that is hidden from
+    /// clients.
     fn apply_override(
         &mut self,
         mut entry: CatalogEntry,
@@ -179,7 +180,7 @@ impl Catalog {
         Some(Arc::new(entry))
     }
 
-    /// A tool with an alias is still found by its plain name: programs and templates have that.
+    /// A tool with an alias is also found by its plain name, which programs and templates use.
     fn add_tools(&mut self, entries: impl IntoIterator<Item = Arc<CatalogEntry>>) {
         for entry in entries {
             let at = self.tools.len();
@@ -191,20 +192,20 @@ impl Catalog {
         }
     }
 
-    /// True if making this entry again would give the same.
+    /// True if building this entry again would give the same result.
     fn can_reuse(&self, entry: &CatalogEntry, declared: &BTreeMap<String, ToolOverride>) -> bool {
         let is_free = !self.tools_by_name.contains_key(&entry.exposed);
         is_free && entry.exposed == entry.plain_name && !declared.contains_key(&entry.plain_name)
     }
 
-    /// Returns the entry that was made of this tool file.
+    /// Returns the entry that was built from this tool file.
     fn file_entry(&self, tool: &Arc<FileTool>) -> Option<&Arc<CatalogEntry>> {
         let at = *self.tools_by_name.get(tool.file.name.as_str())?;
         let made_of = self.tools[at].tool_file.as_ref()?;
         Arc::ptr_eq(made_of, tool).then(|| &self.tools[at])
     }
 
-    /// Returns for each tool of this listing the entry that was made of the same definition of the server.
+    /// Returns for each tool of this listing the entry that was built from the same definition.
     fn reusable_entries(
         &self,
         server: &ServerName,
@@ -216,12 +217,14 @@ impl Catalog {
         };
         let [before, now] = [&before.tools, &listing.tools]
             .map(|tools| tools.iter().map(|it| it.get()).collect::<Vec<_>>());
-        let places = previous_positions(&before, &now).into_iter();
-        places.map(|place| listed[place?].as_ref()).collect()
+        let positions = previous_positions(&before, &now).into_iter();
+        positions
+            .map(|position| listed[position?].as_ref())
+            .collect()
     }
 
-    /// Takes note of what is kept from callers. It gets the names that are left, so that it cannot take
-    /// the name of something that was approved.
+    /// Records what is withheld from callers. These entries get the remaining names, so that they
+    /// cannot take the name of an approved capability.
     fn add_unapproved(
         &mut self,
         server: &ServerName,
@@ -267,14 +270,14 @@ impl Catalog {
         self.unapproved_tools.push(Arc::new(entry));
     }
 
-    /// True if a server has a tool of this name, whether clients get it or not.
+    /// True if a server has a tool of this name, whether clients see it or not.
     pub(crate) fn knows_tool(&self, name: &str) -> bool {
         self.tool(name).is_some()
             || self.unapproved.tool(name).is_some()
             || self.hidden.contains(name)
     }
 
-    /// Returns the intents that simple tools answer. `class` says what a tool does to the world.
+    /// Returns the intents that simple tools answer. `class` returns the effect of a tool.
     pub(crate) fn automatic_intents(
         &self,
         class: impl Fn(&CatalogEntry) -> WriteClass,
@@ -303,7 +306,7 @@ impl Catalog {
         self.tools_by_name.get(exposed).map(|at| &*self.tools[*at])
     }
 
-    /// Returns the tool that is this capability, under the name by which clients call it.
+    /// Returns the entry of this tool, under the name by which clients call it.
     pub(crate) fn find_tool(&self, capability: &Capability) -> Option<&CatalogEntry> {
         let usual = ExposedName::new(&capability.server, &capability.name);
         let usual = self.tool(usual.as_str());
@@ -329,12 +332,13 @@ impl Catalog {
             .map(|at| &*self.prompts[*at])
     }
 
-    /// Returns the servers to which the URIs of resources lead.
+    /// Returns the routes from resource URIs to servers.
     pub(crate) fn routes(&self) -> &ResourceRoutes {
         &self.routes
     }
 
-    /// The definition of a resource or template under the URI by which this caller reaches it.
+    /// Returns the definition of a resource or template under the URI by which this caller reaches
+    /// it.
     pub(crate) fn resource_definition(
         &self,
         entry: &CatalogEntry,
@@ -369,7 +373,7 @@ impl Catalog {
         all.filter(move |entry| entry.capability.server == *server)
     }
 
-    /// Returns the skill of which this is a file, by the URI with its server's mark.
+    /// Returns the skill that contains this file, by the marked URI.
     pub(crate) fn find_skill(&self, uri: &str) -> Option<&CatalogEntry> {
         let (server, own) = parse_marked_uri(uri)?;
         let mut skills = self.skills.iter().map(|it| &**it);
@@ -381,13 +385,13 @@ impl Catalog {
         })
     }
 
-    /// Returns the index of skills, which is made for the first search.
+    /// Returns the index of skills, which is built for the first search.
     pub(crate) fn skill_index(&self) -> &SkillIndex {
         self.skill_index
             .get_or_init(|| SkillIndex::new(&self.skills))
     }
 
-    /// Returns the lists of a server that it was built of.
+    /// Returns the listing of a server from which the catalog was built.
     pub(crate) fn listing(&self, server: &ServerName) -> Option<&Arc<Listing>> {
         self.listings.get(server)
     }
@@ -397,13 +401,13 @@ impl Catalog {
     }
 }
 
-/// The definitions that nothing holds back.
+/// Returns the definitions that are approved.
 fn approved_definitions<'a>(
     definitions: &'a [Raw],
-    held: &'a [Option<UnapprovedReason>],
+    reasons: &'a [Option<UnapprovedReason>],
 ) -> impl Iterator<Item = &'a Raw> {
-    let judged = definitions.iter().zip(held);
-    judged.filter_map(|(definition, held)| held.is_none().then_some(definition))
+    let judged = definitions.iter().zip(reasons);
+    judged.filter_map(|(definition, reason)| reason.is_none().then_some(definition))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Other people's tools as the operator wants them: with other words and names, hidden, or with
+//! The operator's overrides of servers' tools: other descriptions and names, hidden tools, and
 //! arguments that no client chooses.
 //!
-//! Policy, audit and the server itself go on with the server's own names.
+//! Policy, audit and the server itself use the server's own names.
 
 use std::borrow::Cow;
 
@@ -16,7 +16,7 @@ use crate::catalog::catalog_entry::definition_override;
 use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 
-/// The declaration of a tool, if the operator made one.
+/// Returns the operator's override of a tool, if there is one.
 fn find_override<'g>(
     gateway: &'g Gateway,
     catalog: &Catalog,
@@ -38,13 +38,13 @@ fn override_for<'t>(turn: &'t Turn, capability: &Capability) -> Option<&'t ToolO
     find_override(&turn.gateway, &turn.catalog, capability)
 }
 
-/// True for a tool that the operator shows to no client.
+/// True for a tool that the operator hides from all clients.
 pub(crate) fn is_hidden(turn: &Turn, capability: &Capability) -> bool {
     override_for(turn, capability).is_some_and(|declared| declared.hidden)
 }
 
-/// Returns the declarations that do not fit their tools, by the name of the tool, and why. They hold all
-/// the same: an argument may be fixed for safety.
+/// Returns the overrides that do not match their tools, by the tool's name, with the reasons. They
+/// apply all the same: an argument may be fixed for safety.
 pub(crate) fn find_override_problems(
     gateway: &Gateway,
     catalog: &Catalog,
@@ -67,8 +67,7 @@ pub(crate) fn find_override_problems(
                 .alias
                 .as_ref()
                 .filter(|alias| entry.is_some_and(|entry| entry.exposed != **alias));
-            let taken =
-                taken.map(|alias| format!("another tool is already named `{alias}` already"));
+            let taken = taken.map(|alias| format!("another tool is already called `{alias}`"));
             problems.extend(
                 found
                     .into_iter()
@@ -80,7 +79,7 @@ pub(crate) fn find_override_problems(
     problems
 }
 
-/// A definition of a server's own list as clients are to see it.
+/// Applies the operator's override to a definition from a server's own list.
 pub(crate) fn override_definition<'d>(
     turn: &Turn,
     capability: &Capability,
@@ -96,8 +95,8 @@ pub(crate) fn override_definition<'d>(
     }
 }
 
-/// Refuses arguments that the operator has hidden, and takes out those that the operator fixes. For the
-/// tool of a file they are put in at once, since the file's own schema knows them.
+/// Rejects arguments that the operator has hidden, and removes the fixed ones. For a
+/// tool-file call the fixed values are added at once, since the file's schema declares them.
 pub(crate) fn strip_fixed_arguments(turn: &Turn, target: &mut CallTarget) -> Result<(), Failure> {
     let Some(declared) = override_for(turn, &target.capability) else {
         return Ok(());
@@ -123,7 +122,7 @@ pub(crate) fn strip_fixed_arguments(turn: &Turn, target: &mut CallTarget) -> Res
     Ok(())
 }
 
-/// Puts in the arguments that the operator fixes.
+/// Adds the arguments that the operator fixes.
 pub(crate) fn add_fixed_arguments(turn: &Turn, capability: &Capability, call: &mut McpTarget) {
     let declared = override_for(turn, capability);
     let Some(declared) = declared.filter(|it| !it.fixed_arguments.is_empty()) else {
@@ -140,7 +139,7 @@ mod tests {
     use crate::surface::tools::AlwaysOnTool;
 
     #[test]
-    fn no_alias_can_take_the_name_of_a_tool_of_ours() {
+    fn no_alias_can_take_the_name_of_an_always_on_tool() {
         let own = AlwaysOnTool::ALL.map(AlwaysOnTool::name);
         assert_eq!(own, kitbag_config::RESERVED_TOOL_NAMES);
     }

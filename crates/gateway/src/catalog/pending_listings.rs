@@ -1,5 +1,5 @@
-//! The part of the catalog that is not known yet: servers that are being asked for the first time, and
-//! tools that the index has not taken in.
+//! The part of the catalog that is not known yet: servers that are being listed for the first time,
+//! and tools that are not indexed yet.
 
 use kitbag_domain::Caller;
 
@@ -8,7 +8,7 @@ use crate::state::gateway::Gateway;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PendingListings {
-    /// The servers that are being asked what they offer, as far as the caller may know of them.
+    /// The servers that are being listed, as far as the caller may know of them.
     servers: Vec<String>,
     /// Tools of the catalog that a search cannot find yet.
     tools: usize,
@@ -17,9 +17,9 @@ pub(crate) struct PendingListings {
 impl PendingListings {
     pub(crate) fn new(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Self {
         let servers = gateway.upstreams.iter();
-        let asked =
+        let unlisted =
             servers.filter(|server| server.listing().is_none() && server.start_problem().is_none());
-        let visible = asked
+        let visible = unlisted
             .map(|server| server.name())
             .filter(|name| gateway.is_server_visible(catalog, caller, name));
         let mut servers: Vec<String> = visible.map(ToString::to_string).collect();
@@ -36,7 +36,7 @@ impl PendingListings {
         !self.servers.is_empty() || self.tools > 0
     }
 
-    /// Says that a later search may find more.
+    /// Returns a note that a later search may find more.
     pub(crate) fn note(&self) -> Option<String> {
         /// More names would not help.
         const MOST: usize = 5;
@@ -45,20 +45,17 @@ impl PendingListings {
         if self.servers.len() > MOST {
             names.push("…".to_owned());
         }
-        let told = match (self.servers.len(), self.tools) {
+        let pending = match (self.servers.len(), self.tools) {
             (0, 0) => return None,
             (0, tools) => format!("{tools} tools are still being indexed"),
-            (1, _) => format!(
-                "1 server is still being asked what it offers: {}",
-                names.join(", ")
-            ),
+            (1, _) => format!("1 server is still being listed: {}", names.join(", ")),
             (count, _) => format!(
-                "{count} servers are still being asked what they offer: {}",
+                "{count} servers are still being listed: {}",
                 names.join(", ")
             ),
         };
         Some(format!(
-            "No close match so far. {told}. Search again in a moment."
+            "No close match so far. {pending}. Search again in a moment."
         ))
     }
 }

@@ -1,5 +1,5 @@
-//! Reads the arguments that a prompt takes, as its server declares them, and checks that a caller
-//! gives those that the prompt needs.
+//! Reads the arguments that a server declares for a prompt, and checks that a caller gives the
+//! required ones.
 
 use kitbag_domain::text::strip_to_one_line;
 use kitbag_wire::{Raw, RawObject};
@@ -17,7 +17,7 @@ pub struct PromptArgument {
     pub required: bool,
 }
 
-/// The arguments of a prompt; what does not read as one is left out.
+/// Returns the arguments of a prompt; malformed ones are skipped.
 pub(crate) fn prompt_arguments(definition: &Raw) -> Vec<PromptArgument> {
     let declared: Vec<Value> = RawObject::open(definition)
         .ok()
@@ -29,7 +29,7 @@ pub(crate) fn prompt_arguments(definition: &Raw) -> Vec<PromptArgument> {
         .collect()
 }
 
-/// Refuses a request that lacks what the prompt needs.
+/// Rejects a request without the prompt's required arguments.
 pub(crate) fn check_arguments(definition: &Raw, params: &RawObject) -> Result<(), Failure> {
     let given = params.get_object("arguments").unwrap_or_default();
     let needed = prompt_arguments(definition)
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_prompt_needs_and_is_not_given_is_named() {
+    fn missing_required_arguments_are_named() {
         let declared = json!([{ "name": "a", "required": true }, { "name": "b", "required": true }, { "name": "c" }]);
         check(
             &declared,
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_read_as_a_declaration_demands_nothing() {
+    fn malformed_declarations_require_nothing() {
         check(
             &json!([{ "name": 1, "required": true }, "x", { "required": true }]),
             &json!({}),

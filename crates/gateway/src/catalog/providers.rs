@@ -13,7 +13,7 @@ use crate::state::address_guard::address_guard;
 pub(crate) struct Providers(BTreeMap<ServerName, Arc<Provider>>);
 
 impl Providers {
-    /// Variables in their headers are asked of `lookup` at each call.
+    /// Variables in their headers are resolved by `lookup` at each call.
     pub(crate) fn new(configured: &BTreeMap<ServerName, ProviderConfig>, lookup: &Lookup) -> Self {
         let built = configured.iter().map(|(name, configured)| {
             let guard = address_guard(configured.addresses.clone());

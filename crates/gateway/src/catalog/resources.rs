@@ -1,9 +1,9 @@
-//! Finds the server to which a resource's URI leads, where several servers are merged.
+//! Routes a resource's URI to its server, where several servers are merged.
 //!
-//! Servers choose their URIs freely, so two may claim the same one, by accident or to be asked in
-//! the place of the other. A listed URI is worth more than a template, and a template with the
-//! longer literal beginning more than one with a shorter. Where that leaves several servers, none
-//! of them is asked: the caller must name one, as `kitbag://server/<server>/<uri>`.
+//! Servers choose their URIs freely, so two may claim the same one, by accident or to impersonate
+//! each other. A listed URI takes precedence over a template, and a template with a longer literal
+//! prefix over one with a shorter prefix. Where several servers remain, none of them is asked: the
+//! caller must name one, as `kitbag://server/<server>/<uri>`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use kitbag_wire::{Raw, RawObject};
 
 use crate::catalog::uri_template::UriTemplate;
 
-/// Returns true if the caller may know of something.
+/// Returns true if the caller may see the capability.
 pub(crate) type Visible<'a> = &'a dyn Fn(&Capability) -> bool;
 
 #[derive(Debug, Default)]
 pub(crate) struct ResourceRoutes {
     listed: HashMap<String, BTreeSet<ServerName>>,
     templates: HashMap<String, BTreeSet<ServerName>>,
-    /// The templates that say for themselves which URIs they are about.
+    /// The templates whose scheme is literal.
     matchers: Vec<(UriTemplate, ServerName)>,
     servers: BTreeSet<ServerName>,
-    /// The servers that say they have resources, listed or not.
+    /// The servers with the resources capability, whether listed or not.
     with_resources: BTreeSet<ServerName>,
 }
 
-/// The target to which a URI leads.
+/// The target of a URI.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Route {
     To(Capability),
@@ -88,7 +88,7 @@ impl ResourceRoutes {
         })
     }
 
-    /// The owner of a template that a completion is asked for, or of a resource of that URI.
+    /// Returns the owner of a template, or of a resource with that URI, for a completion.
     pub(crate) fn route_template(&self, template: &str, visible: Visible<'_>) -> Route {
         if has_kitbag_scheme(template) {
             return self.route_marked_uri(template);
@@ -101,8 +101,8 @@ impl ResourceRoutes {
         }
     }
 
-    /// True if a server's URI or template is shown to this caller with its server's mark, since the
-    /// bare one would not lead to that server.
+    /// True if a server's URI or template is shown to this caller with its server's mark, because
+    /// the bare URI would not lead to that server.
     pub(crate) fn is_marked(
         &self,
         owner: &Capability,
@@ -127,7 +127,7 @@ impl ResourceRoutes {
             .any(|other| visible(&other))
     }
 
-    /// The URIs and templates that several servers claim, each with those servers.
+    /// Returns the URIs and templates that several servers claim, each with its servers.
     pub(crate) fn contested_uris(&self) -> BTreeMap<&str, &BTreeSet<ServerName>> {
         let all = self.listed.iter().chain(&self.templates);
         all.filter(|(_, servers)| servers.len() > 1)
@@ -135,9 +135,8 @@ impl ResourceRoutes {
             .collect()
     }
 
-    /// A claim that is hidden from a caller must not stand in the way of a claim that the caller
-    /// sees. If the caller sees no owner at all, one of the hidden owners is returned, which policy
-    /// then refuses.
+    /// A claim that is hidden from a caller must not block a claim that the caller sees. If the
+    /// caller sees no owner, one of the hidden owners is returned, which the policy then denies.
     fn route_for_caller(
         &self,
         uri: &str,
@@ -183,7 +182,7 @@ impl ResourceRoutes {
         best.1.iter().map(|server| claim(server, uri)).collect()
     }
 
-    /// A single server that has resources is asked for every URI that no server lists.
+    /// The only server with resources is asked for every URI that no server lists.
     fn sole_server_claim(&self, uri: &str, seen: Visible<'_>) -> Vec<Capability> {
         let having = claims(&self.with_resources, uri, seen);
         if having.len() == 1 {
@@ -203,22 +202,22 @@ impl ResourceRoutes {
 
 const MARK: &str = "kitbag://server/";
 
-/// The key in `_meta` under which a question or a skill names its server, since the client sees only
-/// Kitbag.
+/// The key in `_meta` under which a question or a skill names its server, since the client sees
+/// only Kitbag.
 pub(crate) const ORIGIN_SERVER: &str = "io.kitbag/server";
 
-/// A server's own URI with the server in front of it.
+/// Prefixes a server's own URI with its server.
 pub(crate) fn mark_uri(owner: &Capability) -> String {
     format!("{MARK}{}/{}", owner.server, owner.name)
 }
 
-/// The server that a marked URI names, and its own URI for the thing.
+/// Returns the server that a marked URI names, and the server's own URI.
 pub fn parse_marked_uri(uri: &str) -> Option<(ServerName, &str)> {
     let (server, own) = uri.strip_prefix(MARK)?.split_once('/')?;
     Some((server.parse().ok()?, own))
 }
 
-/// Addresses of ours: a server that lists one must not be taken for the server it names.
+/// URIs of Kitbag itself: a server that lists one must not be mistaken for the server named in it.
 fn has_kitbag_scheme(uri: &str) -> bool {
     const SCHEME: &str = "kitbag:";
     uri.get(..SCHEME.len())
@@ -253,7 +252,7 @@ mod tests {
 
     use super::*;
 
-    /// `server uri uri {template} …`, one server a line; a word with a brace is a template.
+    /// `server uri uri {template} …`, one server per line; a word with a brace is a template.
     fn routes(world: &str) -> ResourceRoutes {
         let listings = world
             .lines()
@@ -290,8 +289,8 @@ mod tests {
         ResourceRoutes::new(&listings.collect())
     }
 
-    /// Checks which server answers for the URI to a caller who sees these servers alone: `good`, `a
-    /// or b`, or none.
+    /// Checks which server owns the URI for a caller who sees only these servers: `good`, `a or b`,
+    /// or none.
     #[track_caller]
     fn check(world: &str, sees: &str, uri: &str, expected: &str) {
         let visible = |it: &Capability| {
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_hidden_from_a_caller_does_not_stand_in_its_way() {
+    fn hidden_claims_do_not_block_visible_ones() {
         check(TWO, "good", "mem://public/a", "good mem://public/a");
         check(TWO, "aaa", "mem://public/a", "aaa mem://public/a");
         check(TWO, "", "mem://public/zzz", "good mem://public/zzz");
@@ -373,13 +372,13 @@ mod tests {
     }
 
     #[test]
-    fn one_server_with_resources_alone_is_asked_for_whatever_nobody_lists() {
+    fn the_only_server_with_resources_is_asked_for_unlisted_uris() {
         check("a x://1", "a", "y://2", "a y://2");
         check("a x://1 {+any}\nb x://2", "a b", "y://2", "nobody");
     }
 
     #[test]
-    fn a_contested_uri_is_shown_with_its_servers_mark_to_those_who_see_the_contest() {
+    fn a_contested_uri_is_marked_for_callers_who_see_several_claims() {
         let routes = routes(TWO);
         let all = |_: &Capability| true;
         let only_good = |it: &Capability| it.server.as_str() == "good";

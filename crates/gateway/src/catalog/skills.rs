@@ -1,7 +1,8 @@
-//! The skills of servers, where servers are merged: their URIs carry the mark of their server.
+//! The skills of servers where servers are merged: their URIs are marked with their server.
 //!
-//! A client knows one server, the gateway, and servers choose the URIs and names of their skills freely. With the mark,
-//! skills of two servers are never taken for one another, and the files of a skill are read where the skill comes from.
+//! A client knows one server, the gateway, while servers choose the URIs and names of their skills
+//! freely. The mark keeps skills of two servers apart, and routes a skill's files to the server of
+//! the skill.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use crate::catalog::resources::{ORIGIN_SERVER, mark_uri, parse_marked_uri};
 pub(crate) struct Skill {
     pub(crate) name: String,
     pub(crate) description: String,
-    /// The server's own URIs of its files; none for a skill that is made when it is read.
+    /// The server's own URIs of the skill's files; empty for a skill that is generated when read.
     pub(crate) files: Vec<String>,
 }
 
@@ -40,16 +41,18 @@ impl Skill {
     }
 }
 
-/// Returns a skill as clients of merged servers get it.
+/// Returns a skill in the form for clients of merged servers.
 pub(crate) fn skill_for_client(entry: &CatalogEntry) -> Raw {
     let mut skill = RawObject::open(&entry.definition).unwrap_or_default();
     mark_skill(&mut skill, &entry.capability.server);
     skill.to_raw()
 }
 
-/// Marks the URIs in what a server answers about a skill or a directory, if it was asked for by a marked URI.
-pub(crate) fn mark_uris_in_answer(result: Raw, asked: &str) -> Raw {
-    let (Some((server, _)), Ok(mut object)) = (parse_marked_uri(asked), RawObject::open(&result))
+/// Marks the URIs in a server's answer about a skill or a directory, if the request used a marked
+/// URI.
+pub(crate) fn mark_uris_in_answer(result: Raw, requested_uri: &str) -> Raw {
+    let (Some((server, _)), Ok(mut object)) =
+        (parse_marked_uri(requested_uri), RawObject::open(&result))
     else {
         return result;
     };
@@ -93,7 +96,7 @@ fn mark_uri_member(object: &mut RawObject, server: &ServerName) {
     }
 }
 
-/// Finds skills by their words.
+/// Full-text search of skills.
 #[derive(Debug, Default)]
 pub(crate) struct SkillIndex(Index);
 
@@ -104,15 +107,16 @@ impl SkillIndex {
         ))
     }
 
-    /// Returns the places of the admitted skills that have at least half of the words of the text, best first.
+    /// Returns the positions of the admitted skills that contain at least half of the query's
+    /// words, best first.
     pub(crate) fn find(&self, text: &str, admitted: impl Fn(usize) -> bool) -> Vec<usize> {
-        let asked: HashSet<String> = split_terms(text).into_iter().collect();
+        let query_terms: HashSet<String> = split_terms(text).into_iter().collect();
         let has_half = |at: &usize| {
             let skill = &self.0.documents()[*at];
             let own =
                 split_terms(&format!("{} {}", skill.name, skill.entry.description)).into_iter();
-            let shared: HashSet<String> = own.filter(|word| asked.contains(word)).collect();
-            2 * shared.len() >= asked.len()
+            let shared: HashSet<String> = own.filter(|word| query_terms.contains(word)).collect();
+            2 * shared.len() >= query_terms.len()
         };
         let nearest = nearest_by_words(&self.0, text, admitted).into_iter();
         nearest.filter(has_half).collect()
@@ -145,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_for_by_a_marked_uri_is_answered_with_marked_ones() {
+    fn a_request_with_a_marked_uri_gets_marked_uris() {
         let answer = raw(&json!({
             "skill": { "uri": "skill://a/SKILL.md", "x": 1.50, "resources": [{ "uri": "skill://a/b", "size": 2 }] },
             "ttlMs": 5,

@@ -1,4 +1,4 @@
-//! The catalog of whatever servers list.
+//! Tests of the catalog with arbitrary listings.
 
 use kitbag_domain::Timestamp;
 use kitbag_wire::{Era, raw};
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::*;
 
 fn listing(tools: &[&str]) -> Arc<Listing> {
-    offering(tools, &[], &[])
+    listing_with(tools, &[], &[])
 }
 
-fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
+fn listing_with(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
     Arc::new(Listing {
         listed_at: Timestamp::default(),
         era: Era::Legacy,
@@ -35,7 +35,7 @@ fn offering(tools: &[&str], uris: &[&str], templates: &[&str]) -> Arc<Listing> {
     })
 }
 
-fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
+fn build_catalog(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
     Catalog::build(CatalogSources {
         listings,
         lock: &Lock::default(),
@@ -46,7 +46,7 @@ fn built(listings: BTreeMap<ServerName, Arc<Listing>>) -> Catalog {
 }
 
 fn catalog() -> Catalog {
-    built(BTreeMap::from([
+    build_catalog(BTreeMap::from([
         ("a".parse().unwrap(), listing(&["search", "get"])),
         ("b".parse().unwrap(), listing(&["search"])),
     ]))
@@ -76,11 +76,11 @@ fn the_same_tool_name_on_two_servers_stays_two_tools() {
     );
 }
 
-fn borrowed(texts: &[String]) -> Vec<&str> {
+fn as_strs(texts: &[String]) -> Vec<&str> {
     texts.iter().map(String::as_str).collect()
 }
 
-/// Returns the time of the fastest of a few builds, with this many of everything.
+/// Returns the fastest time of a few builds with `size` entries of each kind.
 fn build_time(size: usize) -> std::time::Duration {
     let texts = |what: &str| {
         (0..size)
@@ -88,11 +88,11 @@ fn build_time(size: usize) -> std::time::Duration {
             .collect::<Vec<_>>()
     };
     let (tools, uris, templates) = (texts("t"), texts("mem://"), texts("mem://{x}/"));
-    let offer = offering(&borrowed(&tools), &borrowed(&uris), &borrowed(&templates));
+    let offer = listing_with(&as_strs(&tools), &as_strs(&uris), &as_strs(&templates));
     let timed = |_| {
         let listings = BTreeMap::from([("a".parse().unwrap(), offer.clone())]);
         let started = std::time::Instant::now();
-        let catalog = built(listings);
+        let catalog = build_catalog(listings);
         assert_eq!(catalog.templates.len(), size);
         started.elapsed()
     };
@@ -100,9 +100,9 @@ fn build_time(size: usize) -> std::time::Duration {
 }
 
 #[test]
-fn building_takes_as_long_as_there_is_to_build() {
-    // Four times as many entries take four times as long, or sixteen times if each entry looked
-    // at all others. A machine that does much else disturbs some of the attempts.
+fn build_time_is_linear() {
+    // Four times as many entries take four times as long, or sixteen times if each entry scanned
+    // all others. A busy machine disturbs some of the attempts.
     let mut attempts = (0..10).map(|_| (build_time(2_500), build_time(10_000)));
     assert!(
         attempts.any(|(small, large)| large < small * 10),
@@ -123,7 +123,7 @@ proptest! {
             (listing.resources, listing.templates) = (raws.clone(), raws);
             Arc::new(listing)
         };
-        let catalog = built(BTreeMap::from([
+        let catalog = build_catalog(BTreeMap::from([
             ("a".parse().unwrap(), listed(&first)),
             ("a-b".parse().unwrap(), listed(&second)),
         ]));
@@ -137,8 +137,8 @@ proptest! {
     }
 }
 
-/// Generates what a server may list: definitions, halves of definitions, and no definitions at
-/// all.
+/// Generates possible list entries of a server: definitions, incomplete definitions, and other
+/// values.
 fn definition() -> impl Strategy<Value = Value> {
     let name = prop_oneof!["[a-c]{1,2}", "(?s).{0,80}", "[a-z_]{60,90}"];
     let member = prop_oneof![

@@ -1,10 +1,10 @@
-//! Tells whether a URI could have come from a URI template (RFC 6570), to find the server
-//! that owns it. Values are not extracted; that is the server's business.
+//! Matches URIs against URI templates (RFC 6570), to find the server that owns a URI. Values are
+//! not extracted; that is left to the server.
 
 use std::collections::HashMap;
 
 /// Each part of a template costs a pass over the URI, and each server may have ten thousand
-/// templates. Addresses that programs put up with are shorter.
+/// templates. URIs that programs accept are shorter.
 const LONGEST: usize = 8 << 10;
 const MOST_PARTS: usize = 64;
 
@@ -43,7 +43,7 @@ impl UriTemplate {
         Self { parts }
     }
 
-    /// Returns the text with which every URI of this template begins.
+    /// Returns the literal text with which every URI of this template begins.
     pub(crate) fn literal_prefix(&self) -> &str {
         match self.parts.first() {
             Some(UriTemplatePart::Literal(literal)) => literal,
@@ -51,7 +51,7 @@ impl UriTemplate {
         }
     }
 
-    /// True if the template names its scheme; a template that does not fits almost any URI.
+    /// True if the template's scheme is literal; otherwise it matches almost any URI.
     pub(crate) fn has_scheme(&self) -> bool {
         let Some((scheme, _)) = self.literal_prefix().split_once(':') else {
             return false;
@@ -62,8 +62,8 @@ impl UriTemplate {
                 .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
     }
 
-    /// Walks the template with the set of all places in the URI it could have reached, so
-    /// that no template, however contrived, costs more than a few passes.
+    /// Walks the template with the set of all reachable offsets in the URI, so that no template,
+    /// however contrived, costs more than a few passes.
     pub(crate) fn matches(&self, uri: &str) -> bool {
         if uri.len() > LONGEST || self.parts.len() > MOST_PARTS {
             return false;
@@ -85,7 +85,7 @@ impl UriTemplate {
     }
 }
 
-/// The template with the values that are known in their places; other variables stay as they are.
+/// Fills in the known values of a template; other variables remain.
 pub(crate) fn fill_template(template: &str, values: &HashMap<String, String>) -> String {
     let mut filled = String::new();
     let mut rest = template;

@@ -1,5 +1,5 @@
-//! One line for each HTTP request, if the operator wants it, and the id by which a request is
-//! found in that line, in the audit and by the client.
+//! The access log: one line per HTTP request, if enabled. Also assigns the request id that appears
+//! in that line, in the audit and in the response.
 
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -23,7 +23,8 @@ use crate::state::random_ids::random_request_id;
 use kitbag_domain::sync::lock;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// The header for our id on an answer of a vendor, whose headers stay as they are.
+/// The header for the gateway's request id on a vendor's response, whose own headers stay
+/// unchanged.
 const OWN_REQUEST_ID: HeaderName = HeaderName::from_static("x-kitbag-request-id");
 const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 
@@ -32,24 +33,24 @@ tokio::task_local! {
     static CURRENT_REQUEST: Arc<LoggedRequest>;
 }
 
-/// Marks an answer that a vendor of models gave.
+/// Marks a response from a model vendor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct VendorAnswer;
 
-/// The data of a request that is known before its answer, and the caller once it is known.
+/// The data of a request that is known before the response, and the caller once identified.
 struct LoggedRequest {
     id: ShortText,
     method: Method,
-    /// The path without the query, in which clients put all kinds of things.
+    /// The path without the query, which may contain anything.
     path: ShortText,
     peer: SocketAddr,
     started: Instant,
     caller: OnceLock<Caller>,
-    /// The entry by which the request counts among those that its caller has open.
+    /// Counts the request among its caller's open requests.
     open: Mutex<Option<Reservation>>,
 }
 
-/// Around everything that answers a request.
+/// The outermost middleware of every response.
 pub(super) async fn log_request(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -90,8 +91,7 @@ pub(super) async fn log_request(
     Response::from_parts(head, Body::new(CountedBody { body, line }))
 }
 
-/// The request that is being answered turned out to be this caller's, and is open until its answer
-/// is out.
+/// Sets the caller of the current request, which counts as open until its response is sent.
 pub(super) fn set_caller(caller: &Caller, open: Reservation) {
     let _outside_of_a_request = CURRENT_REQUEST.try_with(|request| {
         let _admitted_before = request.caller.set(caller.clone());
@@ -99,7 +99,7 @@ pub(super) fn set_caller(caller: &Caller, open: Reservation) {
     });
 }
 
-/// Returns the origin of the request that is being answered.
+/// Returns the origin of the current request.
 pub(super) fn request_origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
     let trace = headers
         .get(TRACE_PARENT)
@@ -113,8 +113,8 @@ pub(super) fn request_origin(peer: SocketAddr, headers: &HeaderMap) -> Origin {
     }
 }
 
-/// A body that knows how much of it was sent. Its line is written when it is let go of: at its
-/// end, or when the client has left.
+/// A response body that counts its bytes. The log line is written when it is dropped: at its end,
+/// or when the client disconnects.
 struct CountedBody {
     body: Body,
     line: AccessLine,

@@ -1,4 +1,4 @@
-//! Tells clients that a list or a resource of a server has changed.
+//! Notifies clients that a list or a resource of a server has changed.
 
 use std::collections::HashMap;
 
@@ -13,10 +13,10 @@ use crate::front::session::subscriber::Subscriber;
 use crate::state::gateway::Gateway;
 use crate::turn::view::View;
 
-/// The longest text that an update of a resource may carry besides its name.
+/// The longest content that a resource update may carry in addition to its URI.
 const LONGEST_UPDATE: usize = 4 << 10;
 
-/// The lists of a server that are different now.
+/// The lists of a server that have changed.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ListChanges {
     tools: bool,
@@ -88,7 +88,7 @@ pub(crate) fn announce_changes(gateway: &Gateway, server: &ServerName, changes: 
     });
 }
 
-/// Announces every list, after a change that may concern any client.
+/// Announces every list, after a change that may affect any client.
 pub fn announce_all_lists(gateway: &Gateway) {
     announce_lists(
         gateway,
@@ -119,8 +119,7 @@ fn announce_lists(
     }
 }
 
-/// The callers who were told something else of what stands behind the search. The list of a frugal
-/// surface has those words in it.
+/// The callers whose guide has changed. The list of a frugal surface contains the guide.
 #[derive(Default)]
 struct ChangedGuides {
     by_caller: HashMap<Caller, bool>,
@@ -139,7 +138,7 @@ impl ChangedGuides {
     }
 }
 
-/// The announcements of these changes that the subscriber asked for.
+/// Returns the notifications of these changes that the subscriber requested.
 fn requested_methods(
     subscriber: &Subscriber,
     changes: ListChanges,
@@ -163,8 +162,8 @@ pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &R
     let Ok(mut object) = RawObject::open(params) else {
         return;
     };
-    // An update is kept for every client that watches, so of a long one only the members are taken
-    // that every update has.
+    // An update is queued for every watching client, so a long one is reduced to the members that
+    // every update has.
     if params.get().len() > LONGEST_UPDATE || is_too_deep(params.get().as_bytes()) {
         object = object
             .into_iter()
@@ -193,7 +192,7 @@ pub(crate) fn announce_update(gateway: &Gateway, server: &ServerName, params: &R
     }
 }
 
-/// The names under which the subscriber watches the resource.
+/// Returns the URIs under which the subscriber watches the resource.
 fn watched_uris(gateway: &Gateway, subscriber: &Subscriber, resource: &Capability) -> Vec<String> {
     let own = resource.name.clone();
     let mut names = match &subscriber.view {

@@ -1,5 +1,4 @@
-//! Remembers what each caller was told stands behind the search, so that clients hear of a change of
-//! those words and of nothing else.
+//! Remembers each caller's last guide, so that clients are notified only when their guide changes.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -11,13 +10,13 @@ use crate::state::per_caller::PerCaller;
 pub(crate) struct AnnouncedGuides(PerCaller<u64>);
 
 impl AnnouncedGuides {
-    /// Notes what a list said. The words of an earlier list stay, because clients that have that list
-    /// are still to hear of the change.
+    /// Records the guide of a list. An earlier guide stays recorded, because clients with the
+    /// earlier list have yet to be notified.
     pub(crate) fn remember_first(&self, caller: &Caller, guide: Option<&str>) {
-        self.0.get_or_make(caller, || hash_guide(guide));
+        self.0.get_or_compute(caller, || hash_guide(guide));
     }
 
-    /// Takes over the words of now. Returns true if the caller was told others before.
+    /// Records the current guide. Returns true if the caller had another one before.
     pub(crate) fn replace(&self, caller: &Caller, guide: Option<&str>) -> bool {
         let now = hash_guide(guide);
         let before = self.0.replace(caller, now);

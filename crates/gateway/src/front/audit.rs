@@ -1,7 +1,7 @@
-//! `GET /v1/audit` returns the audit, page by page, to a caller who may read it.
+//! `GET /v1/audit` returns the audit, page by page, to callers who may read it.
 //!
-//! An operator and the person at this machine read everything. A tenant reads its own calls that
-//! reached a server: what was refused before would tell it which hidden things exist.
+//! An operator and the local user read everything. A tenant reads its own calls that reached a
+//! server: rejected calls would reveal which hidden capabilities exist.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -23,20 +23,20 @@ use crate::telemetry::audit::filters;
 const PAGE: u32 = 100;
 const LARGEST_PAGE: u32 = 1000;
 
-/// The parameters of the query, each as `name=value`. Some may be there more than once.
+/// The query parameters as `name=value`, possibly repeated.
 type QueryParameters = Vec<(String, String)>;
 
 pub(super) async fn get_audit(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Query(asked): Query<QueryParameters>,
+    Query(parameters): Query<QueryParameters>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
         Ok(caller) => caller,
         Err(refused) => return reject_caller(&refused),
     };
-    let query = match parse_query(&asked) {
+    let query = match parse_query(&parameters) {
         Ok(query) => narrow_to_caller(query, &caller),
         Err(reason) => return uncached_json(StatusCode::BAD_REQUEST, &json!({ "error": reason })),
     };
@@ -52,16 +52,16 @@ pub(super) async fn get_audit(
     match found {
         Ok(page) => uncached_json(StatusCode::OK, &page),
         Err(error) => {
-            tracing::warn!(%error, "the audit cannot be read");
-            let told = json!({ "error": "the audit cannot be read at the moment" });
-            uncached_json(StatusCode::SERVICE_UNAVAILABLE, &told)
+            tracing::warn!(%error, "failed to read the audit");
+            let body = json!({ "error": "the audit is unavailable at the moment" });
+            uncached_json(StatusCode::SERVICE_UNAVAILABLE, &body)
         }
     }
 }
 
-fn parse_query(asked: &QueryParameters) -> Result<AuditQuery, String> {
+fn parse_query(parameters: &QueryParameters) -> Result<AuditQuery, String> {
     let mut query = AuditQuery::newest(PAGE);
-    for parameter in asked {
+    for parameter in parameters {
         let (name, value) = parameter;
         match name.as_str() {
             "tenant" => query.tenant = Some(parse_parameter(parameter, str::parse)?),
@@ -79,7 +79,11 @@ fn parse_query(asked: &QueryParameters) -> Result<AuditQuery, String> {
             "until" => query.until = Some(parse_parameter(parameter, filters::parse_time)?),
             "limit" => query.limit = parse_parameter(parameter, parse_limit)?,
             "cursor" => query.page = parse_parameter(parameter, parse_cursor)?,
-            _ => return Err(format!("there is no `{name}`; there are {KNOWN}")),
+            _ => {
+                return Err(format!(
+                    "unknown parameter `{name}`; expected one of {KNOWN}"
+                ));
+            }
         }
     }
     Ok(query)
@@ -89,21 +93,20 @@ fn parse_parameter<T, E: fmt::Display>(
     (name, value): &(String, String),
     read: impl FnOnce(&str) -> Result<T, E>,
 ) -> Result<T, String> {
-    read(value).map_err(|why| format!("`{name}={value}` cannot be used: {why}"))
+    read(value).map_err(|why| format!("invalid `{name}={value}`: {why}"))
 }
 
-const KNOWN: &str =
-    "tenant, server, tool, key, run, outcome, event, since, until, limit and cursor";
+const KNOWN: &str = "tenant, server, tool, key, run, outcome, event, since, until, limit, cursor";
 
 fn parse_limit(text: &str) -> Result<u32, &'static str> {
     let limit = text.parse().ok();
     limit
         .filter(|limit| (1..=LARGEST_PAGE).contains(limit))
-        .ok_or("a number from 1 to 1000")
+        .ok_or("expected a number from 1 to 1000")
 }
 
 fn parse_cursor(text: &str) -> Result<AuditPage, &'static str> {
-    older_than(text).ok_or("take `next` of a page")
+    older_than(text).ok_or("expected `next` of an earlier page")
 }
 
 fn older_than(cursor: &str) -> Option<AuditPage> {
@@ -114,7 +117,7 @@ fn older_than(cursor: &str) -> Option<AuditPage> {
     })
 }
 
-/// Narrows the query to the rows that this caller may read. Returns `None` if the caller asks for
+/// Narrows the query to the rows that this caller may read. Returns `None` if the caller requests
 /// rows that it may not read.
 fn narrow_to_caller(mut query: AuditQuery, caller: &Caller) -> Option<AuditQuery> {
     if caller.sees_all_tenants() {
@@ -147,7 +150,7 @@ fn page_json(rows: &[AuditRow], limit: u32, caller: &Caller) -> Value {
     json!({ "rows": lines, "next": next })
 }
 
-/// A tenant must not learn who has an account on this machine.
+/// A tenant must not learn the user names of this machine.
 fn to_line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
     let line = AuditLine::from_row(row);
     AuditLine {
@@ -160,7 +163,7 @@ fn to_line<'a>(row: &'a AuditRow, caller: &Caller) -> AuditLine<'a> {
 mod tests {
     use super::*;
 
-    fn asked(pairs: &[(&str, &str)]) -> QueryParameters {
+    fn parameters(pairs: &[(&str, &str)]) -> QueryParameters {
         pairs
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -172,9 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tenant_reads_its_own_and_nothing_that_tells_hidden_from_missing() {
-        let check =
-            |pairs: &[(&str, &str)]| narrow_to_caller(parse_query(&asked(pairs)).unwrap(), &acme());
+    fn a_tenant_reads_only_its_own_calls_that_reached_a_server() {
+        let check = |pairs: &[(&str, &str)]| {
+            narrow_to_caller(parse_query(&parameters(pairs)).unwrap(), &acme())
+        };
         let all = check(&[]).unwrap();
         assert_eq!(all.tenant.unwrap().as_str(), "acme");
         assert!(all.outcomes.contains(&Outcome::Ok) && !all.outcomes.contains(&Outcome::Denied));
@@ -190,7 +194,7 @@ mod tests {
         let operator = Caller::operator(KeyId("1".to_owned()));
         assert!(
             narrow_to_caller(
-                parse_query(&asked(&[("tenant", "globex")])).unwrap(),
+                parse_query(&parameters(&[("tenant", "globex")])).unwrap(),
                 &operator
             )
             .is_some()
@@ -198,23 +202,23 @@ mod tests {
     }
 
     #[test]
-    fn the_calls_of_one_run_can_be_asked_for() {
-        let found = parse_query(&asked(&[("run", "5ea7")])).unwrap();
+    fn calls_can_be_filtered_by_run() {
+        let found = parse_query(&parameters(&[("run", "5ea7")])).unwrap();
         assert_eq!(found.run.as_deref(), Some("5ea7"));
     }
 
     #[test]
-    fn what_cannot_be_asked_is_told() {
-        for (name, value, told) in [
-            ("tennant", "acme", "there is no `tennant`"),
+    fn invalid_parameters_are_reported() {
+        for (name, value, expected) in [
+            ("tennant", "acme", "unknown parameter `tennant`"),
             ("limit", "5000", "1 to 1000"),
             ("cursor", "x", "`next`"),
             ("outcome", "fine", "timed_out"),
             ("since", "soon", "2h"),
             ("server", "No Such", "No Such"),
         ] {
-            let error = parse_query(&asked(&[(name, value)])).unwrap_err();
-            assert!(error.contains(told), "{error}");
+            let error = parse_query(&parameters(&[(name, value)])).unwrap_err();
+            assert!(error.contains(expected), "{error}");
         }
     }
 }

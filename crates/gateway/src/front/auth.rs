@@ -1,7 +1,7 @@
-//! Finds out which caller sends an HTTP request.
+//! Identifies the caller of an HTTP request.
 //!
-//! The key alone decides: no header or argument can name a tenant. A caller on this machine needs
-//! no key as long as the gateway is open to this machine only.
+//! Only the key counts: no header or argument can name a tenant. A local caller needs no key as
+//! long as the gateway listens only on this machine.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::state::gateway::Gateway;
 use crate::telemetry::meter::KeyRejection;
 use crate::telemetry::rejections::Rejection;
 
-/// Admits a caller who may use the servers, or says why the caller may not.
+/// Admits a caller who may use the servers, or returns the reason for the rejection.
 pub(super) async fn admit_user(
     gateway: &Gateway,
     peer: SocketAddr,
@@ -30,8 +30,8 @@ pub(super) async fn admit_user(
     }
 }
 
-/// Admits a caller who may read figures and records; an operator may, too. The calling function
-/// must narrow what a caller of one tenant is shown, by [`Caller::sees_all_tenants`].
+/// Admits a caller who may read figures and records, including operators. The calling function must
+/// restrict the rows for a caller of one tenant, by [`Caller::sees_all_tenants`].
 pub(super) async fn admit_reader(
     gateway: &Gateway,
     peer: SocketAddr,
@@ -87,14 +87,14 @@ async fn identify_caller(
             key: None,
         }),
         Recognition::Revoked(key) => {
-            tracing::warn!(%key, %peer, "a revoked key was refused");
+            tracing::warn!(%key, %peer, "rejected a revoked key");
             Err(Rejection::KeyUnknown {
                 why: KeyRejection::Revoked,
                 key: Some(key),
             })
         }
         Recognition::Expired(key) => {
-            tracing::warn!(%key, %peer, "an expired key was refused; `kitbag key create` makes a new one");
+            tracing::warn!(%key, %peer, "rejected an expired key; create a new one with `kitbag key create`");
             Err(Rejection::KeyUnknown {
                 why: KeyRejection::Expired,
                 key: Some(key),

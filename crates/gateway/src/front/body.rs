@@ -1,4 +1,4 @@
-//! Reads the body of an HTTP request, up to a limit of bytes and of time.
+//! Reads the body of an HTTP request, with a size limit and a timeout.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use futures::StreamExt;
 use crate::call::failure::Failure;
 use crate::front::in_flight::Reservation;
 
-/// The time that a client may take to send the body it has announced.
+/// The time that a client may take to send the body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(30);
 /// A body may have this many times the allowed size before its connection is cut.
 const MAX_DRAIN_FACTOR: usize = 8;
 
-/// Reads a body of at most `max` bytes, which count for the caller as long as `held` is.
+/// Reads a body of at most `max` bytes, which count for the caller as long as `reservation` exists.
 pub(super) async fn read_body(
     body: Body,
     max: usize,
-    held: Option<Reservation>,
+    reservation: Option<Reservation>,
 ) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
     let reader = BodyReader {
         max,
         bytes: Vec::new(),
         excess: 0,
-        held,
+        reservation,
     };
     tokio::time::timeout(BODY_TIMEOUT, reader.read_all(body))
         .await
@@ -33,14 +33,14 @@ pub(super) async fn read_body(
 struct BodyReader {
     max: usize,
     bytes: Vec<u8>,
-    /// The bytes that were read and dropped.
+    /// The number of bytes read and discarded.
     excess: usize,
-    held: Option<Reservation>,
+    reservation: Option<Reservation>,
 }
 
 impl BodyReader {
-    /// A client that is still sending does not hear a refusal, so what is too much is still read,
-    /// and dropped, as long as that is not far too much.
+    /// A client that is still sending does not read an error response, so excess bytes are read and
+    /// discarded, up to a limit.
     async fn read_all(mut self, body: Body) -> Result<(Vec<u8>, Option<Reservation>), Failure> {
         let mut chunks = body.into_data_stream();
         while let Some(chunk) = chunks.next().await {
@@ -53,7 +53,7 @@ impl BodyReader {
             }
         }
         match self.excess {
-            0 => Ok((self.bytes, self.held)),
+            0 => Ok((self.bytes, self.reservation)),
             _ => Err(Failure::TooLarge { max: self.max }),
         }
     }
@@ -63,8 +63,8 @@ impl BodyReader {
             self.excess += chunk.len();
             return Ok(());
         }
-        if let Some(held) = &mut self.held
-            && !held.grow(chunk.len())
+        if let Some(reservation) = &mut self.reservation
+            && !reservation.grow(chunk.len())
         {
             return Err(Failure::TooManyRequests);
         }

@@ -1,7 +1,7 @@
-//! Keeps web pages away from a gateway on this machine.
+//! Protects a local gateway from web pages.
 //!
-//! A page can make a browser send requests to localhost, and with a rebound DNS name even
-//! read the answers. Such requests carry the page's `Origin`, or the rebound name as `Host`.
+//! A page can make a browser send requests to localhost and, with DNS rebinding, even read the
+//! answers. Such requests carry the page's `Origin`, or the rebound name as `Host`.
 
 use std::net::IpAddr;
 
@@ -10,35 +10,34 @@ use http::{HeaderMap, Uri};
 use kitbag_config::Serve;
 use url::{Host, Url};
 
-/// The header in which a browser says where a request comes from; a web page cannot change it.
+/// The header in which a browser states the origin of a request; web pages cannot change it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// Returns the reason why a request is refused, if it is.
+/// Returns the reason to reject a request, if any.
 pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<String> {
     for name in [HOST, ORIGIN] {
         if headers.get_all(&name).iter().count() > 1 {
-            // Nothing says which of them counts, and a proxy may choose another one than the
-            // gateway.
-            return Some(format!("a request has one `{name}` header"));
+            // With duplicates, a proxy may read another one than the gateway.
+            return Some(format!("the request has more than one `{name}` header"));
         }
     }
     let host = headers.get(HOST).map(header_text);
     if let Some(host) = host
-        && !host_allowed(serve, host)
+        && !is_host_allowed(serve, host)
     {
         return Some(format!(
-            "the Host `{host}` is not this gateway; add it to `allowed_hosts` in [serve] if it should be"
+            "the Host `{host}` is not allowed; to allow it, add it to `allowed_hosts` in [serve]"
         ));
     }
     let origin = headers.get(ORIGIN).map(header_text);
     if let Some(origin) = origin
-        && !origin_allowed(serve, origin)
+        && !is_origin_allowed(serve, origin)
     {
         return Some(format!(
-            "pages from `{origin}` may not use this gateway; add it to `allowed_origins` in [serve] if they should"
+            "the origin `{origin}` is not allowed; to allow it, add it to `allowed_origins` in [serve]"
         ));
     }
-    let invited = origin.is_some_and(|origin| is_invited(serve, origin));
+    let invited = origin.is_some_and(|origin| is_configured_origin(serve, origin));
     if headers
         .get_all(SEC_FETCH_SITE)
         .iter()
@@ -46,16 +45,16 @@ pub(super) fn rejection_reason(serve: &Serve, headers: &HeaderMap) -> Option<Str
         && !invited
     {
         return Some(
-            "pages of another site may not use this gateway; add the page's origin to `allowed_origins` in \
-             [serve] if they should"
+            "cross-site requests are not allowed; to allow them, add the page's origin to `allowed_origins` in \
+             [serve]"
                 .to_owned(),
         );
     }
     None
 }
 
-/// True unless a request that names its target in full, as requests to proxies do, names another
-/// host in its `Host` header.
+/// False for a request whose absolute target, as in requests to proxies, and whose `Host` header
+/// name different hosts.
 pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
     let Some(authority) = target.authority() else {
         return true;
@@ -65,9 +64,9 @@ pub(super) fn has_one_host(target: &Uri, headers: &HeaderMap) -> bool {
         .is_some_and(|host| header_text(host).eq_ignore_ascii_case(authority.as_str()))
 }
 
-/// Returns the declared type of a body, if that is not JSON. A web page can send a body that it
-/// declares as plain text or as a form to any address without asking first, but not one that it
-/// declares as JSON.
+/// Returns the declared type of a body, if that is not JSON. Without a preflight request, a web
+/// page can send any address a body declared as plain text or as a form, but not one declared as
+/// JSON.
 pub(super) fn non_json_type(headers: &HeaderMap) -> Option<&str> {
     headers
         .get_all(CONTENT_TYPE)
@@ -76,7 +75,7 @@ pub(super) fn non_json_type(headers: &HeaderMap) -> Option<&str> {
         .find(|kind| !is_json(kind))
 }
 
-/// True if a browser sent the request, as far as the headers tell.
+/// True if a browser sent the request, according to its headers.
 pub(super) fn is_from_browser(headers: &HeaderMap) -> bool {
     headers.contains_key(ORIGIN) || headers.contains_key(SEC_FETCH_SITE)
 }
@@ -95,7 +94,7 @@ fn header_text(value: &HeaderValue) -> &str {
     value.to_str().unwrap_or("?")
 }
 
-fn host_allowed(serve: &Serve, host: &str) -> bool {
+fn is_host_allowed(serve: &Serve, host: &str) -> bool {
     let name = without_port(host);
     is_loopback(name)
         || name
@@ -108,14 +107,14 @@ fn host_allowed(serve: &Serve, host: &str) -> bool {
             .any(|allowed| allowed.eq_ignore_ascii_case(name) || allowed.eq_ignore_ascii_case(host))
 }
 
-fn origin_allowed(serve: &Serve, origin: &str) -> bool {
-    if is_invited(serve, origin) {
+fn is_origin_allowed(serve: &Serve, origin: &str) -> bool {
+    if is_configured_origin(serve, origin) {
         return true;
     }
     let Ok(url) = Url::parse(origin) else {
         return false;
     };
-    // Extensions and apps make up schemes, and names within them.
+    // Extensions and apps choose their own schemes and names.
     if !["http", "https"].contains(&url.scheme()) {
         return false;
     }
@@ -127,7 +126,7 @@ fn origin_allowed(serve: &Serve, origin: &str) -> bool {
     }
 }
 
-fn is_invited(serve: &Serve, origin: &str) -> bool {
+fn is_configured_origin(serve: &Serve, origin: &str) -> bool {
     serve
         .allowed_origins
         .iter()
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_this_machine_and_what_was_allowed_may_come_in() {
+    fn only_local_and_allowed_hosts_and_origins_are_accepted() {
         check("127.0.0.1:7420", None, true);
         check("localhost:7420", Some("http://localhost:3000"), true);
         check("[::1]:7420", Some("http://[::1]:1"), true);
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_browser_says_about_a_page_counts_and_twice_is_too_often() {
+    fn cross_site_requests_and_duplicate_headers_are_rejected() {
         let (here, there) = ((HOST, "127.0.0.1:7420"), (HOST, "evil.example"));
         check_headers(&[here.clone(), there], false);
         check_headers(&[here.clone(), here.clone()], false);
@@ -244,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_in_full_names_the_host_it_is_sent_to() {
+    fn an_absolute_target_must_match_the_host_header() {
         let check = |target: &str, host: &str, fits: bool| {
             let headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
             assert_eq!(
@@ -260,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_json_or_does_not_say_what_it_is() {
+    fn a_body_is_json_or_has_no_declared_type() {
         let check = |kind: &str, fits: bool| {
             let headers = HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
             assert_eq!(non_json_type(&headers).is_none(), fits, "{kind}");

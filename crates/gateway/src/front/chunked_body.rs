@@ -1,5 +1,5 @@
-//! The body of an answer on its way out, in pieces: each is asked for when the one before has gone,
-//! so that what belongs to the answer is held until the client has it, and no longer.
+//! A response body sent in pieces: each piece is polled after the previous one is sent, so that the
+//! reservations of a response last exactly until the client has received it.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -13,28 +13,31 @@ use hyper::body::{Frame, SizeHint};
 use super::connections::RequestGuard;
 use crate::front::in_flight::Reservation;
 
-/// As much as a connection writes at once.
+/// About as much as a connection writes at once.
 const PIECE: usize = 64 * 1024;
 
 pub(super) struct ChunkedBody {
     body: Body,
-    /// The remainder of a part of the body that was too long for one piece.
+    /// The remainder of a frame that was too long for one piece.
     rest: Bytes,
     _serving: RequestGuard,
     _burdens: Reservations,
 }
 
-/// The loads that count for the caller until the answer is out.
+/// The reservations that count for the caller until the response is sent.
 #[derive(Clone, Default)]
 struct Reservations(Vec<Arc<Reservation>>);
 
-/// Lets `held` count for the caller until the answer is out.
-pub(super) fn reserve_until_sent(mut answer: HttpResponse, held: Reservation) -> HttpResponse {
+/// Keeps `reservation` reserved for the caller until the response is sent.
+pub(super) fn reserve_until_sent(
+    mut answer: HttpResponse,
+    reservation: Reservation,
+) -> HttpResponse {
     answer
         .extensions_mut()
         .get_or_insert_default::<Reservations>()
         .0
-        .push(Arc::new(held));
+        .push(Arc::new(reservation));
     answer
 }
 

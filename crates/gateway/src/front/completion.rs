@@ -1,6 +1,6 @@
-//! Reads and writes the reference of `completion/complete`. The policy must decide about the same
-//! reference that the server reads, so the gateway writes the reference anew, with nothing in it
-//! but what the policy decided about.
+//! Reads and rewrites the reference of `completion/complete`. The policy must decide about the same
+//! reference that the server reads, so the gateway writes the reference again, with only the
+//! members that the policy decided about.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::call::failure::Failure;
 use crate::call::required_string;
 use crate::catalog::uri_template::fill_template;
 
-/// The thing for which a value is completed: a prompt by its name, or a template by its text.
+/// The subject of a completion: a prompt's name, or a resource template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum CompletionReference {
     Prompt(String),
@@ -22,8 +22,7 @@ const PROMPT: &str = "ref/prompt";
 const RESOURCE: &str = "ref/resource";
 
 impl CompletionReference {
-    /// Reads the reference. Its type decides which of its members counts; servers go by the type as
-    /// well.
+    /// Reads the reference. Its type decides which member counts, as it does for servers.
     pub(crate) fn parse(params: &RawObject) -> Result<Self, Failure> {
         let reference = params
             .get_object("ref")
@@ -32,16 +31,16 @@ impl CompletionReference {
             PROMPT => Ok(Self::Prompt(required_string(&reference, "name")?)),
             RESOURCE => Ok(Self::Resource(required_string(&reference, "uri")?)),
             other => Err(Failure::bad_params(format!(
-                "`ref` has the type `{other}`; there are {PROMPT} and {RESOURCE}"
+                "unknown `ref` type `{other}`; expected {PROMPT} or {RESOURCE}"
             ))),
         }
     }
 }
 
-/// Writes the reference as its server is to read it. Returns the resource that the template becomes
-/// with the values that came along, if some did: it must be permitted as well.
-pub(crate) fn rewrite_reference(meant: &Capability, params: &mut RawObject) -> Option<Capability> {
-    let (kind, member) = match meant.kind {
+/// Rewrites the reference for its server. If the request contains values, returns the resource that
+/// results from the template: it must be permitted as well.
+pub(crate) fn rewrite_reference(target: &Capability, params: &mut RawObject) -> Option<Capability> {
+    let (kind, member) = match target.kind {
         Kind::Resource => (RESOURCE, "uri"),
         Kind::Prompt | Kind::Tool => (PROMPT, "name"),
     };
@@ -49,19 +48,19 @@ pub(crate) fn rewrite_reference(meant: &Capability, params: &mut RawObject) -> O
         "ref",
         &RawObject::new()
             .with("type", kind)
-            .with(member, &meant.name),
+            .with(member, &target.name),
     );
-    if meant.kind != Kind::Resource {
+    if target.kind != Kind::Resource {
         return None;
     }
-    let name = fill_template(&meant.name, &completion_values(params));
-    (name != meant.name).then(|| Capability {
+    let name = fill_template(&target.name, &completion_values(params));
+    (name != target.name).then(|| Capability {
         name,
-        ..meant.clone()
+        ..target.clone()
     })
 }
 
-/// The values settled before, and what has been typed of the one in question.
+/// Returns the values chosen earlier, and the partial value being completed.
 fn completion_values(params: &RawObject) -> HashMap<String, String> {
     let context = params
         .get_object("context")
@@ -89,7 +88,7 @@ mod tests {
 
     use super::*;
 
-    /// Checks the reference that the policy decides about, and the one that the server reads.
+    /// Checks the reference for the policy, and the reference for the server.
     #[track_caller]
     fn check(reference: &Value, expected: Result<(CompletionReference, Value), &str>) {
         let mut params = RawObject::open(&raw(&json!({ "ref": reference }))).unwrap();
@@ -100,19 +99,19 @@ mod tests {
                     CompletionReference::Prompt(name) => (Kind::Prompt, name),
                     CompletionReference::Resource(uri) => (Kind::Resource, uri),
                 };
-                let meant = Capability {
+                let target = Capability {
                     server: "s".parse().unwrap(),
                     kind,
                     name: name.clone(),
                 };
-                rewrite_reference(&meant, &mut params);
+                rewrite_reference(&target, &mut params);
                 (read, params.read::<Value>("ref").unwrap())
             });
         assert_eq!(found, expected.map_err(str::to_owned), "{reference}");
     }
 
     #[test]
-    fn the_type_says_what_is_decided_about_and_nothing_else_travels_on() {
+    fn only_the_member_named_by_the_type_is_forwarded() {
         check(
             &json!({ "type": "ref/resource", "uri": "mem://secret/{x}", "name": "public" }),
             Ok((
@@ -134,23 +133,23 @@ mod tests {
         );
         check(
             &json!({ "type": "REF/RESOURCE", "uri": "x" }),
-            Err("`ref` has the type `REF/RESOURCE`; there are ref/prompt and ref/resource"),
+            Err("unknown `ref` type `REF/RESOURCE`; expected ref/prompt or ref/resource"),
         );
     }
 
     #[test]
-    fn a_template_is_judged_with_the_values_that_come_along() {
+    fn a_template_is_judged_with_the_values_of_the_request() {
         let params = json!({
             "argument": { "name": "x", "value": "pay" }, "context": { "arguments": { "area": "secret" } },
         });
         let mut params = RawObject::open(&raw(&params)).unwrap();
-        let meant = Capability {
+        let target = Capability {
             server: "s".parse().unwrap(),
             kind: Kind::Resource,
             name: "mem://{area}/{+x}".to_owned(),
         };
         assert_eq!(
-            rewrite_reference(&meant, &mut params).unwrap().name,
+            rewrite_reference(&target, &mut params).unwrap().name,
             "mem://secret/pay"
         );
     }

@@ -1,8 +1,8 @@
-//! Keeps all connections to the HTTP endpoint, limits their number, and chooses the one that must
-//! be closed for a new one.
+//! Tracks all connections to the HTTP endpoint, limits their number, and chooses which to close for
+//! a new one.
 //!
-//! A connection costs a client nothing and us a file, so there is a limit to them, in all and for
-//! each address. Where the limit is reached, the gateway closes the connection whose request it has
+//! A connection costs a client nothing and the gateway a file, so there is a limit on them, in
+//! total and per address. At the limit, the gateway closes the connection whose request it has
 //! waited for longest: a client that wants an answer sends its request at once.
 
 use std::collections::HashMap;
@@ -18,11 +18,11 @@ use kitbag_domain::sync::lock;
 
 /// More than a gateway of this size can serve at once.
 const MOST: usize = 10_000;
-/// Files that connections may take, as part of those we may have; the others are for servers,
-/// logs and the store.
+/// The share of the process's file limit for connections; the rest is for servers, logs and the
+/// store.
 const PART_OF_FILES: usize = 2;
-/// The part of all connections that one address may have. All clients behind a proxy have the same
-/// address, so the part cannot be small.
+/// The share of all connections for one address. All clients behind a proxy have the same address,
+/// so it cannot be small.
 const PART_EACH: usize = 2;
 
 pub(super) struct Connections {
@@ -39,29 +39,29 @@ struct OpenConnection {
 }
 
 struct ConnectionState {
-    /// Requests whose answers are not out yet.
+    /// Requests whose responses are not sent yet.
     serving: AtomicUsize,
     /// Requests so far.
-    begun: AtomicUsize,
+    request_count: AtomicUsize,
     waiting_since: Mutex<Instant>,
 }
 
-/// One connection's entry; it goes with the connection.
+/// One connection's entry; removed when the connection ends.
 pub(super) struct ConnectionGuard {
     connections: Arc<Connections>,
     number: u64,
     state: Arc<ConnectionState>,
-    /// Fires when it has to go for another one.
+    /// Cancelled when the connection must close in favor of a newer one.
     pub(super) ended: CancellationToken,
 }
 
-/// A request that is being answered, until its answer is out.
+/// A request in progress, until its response is sent.
 pub(super) struct RequestGuard {
     admitted: Arc<ConnectionGuard>,
 }
 
 impl Connections {
-    /// Returns the connections of a process that may have so many files open.
+    /// Returns the connections of a process with this limit of open files.
     pub(super) fn with_file_limit(files: usize) -> Arc<Self> {
         let most = MOST.min(files / PART_OF_FILES).max(1);
         let most_each = (most / PART_EACH).max(1);
@@ -73,8 +73,8 @@ impl Connections {
         })
     }
 
-    /// Takes a connection in, if need be in place of one that is only waited for. None if all are
-    /// being served.
+    /// Admits a connection, if necessary by closing an idle one. Returns `None` if all connections
+    /// are serving requests.
     pub(super) fn admit_connection(
         self: &Arc<Self>,
         address: IpAddr,
@@ -96,10 +96,10 @@ impl Connections {
         }
         let number = self.next_number();
         let ended = CancellationToken::new();
-        let (serving, begun) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (serving, request_count) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let state = Arc::new(ConnectionState {
             serving,
-            begun,
+            request_count,
             waiting_since: Mutex::new(Instant::now()),
         });
         open.insert(
@@ -137,7 +137,7 @@ fn longest_waiting(open: &HashMap<u64, OpenConnection>, address: IpAddr) -> Opti
 impl ConnectionGuard {
     pub(super) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.state.serving.fetch_add(1, Ordering::Relaxed);
-        self.state.begun.fetch_add(1, Ordering::Relaxed);
+        self.state.request_count.fetch_add(1, Ordering::Relaxed);
         RequestGuard {
             admitted: self.clone(),
         }
@@ -147,9 +147,9 @@ impl ConnectionGuard {
         self.state.serving.load(Ordering::Relaxed) > 0
     }
 
-    /// Returns the number of requests that have come so far.
+    /// Returns the number of requests received so far.
     pub(super) fn request_count(&self) -> usize {
-        self.state.begun.load(Ordering::Relaxed)
+        self.state.request_count.load(Ordering::Relaxed)
     }
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_connection_takes_the_place_of_the_one_waited_for_longest() {
+    fn a_new_connection_replaces_the_one_that_is_idle_for_longest() {
         let connections = Connections::with_file_limit(16);
         let first = connections.admit_connection(HERE).unwrap();
         let served = connections.admit_connection(HERE).unwrap();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn one_address_does_not_take_the_connections_of_others() {
+    fn one_address_does_not_use_up_the_connections_of_others() {
         let connections = Connections::with_file_limit(16);
         let other = connections.admit_connection(address(1)).unwrap();
         let _crowd: Vec<_> = (0..100)
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_are_served_a_new_one_is_turned_away() {
+    fn a_new_connection_is_rejected_while_all_are_busy() {
         let connections = Connections::with_file_limit(8);
         let served: Vec<_> = (0..2)
             .map(|_| connections.admit_connection(HERE).unwrap())
@@ -214,7 +214,7 @@ mod tests {
         assert!(connections.admit_connection(HERE).is_none());
         assert!(
             connections.admit_connection(address(1)).is_some(),
-            "others have their part"
+            "other addresses have their share"
         );
         drop(serving);
         assert!(connections.admit_connection(HERE).is_some());

@@ -1,5 +1,5 @@
-//! `POST /v1/context`: the words that a person just said to an agent. The answer has the tools worth
-//! knowing for them, and the adaptive lists of the caller's clients follow.
+//! `POST /v1/context`: a user's prompt to an agent. The answer contains the relevant tools, and the
+//! adaptive lists of the caller's clients follow the prompt.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,12 +54,12 @@ pub(super) async fn post_context(
 }
 
 async fn answer_prompt(by: QueryContext<'_>, context: &PostedContext) -> HttpResponse {
-    let words = UserPrompt {
+    let prompt = UserPrompt {
         text: &context.text,
-        way: "/v1/context",
-        places: context.top_k.unwrap_or(DEFAULT_LIMIT),
+        route: "/v1/context",
+        limit: context.top_k.unwrap_or(DEFAULT_LIMIT),
     };
-    let found = find_tools_for_prompt(by, words).await;
+    let found = find_tools_for_prompt(by, prompt).await;
     let answer = json!({ "tools": found.tools });
     json_response(StatusCode::OK, answer.to_string())
 }

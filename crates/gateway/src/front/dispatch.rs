@@ -1,4 +1,4 @@
-//! Passes each request, whichever endpoint it came through, to the part that answers it.
+//! Dispatches requests from all endpoints by method.
 
 use kitbag_domain::ShortText;
 use kitbag_upstream::LogLevel;
@@ -16,8 +16,8 @@ use crate::front::session::Session;
 use crate::surface;
 use crate::turn::Turn;
 
-/// Serves one request to its end. A modern request comes with its hop's keys already taken
-/// out of `params`; a legacy one comes with its session.
+/// Serves one request to its end. For a modern request, the hop-specific keys are already removed
+/// from `params`; a legacy request needs its session.
 pub(super) async fn serve_request(
     turn: &Turn,
     session: Option<&Session>,
@@ -37,12 +37,12 @@ pub(super) async fn serve_request(
     match answer {
         Ok(result) => Response::from_result(id, result),
         Err(failure) => {
-            // Both may repeat what the client sent, at any length.
-            let (asked, why) = (
+            // Both may quote the client at any length.
+            let (requested, why) = (
                 ShortText::truncate(&method),
                 ShortText::truncate(&failure.to_string()),
             );
-            tracing::debug!(method = %asked, failure = %why, "answered with an error");
+            tracing::debug!(method = %requested, failure = %why, "answered with an error");
             reply::failure_response(
                 Some(id),
                 &method,
@@ -107,11 +107,9 @@ async fn answer_common(turn: &Turn, method: &str, params: RawObject) -> Result<R
         }
         method::LIST_SKILLS => lists::answer_list(turn, ListMethod::Skills, params).await,
         method::GET_SKILL => {
-            let asked: String = required_string(&params, "uri")?;
-            let result = mark_uris_in_answer(
-                run_pipeline(turn, McpCall::for_skill(params)?).await?,
-                &asked,
-            );
+            let uri: String = required_string(&params, "uri")?;
+            let result =
+                mark_uris_in_answer(run_pipeline(turn, McpCall::for_skill(params)?).await?, &uri);
             Ok(if turn.client.era == Era::Modern {
                 add_cache_hints(result)
             } else {
@@ -119,9 +117,9 @@ async fn answer_common(turn: &Turn, method: &str, params: RawObject) -> Result<R
             })
         }
         method::READ_DIRECTORY => {
-            let asked: String = required_string(&params, "uri")?;
+            let uri: String = required_string(&params, "uri")?;
             let result = run_pipeline(turn, McpCall::for_directory(params)?).await?;
-            Ok(mark_uris_in_answer(result, &asked))
+            Ok(mark_uris_in_answer(result, &uri))
         }
         "tasks/get" => run_pipeline(turn, McpCall::for_task(TaskMethod::Get, params)?).await,
         "tasks/cancel" => run_pipeline(turn, McpCall::for_task(TaskMethod::Cancel, params)?).await,

@@ -1,4 +1,4 @@
-//! `GET /admin/feedback` returns the reports of agents, page by page, to an operator.
+//! `GET /admin/feedback` returns the feedback reports of agents, page by page, to an operator.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::state::gateway::Gateway;
 pub(super) async fn get_feedback(
     State(gateway): State<Arc<Gateway>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
-    Query(asked): Query<Vec<(String, String)>>,
+    Query(parameters): Query<Vec<(String, String)>>,
     headers: HeaderMap,
 ) -> HttpResponse {
     let caller = match auth::admit_reader(&gateway, peer, &headers).await {
@@ -26,18 +26,18 @@ pub(super) async fn get_feedback(
     if !caller.sees_all_tenants() {
         return error_response(
             StatusCode::FORBIDDEN,
-            "reports are for operators: make a key with `kitbag key create --role operator`",
+            "only operators may read reports; create a key with `kitbag key create --role operator`",
         );
     }
-    let query = match reports::parse_query(&asked) {
+    let query = match reports::parse_query(&parameters) {
         Ok(query) => query,
         Err(reason) => return error_response(StatusCode::BAD_REQUEST, &reason),
     };
     match gateway.services.store.list_feedback(&query).await {
         Ok(found) => uncached_json(StatusCode::OK, &reports::to_page(found, &query)),
         Err(error) => {
-            tracing::warn!(%error, "feedback cannot be read");
-            let reason = "feedback cannot be read at the moment";
+            tracing::warn!(%error, "failed to read feedback");
+            let reason = "feedback is unavailable at the moment";
             error_response(StatusCode::SERVICE_UNAVAILABLE, reason)
         }
     }

@@ -1,8 +1,8 @@
-//! The words by which the search tool says what stands behind it, so that a model knows what it can
-//! search for. A model that does not know searches for nothing.
+//! The guide: the part of the search tool's description that lists the available servers and APIs.
+//! A model that does not know what it can search for does not search.
 //!
-//! The words stand in the description of a tool, because every client shows those to its model, and
-//! many clients ignore the instructions of a server.
+//! The guide is part of a tool's description, because every client shows descriptions to its model,
+//! and many clients ignore a server's instructions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,13 +18,12 @@ use crate::catalog::tool_files::FileToolExecutor;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::state::gateway::Gateway;
 
-/// With the words before the rows, and where the estimate is too low, 120 tokens.
+/// With the introduction, and where the estimate is too low, 120 tokens.
 const GUIDE_TOKENS: usize = 90;
-/// For the surface that is to cost least.
+/// For the cheapest surface.
 const NAMES_TOKENS: usize = 30;
 
-/// Returns the names of the servers and APIs that a caller may know of, and nothing of what they are
-/// for.
+/// Returns the names of the servers and APIs that a caller may know of, without descriptions.
 pub(crate) fn server_names(
     gateway: &Gateway,
     catalog: &Catalog,
@@ -46,12 +45,12 @@ pub(crate) fn server_names(
     (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, NAMES_TOKENS))
 }
 
-/// Returns the servers and APIs that a caller may know of, and what each is for. The same as long as
-/// the configuration and the lists of the servers are: it neither depends on which server runs nor on
-/// the order in which they started. Every list of a frugal surface has it, so the catalog keeps it.
+/// Returns the servers and APIs that a caller may know of, and the purpose of each. Depends only on
+/// the configuration and the servers' lists: neither on which servers run nor on their start order.
+/// Every list of a frugal surface contains it, so the catalog caches it.
 pub(crate) fn guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<Arc<str>> {
     let make = || write_guide_for(gateway, catalog, caller).map(Arc::from);
-    catalog.guides.get_or_make(caller, make)
+    catalog.guides.get_or_compute(caller, make)
 }
 
 fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Option<String> {
@@ -67,8 +66,8 @@ fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Opt
     for provider in gateway.providers.iter() {
         let spec = provider.spec();
         if gateway.is_server_visible(catalog, caller, &spec.name) {
-            let said = spec.description.as_deref();
-            let about = said.and_then(|text| summarize_text(text, spec.name.as_str()));
+            let description = spec.description.as_deref();
+            let about = description.and_then(|text| summarize_text(text, spec.name.as_str()));
             let about = about.or_else(|| Some(format!("HTTP API of {}", spec.url.host_str()?)));
             rows.insert(spec.name.as_str(), guide_row(spec.name.as_str(), about, 1));
         }
@@ -77,7 +76,7 @@ fn write_guide_for(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Opt
     (!rows.is_empty()).then(|| kitbag_budget::write_guide(rows, GUIDE_TOKENS))
 }
 
-/// The servers that the caller may know of, without those that every caller has.
+/// Returns the servers that the caller may know of, except the built-in ones.
 fn visible_servers<'a>(
     gateway: &'a Gateway,
     catalog: &Catalog,
@@ -90,13 +89,13 @@ fn visible_servers<'a>(
         .filter(|name| has_tools(catalog, name))
 }
 
-/// False for a server that has no tools, or never said so, such as one that cannot be started.
+/// False for a server without known tools, such as one that cannot be started.
 fn has_tools(catalog: &Catalog, name: &ServerName) -> bool {
     let listing = catalog.listing(name);
     listing.is_some_and(|listing| !listing.tools.is_empty())
 }
 
-/// The tools that the caller may see, without those that Kitbag itself carries out.
+/// Returns the tools that the caller may see, except tools that Kitbag itself executes.
 fn tools_by_provider<'a>(
     gateway: &Gateway,
     catalog: &'a Catalog,
@@ -118,8 +117,8 @@ fn tools_by_provider<'a>(
     tools
 }
 
-/// Takes the operator's words first, then those of the server, then those of its tools. A lock
-/// covers the tools of a server and not its other words, so of a locked server those are not taken.
+/// Prefers the operator's description, then the server's, then that of its tools. A lock covers a
+/// server's tools but not its own description, so for a locked server the latter is skipped.
 fn server_row(
     gateway: &Gateway,
     catalog: &Catalog,
@@ -136,27 +135,27 @@ fn server_row(
     guide_row(name.as_str(), about, tools.len())
 }
 
-/// Returns what a server says of itself in its greeting.
+/// Returns a server's description of itself from its `initialize` result.
 fn self_description(catalog: &Catalog, name: &ServerName) -> Option<String> {
     let listing = catalog.listing(name)?;
     let info = listing.server_info.as_ref();
     let info = info.and_then(|info| RawObject::open(info).ok());
     let info = info.unwrap_or_default();
-    let said = [
+    let candidates = [
         info.read("description"),
         listing.instructions.clone(),
         info.read("title"),
     ];
-    let mut said = said.into_iter().flatten();
-    said.find_map(|text: String| summarize_text(&text, name.as_str()))
+    let mut candidates = candidates.into_iter().flatten();
+    candidates.find_map(|text: String| summarize_text(&text, name.as_str()))
 }
 
 fn tools_row(provider: &str, tools: &[&CatalogEntry]) -> GuideRow {
     guide_row(provider, describe_tools(provider, tools), tools.len())
 }
 
-/// Returns the things that the names of the tools are about. Where the tools are few, or their names
-/// say no more than that of the server, their descriptions say more.
+/// Summarizes the subjects of the tools' names. If there are few tools, or their names add nothing
+/// to the server's name, uses their descriptions.
 fn describe_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     let names = tools.iter().map(|it| it.capability.name.as_str());
     let things =
@@ -174,7 +173,7 @@ fn describe_tools(provider: &str, tools: &[&CatalogEntry]) -> Option<String> {
     things
 }
 
-/// Of so few tools, the descriptions are short enough.
+/// At most this many tools are described by their descriptions.
 const FEW_TOOLS: usize = 3;
 
 fn guide_row(name: &str, about: Option<String>, tools: usize) -> GuideRow {

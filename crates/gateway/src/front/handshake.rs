@@ -51,7 +51,7 @@ pub(super) async fn answer_discover(turn: &Turn) -> Result<Raw, Failure> {
     Ok(result.to_raw())
 }
 
-/// The description of the gateway that a client gets at its endpoint.
+/// The gateway's description for a client of an endpoint.
 struct Introduction {
     capabilities: Value,
     info: Raw,
@@ -77,14 +77,14 @@ impl Introduction {
         }
     }
 
-    /// Everything is on offer, because servers come and go while clients stay.
+    /// Offers every capability, because servers come and go while clients stay connected.
     fn for_all_servers(
         gateway: &Gateway,
         catalog: &Catalog,
         caller: &Caller,
         surface: Surface,
     ) -> Self {
-        let mut capabilities = add_bridged(Map::from_iter([
+        let mut capabilities = add_bridged_capabilities(Map::from_iter([
             ("tools".to_owned(), json!({ "listChanged": true })),
             ("prompts".to_owned(), json!({ "listChanged": true })),
             (
@@ -98,10 +98,10 @@ impl Introduction {
             .listings()
             .filter(|(name, _)| gateway.is_server_visible(catalog, caller, name))
         {
-            let theirs: Map<String, Value> =
+            let capabilities_of_server: Map<String, Value> =
                 serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
             for key in ["tasks", "extensions"] {
-                if let Some(value) = theirs.get(key) {
+                if let Some(value) = capabilities_of_server.get(key) {
                     merge_capability(capabilities.entry(key).or_insert_with(|| json!({})), value);
                 }
             }
@@ -116,21 +116,21 @@ impl Introduction {
     fn for_server(listing: &Listing) -> Self {
         let capabilities = serde_json::from_str(listing.capabilities.get()).unwrap_or_default();
         Self {
-            capabilities: Value::Object(add_bridged(capabilities)),
+            capabilities: Value::Object(add_bridged_capabilities(capabilities)),
             info: listing.server_info.clone().unwrap_or_else(own_info),
             instructions: listing.instructions.clone(),
         }
     }
 }
 
-/// Adds what the gateway does for a client whatever the server's era: the gateway passes log lines
-/// on and watches resources in the way the server understands.
-fn add_bridged(mut capabilities: Map<String, Value>) -> Map<String, Value> {
+/// Adds the capabilities that the gateway implements regardless of the server's era: it forwards
+/// log messages and watches resources in the server's protocol.
+fn add_bridged_capabilities(mut capabilities: Map<String, Value>) -> Map<String, Value> {
     capabilities.entry("logging").or_insert_with(|| json!({}));
     capabilities
 }
 
-/// The gateway can do what any of the servers can do.
+/// The gateway supports the capabilities of all servers.
 fn merge_capability(into: &mut Value, from: &Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {

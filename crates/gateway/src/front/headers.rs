@@ -1,7 +1,7 @@
-//! The HTTP headers that repeat parts of a message, and must agree with it.
+//! The HTTP headers that repeat parts of a message, and must match it.
 //!
-//! Something in front of the gateway may route or limit by these headers; if they could
-//! differ from the body, it would be deceived.
+//! A proxy may route or limit by these headers; if they could differ from the body, it would be
+//! deceived.
 
 use http::HeaderMap;
 use kitbag_wire::meta::{self, method};
@@ -14,7 +14,7 @@ use crate::call::failure::Failure;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// True if the headers alone say that the request is a modern one.
+/// True if the headers by themselves identify a modern request.
 pub(super) fn is_modern(headers: &HeaderMap) -> bool {
     let version = header_text(headers, PROTOCOL_VERSION).unwrap_or_default();
     match ProtocolVersion::parse(version) {
@@ -39,8 +39,7 @@ pub(super) fn check_version(headers: &HeaderMap, params: &RawObject) -> Result<(
     }
 }
 
-/// Legacy clients before 2025-06-18 send no version header; one that names a revision we do
-/// not know is in error.
+/// Legacy clients before 2025-06-18 send no version header; an unknown version is an error.
 pub(super) fn check_legacy_version(headers: &HeaderMap) -> Result<(), Failure> {
     match header_text(headers, PROTOCOL_VERSION) {
         Some(version) if ProtocolVersion::parse(version).is_none() => {
@@ -83,7 +82,8 @@ pub(super) fn check_headers(
     Ok(())
 }
 
-/// Arguments a tool has marked with `x-mcp-header` must be repeated, and repeated truly.
+/// Arguments that a tool has marked with `x-mcp-header` must be repeated in headers with equal
+/// values.
 fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> Result<(), Failure> {
     let arguments: Value = params.read("arguments").unwrap_or(Value::Null);
     for mark in find_marks(schema).unwrap_or_default() {
@@ -109,8 +109,8 @@ fn check_arguments(schema: &Value, headers: &HeaderMap, params: &RawObject) -> R
     Ok(())
 }
 
-/// The tool's input schema, if it marks any argument at all. What a tool that is hidden from the
-/// caller wants is not told.
+/// Returns the tool's input schema, if it marks any argument. The schema of a tool hidden from the
+/// caller is not revealed.
 fn marked_schema(turn: &Turn, tool: &str) -> Option<Value> {
     let catalog = &turn.catalog;
     let entry = match &turn.view {
@@ -127,7 +127,7 @@ fn marked_schema(turn: &Turn, tool: &str) -> Option<Value> {
     RawObject::open(&entry.definition).ok()?.read("inputSchema")
 }
 
-/// Numbers may be spelt differently and still be the same.
+/// Numbers may be spelled differently and still be equal.
 fn is_same_value(header: &str, body: &str) -> bool {
     header == body
         || matches!((header.parse::<f64>(), body.parse::<f64>()), (Ok(a), Ok(b)) if a == b)
@@ -139,18 +139,18 @@ fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 fn missing_header(header: &str) -> Failure {
     Failure::HeaderMismatch {
-        reason: format!("the header {header} is missing"),
+        reason: format!("missing header {header}"),
     }
 }
 
 fn malformed_header(header: &str) -> Failure {
     Failure::HeaderMismatch {
-        reason: format!("the header {header} cannot be read"),
+        reason: format!("invalid header {header}"),
     }
 }
 
 fn mismatched_header(header: &str, value: &str, body: &str) -> Failure {
     Failure::HeaderMismatch {
-        reason: format!("the header {header} says `{value}`, the body says `{body}`"),
+        reason: format!("the header {header} is `{value}`, but the body has `{body}`"),
     }
 }

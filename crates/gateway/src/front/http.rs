@@ -1,4 +1,4 @@
-//! The HTTP endpoint: the addresses, what answers at each, and the way in to MCP.
+//! The HTTP endpoint: its routes, and the entry to MCP.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) fn router(host: Arc<GatewayHost>) -> Router {
         .with_state(HttpState(host))
 }
 
-/// Every request is handed the [`Gateway`] that is in use when the request comes in.
+/// Gives every request the [`Gateway`] that is current when the request arrives.
 #[derive(Clone)]
 struct HttpState(Arc<GatewayHost>);
 
@@ -91,13 +91,12 @@ async fn serve_single_server(
     }
 }
 
-/// Answers the program that keeps this process alive. The answer tells nothing, so no caller needs
-/// a key for it.
+/// The liveness probe. The answer reveals nothing, so no key is needed.
 async fn health() -> &'static str {
     "ok\n"
 }
 
-/// Returns the description of everything there is beside MCP, for programs that write clients.
+/// Returns the description of all endpoints other than MCP, for authors of clients.
 async fn openapi() -> HttpResponse {
     const DESCRIPTION: &str = include_str!("../../../../docs/openapi.json");
     json_response(StatusCode::OK, DESCRIPTION)
@@ -105,10 +104,10 @@ async fn openapi() -> HttpResponse {
 
 async fn not_found() -> HttpResponse {
     let text = "Nothing here. MCP is at /mcp, /mcp/{search,adaptive,code,all} and /servers/{name}/mcp; \
-                tools for an intent are at /v1/retrieve, words of a person go to /v1/context, \
+                tool retrieval is at /v1/retrieve, user prompts go to /v1/context, \
                 models are behind /anthropic/ and /openai/, \
-                figures at /v1/tokens and /metrics, what happened at /v1/audit, reports of agents at \
-                /admin/feedback, and how it does at /health \
+                figures are at /v1/tokens and /metrics, the audit at /v1/audit, agents' reports at \
+                /admin/feedback, and the state at /health \
                 and /ready.\n";
     (StatusCode::NOT_FOUND, text).into_response()
 }

@@ -1,8 +1,8 @@
-//! Counts what is on its way from and to each caller's clients: the open requests, the bytes of
-//! them that are held, and the bytes of answers that have not been read yet.
+//! Counts the load of each caller's clients: the open requests, their bytes in memory, and the
+//! bytes of unread answers.
 //!
-//! An answer is in memory until its client has read it. A client decides how fast it reads, so
-//! what may pile up is limited for each caller; the next large answer is refused.
+//! An answer is in memory until its client has read it. A client decides how fast it reads, so the
+//! amount is limited per caller; further large answers are rejected.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -14,22 +14,22 @@ use tokio::sync::Notify;
 
 use kitbag_domain::sync::lock;
 
-/// The most that may be on its way, in bytes.
+/// The most bytes that may be in flight.
 #[derive(Debug, Clone, Copy)]
 struct LoadLimits {
     each: usize,
-    /// The limit of all callers together; a caller that has nothing on its way may still have one
+    /// The limit of all callers together; a caller with nothing in flight may still have one
     /// answer.
     all: usize,
-    /// An answer up to this length is always delivered, or a caller could not even be told why
-    /// others are not.
+    /// An answer up to this length is always delivered; otherwise not even the error could be.
     small: usize,
-    /// The time for which an answer waits until it fits within the limits.
+    /// How long an answer waits until it fits the limits.
     timeout: Duration,
 }
 
 impl LoadLimits {
-    /// Each caller may have four of the largest answers a server may give with the usual settings.
+    /// A caller may have four answers of the largest size that servers may send with default
+    /// settings.
     const USUAL: Self = Self {
         each: 64 << 20,
         all: 512 << 20,
@@ -37,14 +37,14 @@ impl LoadLimits {
         timeout: Duration::from_secs(5),
     };
 
-    /// True if an answer can go to a caller that has this load, beside all others.
+    /// True if an answer may be sent to a caller with this load, in addition to all others.
     fn can_send(self, bytes: usize, load: Load, all: usize) -> bool {
         bytes <= self.small
             || load.bytes == 0
             || (load.bytes + bytes <= self.each && all + bytes <= self.all)
     }
 
-    /// True if an answer that does not fit yet may wait until it does.
+    /// True if an answer that exceeds the limits now may wait.
     fn can_wait(self, bytes: usize, load: Load, all: usize) -> bool {
         load.bytes + bytes <= 2 * self.each && all + bytes <= self.all
     }
@@ -83,37 +83,37 @@ struct Load {
     requests: usize,
 }
 
-/// Something that counts for a caller until it is dropped.
+/// A load that counts for a caller until it is dropped.
 pub(crate) struct Reservation {
     shared: Arc<Shared>,
     caller: Caller,
     load: Load,
 }
 
-/// A message to a client, counted until it is out.
+/// A message to a client, counted until it is sent.
 pub(crate) struct OutgoingMessage {
     pub(crate) message: Message,
-    pub(crate) held: Option<Reservation>,
+    pub(crate) reservation: Option<Reservation>,
 }
 
 impl From<Message> for OutgoingMessage {
     fn from(message: Message) -> Self {
         Self {
             message,
-            held: None,
+            reservation: None,
         }
     }
 }
 
 impl OutgoingMessage {
-    /// Returns the memory that the message takes; only the parts that can be long are counted.
+    /// Returns the message's memory; only the parts that can be long are counted.
     pub(crate) fn message_length(&self) -> usize {
         message_length(&self.message)
     }
 }
 
 impl InFlightLoad {
-    /// Counts an open request, if the caller may have one more.
+    /// Counts an open request, if the caller may have another one.
     pub(crate) fn reserve_request(&self, caller: &Caller) -> Option<Reservation> {
         let one = Load {
             bytes: 0,
@@ -124,28 +124,28 @@ impl InFlightLoad {
         })
     }
 
-    /// Counts a message to a client, if it fits within the limits.
+    /// Counts a message to a client, if it fits the limits.
     pub(crate) fn reserve_message(
         &self,
         caller: &Caller,
         message: Message,
     ) -> Result<OutgoingMessage, TooMuchUnread> {
         let (bytes, limits) = (message_length(&message), self.shared.limits);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
             limits.can_send(bytes, load, all)
         });
-        match held {
-            Some(held) => Ok(OutgoingMessage {
+        match reservation {
+            Some(reservation) => Ok(OutgoingMessage {
                 message,
-                held: Some(held),
+                reservation: Some(reservation),
             }),
             None => Err(self.too_much_unread(caller, message)),
         }
     }
 
-    /// Counts an answer as soon as it fits within the limits. A client that reads gets it after a
-    /// moment. For a client that does not read, answers wait only up to as much again as the client
-    /// may have, and not for long.
+    /// Counts an answer as soon as it fits the limits, which for a client that reads is soon. For a
+    /// client that does not read, answers wait only up to the limit's size again, and only for a
+    /// short time.
     pub(crate) async fn reserve_when_free(
         &self,
         caller: &Caller,
@@ -156,16 +156,16 @@ impl InFlightLoad {
             Err(unsent) => unsent.message,
         };
         let (bytes, limits) = (message_length(&message), self.shared.limits);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |load, all| {
             limits.can_wait(bytes, load, all)
         });
-        let Some(held) = held else {
+        let Some(reservation) = reservation else {
             return Err(self.too_much_unread(caller, message));
         };
         match tokio::time::timeout(limits.timeout, self.wait_for_room(caller)).await {
             Ok(()) => Ok(OutgoingMessage {
                 message,
-                held: Some(held),
+                reservation: Some(reservation),
             }),
             Err(_) => Err(self.too_much_unread(caller, message)),
         }
@@ -173,33 +173,36 @@ impl InFlightLoad {
 
     fn too_much_unread(&self, caller: &Caller, message: Message) -> TooMuchUnread {
         TooMuchUnread {
-            bytes: self.load_of(caller).bytes,
+            bytes: self.caller_load(caller).bytes,
             message,
         }
     }
 
-    /// Counts what is said to a client, whatever there is already: for what is short.
+    /// Counts a short message to a client, regardless of the limits.
     pub(crate) fn reserve_unconditionally(
         &self,
         caller: &Caller,
         message: Message,
     ) -> OutgoingMessage {
         let bytes = message_length(&message);
-        let held = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
-        OutgoingMessage { message, held }
+        let reservation = self.reserve(caller, Load { bytes, requests: 0 }, |_, _| true);
+        OutgoingMessage {
+            message,
+            reservation,
+        }
     }
 
-    /// Counts what a client sends, piece by piece.
+    /// Counts a client's upload, piece by piece.
     pub(crate) fn track_upload(&self, caller: &Caller) -> Option<Reservation> {
         self.reserve(caller, Load::default(), |_, _| true)
     }
 
-    /// Waits until the caller's clients have read enough to be sent more.
+    /// Waits until the caller's clients have read enough to receive more.
     pub(crate) async fn wait_for_room(&self, caller: &Caller) {
         loop {
             let mut landed = std::pin::pin!(self.shared.landed.notified());
             landed.as_mut().enable();
-            if self.load_of(caller).bytes <= self.shared.limits.each {
+            if self.caller_load(caller).bytes <= self.shared.limits.each {
                 return;
             }
             landed.await;
@@ -230,7 +233,7 @@ impl InFlightLoad {
         })
     }
 
-    fn load_of(&self, caller: &Caller) -> Load {
+    fn caller_load(&self, caller: &Caller) -> Load {
         lock(&self.shared.book)
             .callers
             .get(caller)
@@ -240,7 +243,7 @@ impl InFlightLoad {
 }
 
 impl Reservation {
-    /// Counts some more bytes, if they fit within the limits.
+    /// Counts more bytes, if they fit the limits.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         let limits = self.shared.limits;
         let mut book = lock(&self.shared.book);
@@ -257,7 +260,7 @@ impl Reservation {
     }
 }
 
-/// A caller's clients have to read before they get more.
+/// A caller's clients must read before they get more.
 #[derive(Debug)]
 pub(crate) struct TooMuchUnread {
     pub(crate) bytes: usize,
@@ -305,7 +308,7 @@ mod tests {
 
     use super::*;
 
-    /// The usual limits, a thousand times smaller.
+    /// The default limits, divided by a thousand.
     fn in_flight() -> InFlightLoad {
         let timeout = Duration::from_millis(300);
         let limits = LoadLimits {
@@ -334,13 +337,13 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_read_gets_no_more_and_others_do() {
+    fn a_caller_who_does_not_read_gets_no_more_and_others_do() {
         let in_flight = in_flight();
         let send =
             |tenant: &str, bytes: usize| in_flight.reserve_message(&caller(tenant), answer(bytes));
         let unread: Vec<_> = (0..10).filter_map(|_| send("low", 13 << 10).ok()).collect();
         assert_eq!(unread.len(), 4);
-        assert!(send("low", 50).is_ok(), "what is small always passes");
+        assert!(send("low", 50).is_ok(), "small messages always pass");
         assert!(send("high", 13 << 10).is_ok());
         drop(unread);
         assert!(send("low", 13 << 10).is_ok());
@@ -348,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn all_callers_together_have_a_limit_that_leaves_everyone_one_answer() {
+    fn the_total_limit_leaves_every_caller_one_answer() {
         let in_flight = in_flight();
         let send = |number: usize| {
             in_flight.reserve_message(&caller(&format!("t{number}")), answer(30 << 10))
@@ -360,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_caller_sends_at_once_has_a_limit_too() {
+    fn concurrent_uploads_of_one_caller_have_a_limit() {
         let in_flight = in_flight();
         let (mut body, mut other) = (
             in_flight.track_upload(&caller("low")).unwrap(),
@@ -385,7 +388,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_waits_for_clients_that_read_and_not_for_ever() {
+    async fn an_answer_waits_for_reading_clients_up_to_a_timeout() {
         let in_flight = in_flight();
         let low = caller("low");
         let unread: Vec<_> = (0..4)
@@ -412,7 +415,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_client_on_a_pipe_is_heard_again_when_it_has_read() {
+    async fn a_client_on_a_pipe_is_read_again_after_it_has_read() {
         let in_flight = in_flight();
         let low = caller("low");
         let unread: Vec<_> = (0..5)

@@ -1,4 +1,4 @@
-//! A request that posts JSON beside MCP: its caller is admitted, and its body read within bounds.
+//! A JSON POST outside MCP: admits its caller, and reads its body within limits.
 
 use std::net::SocketAddr;
 
@@ -19,14 +19,14 @@ use crate::front::in_flight::Reservation;
 use crate::state::gateway::Gateway;
 use crate::telemetry::rejections::Rejection;
 
-/// A body that counts for its caller as long as it lives.
+/// A body that counts for its caller as long as it exists.
 pub(super) struct JsonPost {
     pub(super) caller: Caller,
     pub(super) bytes: Vec<u8>,
-    _held: Option<Reservation>,
+    _reservation: Option<Reservation>,
 }
 
-/// Reads a body, or returns the refusal that the client gets instead.
+/// Reads a body, or returns the error response.
 pub(super) async fn read_json_post(
     gateway: &Gateway,
     peer: SocketAddr,
@@ -42,26 +42,26 @@ pub(super) async fn read_json_post(
     if let Some(reason) = gateway.policy.unknown_tenant_reason(&caller) {
         return Err(error_response(StatusCode::FORBIDDEN, &reason));
     }
-    // The person at the terminal need not name the type of the body. A web page must declare it as
-    // JSON, because a browser lets a page send JSON only after the browser has asked the gateway.
+    // Command-line users need not declare the body's type. A web page must declare JSON, because a
+    // browser sends JSON only after a preflight request.
     if let Some(kind) = browser_guard::non_json_type(request.headers())
         && browser_guard::is_from_browser(request.headers())
     {
         let kind = kind.to_owned();
-        return Err(rejected(&Failure::ForeignBody { kind }));
+        return Err(rejection_response(&Failure::ForeignBody { kind }));
     }
     let incoming = gateway.services.in_flight.track_upload(&caller);
     let body = request.into_body();
     let read = read_body(body, gateway.serve.max_body_bytes, incoming).await;
-    let (bytes, held) = read.map_err(|failure| rejected(&failure))?;
+    let (bytes, reservation) = read.map_err(|failure| rejection_response(&failure))?;
     Ok(JsonPost {
         caller,
         bytes,
-        _held: held,
+        _reservation: reservation,
     })
 }
 
-fn rejected(failure: &Failure) -> HttpResponse {
+fn rejection_response(failure: &Failure) -> HttpResponse {
     error_response(rejection_status(failure), &failure.to_string())
 }
 

@@ -1,4 +1,4 @@
-//! Takes connections and lets each speak HTTP, with patience but not without end.
+//! Accepts connections and serves HTTP on each, with timeouts.
 
 use std::convert::Infallible;
 use std::io;
@@ -28,16 +28,16 @@ use super::timeout_stream::{ConnectionTimeouts, TimeoutStream};
 use crate::state::file_limit;
 use crate::state::host::GatewayHost;
 
-/// The time for which a connection may rest between requests. Clients keep their connections for
-/// later, so this time must not be short; once a request has begun, a shorter clock runs.
+/// How long a connection may be idle between requests. Clients keep connections for reuse, so this
+/// must not be short; once a request has begun, a shorter timeout applies.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
-/// The time for which requests may still run after the gateway was asked to end. Service managers
-/// give a process at least ten seconds, and servers need some of them to stop.
+/// How long requests may continue after the gateway was asked to stop. Service managers give a
+/// process at least ten seconds, and servers need some of them to stop.
 pub const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
-/// The time for which the listener waits when the system has no more connections to give.
+/// How long the listener waits when the system is out of resources for connections.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// Serves until `ended`. From then on new connections are refused, and requests under way have
+/// Serves until `ended`. From then on new connections are refused, and requests in progress have
 /// [`DRAIN_TIMEOUT`] to finish.
 pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: CancellationToken) {
     let router = router(host);
@@ -48,7 +48,7 @@ pub async fn serve(listener: TcpListener, host: Arc<GatewayHost>, ended: Cancell
             accepted = listener.accept() => match accepted {
                 Ok((stream, peer)) => match open.admit_connection(peer.ip().to_canonical()) {
                     Some(admitted) => serve_connection(stream, peer, admitted, router.clone(), &connections),
-                    None => tracing::debug!(%peer, "turned away: there are too many connections"),
+                    None => tracing::debug!(%peer, "rejected: too many connections"),
                 },
                 Err(error) => pause_accepting(&error).await,
             },
@@ -91,9 +91,9 @@ fn serve_connection(
     tokio::spawn(async move {
         tokio::select! {
             ended = connection => if let Err(error) = ended {
-                tracing::debug!(%peer, %error, "a connection ended badly");
+                tracing::debug!(%peer, %error, "a connection failed");
             },
-            () = ended.cancelled() => tracing::debug!(%peer, "a connection went for a newer one"),
+            () = ended.cancelled() => tracing::debug!(%peer, "closed a connection in favor of a newer one"),
         }
     });
 }
@@ -101,14 +101,13 @@ fn serve_connection(
 fn conflicting_hosts() -> HttpResponse {
     (
         StatusCode::BAD_REQUEST,
-        "the target of the request and its Host header name different hosts\n",
+        "the request target and the Host header name different hosts\n",
     )
         .into_response()
 }
 
-/// An accept fails when the system is out of something; trying again at once would only
-/// burn what is left.
+/// Accepting fails when the system is out of a resource; retrying at once would waste the remaining resources.
 async fn pause_accepting(error: &io::Error) {
-    tracing::warn!(%error, "a connection could not be taken");
+    tracing::warn!(%error, "failed to accept a connection");
     tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
 }

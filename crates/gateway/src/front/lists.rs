@@ -1,5 +1,5 @@
-//! The lists of everything a caller may see: merged from the catalog page by page, or of one
-//! server as that server gives them.
+//! The lists of capabilities that a caller may see: merged from the catalog page by page, or of one server as
+//! returned by that server.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,8 @@ use crate::telemetry::meter::ShownList;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// The time for which a modern client may keep a list without asking again. Changes are announced,
-/// so this only bounds how long a client that does not listen stays behind.
+/// How long a modern client may cache a list. Changes are announced, so this only matters for
+/// clients that do not listen.
 pub(super) const CACHE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -116,7 +116,7 @@ fn merged_page(turn: &Turn, list: ListMethod, params: &RawObject) -> Result<Raw,
     Ok(result.to_raw())
 }
 
-/// The definition of an entry, under the name by which this caller reaches the thing.
+/// Returns the definition of an entry, under the name by which this caller reaches it.
 fn visible_definition(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Raw {
     let is_template = match list {
         ListMethod::Tools | ListMethod::Prompts => return entry.definition.clone(),
@@ -128,8 +128,8 @@ fn visible_definition(turn: &Turn, list: ListMethod, entry: &CatalogEntry) -> Ra
         .resource_definition(entry, is_template, &|it| turn.can_see(it))
 }
 
-/// A cursor names the last entry of the page before, so that it stays good while the
-/// catalog changes around it.
+/// A cursor names the last entry of the previous page, so that it stays valid while the catalog
+/// changes.
 fn page_start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Failure> {
     let Some(cursor) = params.get("cursor").filter(|cursor| cursor.get() != "null") else {
         return Ok(0);
@@ -139,22 +139,18 @@ fn page_start(visible: &[&CatalogEntry], params: &RawObject) -> Result<usize, Fa
         .iter()
         .position(|entry| Some(&entry.exposed) == last.as_ref())
         .map(|at| at + 1)
-        .ok_or_else(|| {
-            Failure::bad_params(
-                "this cursor is not one of ours, or what it stood for is gone; list from the start",
-            )
-        })
+        .ok_or_else(|| Failure::bad_params("unknown or expired cursor; list from the start"))
 }
 
-/// The name that a cursor of ours stands for.
+/// Returns the name in a cursor of the merged lists.
 fn decode_cursor(cursor: &RawValue) -> Option<String> {
     let cursor: String = serde_json::from_str(cursor.get()).ok()?;
     let name = URL_SAFE_NO_PAD.decode(cursor).ok()?;
     String::from_utf8(name).ok()
 }
 
-/// Takes out of one server's list what the caller may not see. A list where nothing is
-/// hidden stays the very text the server sent.
+/// Removes entries that the caller may not see from one server's list. A list without hidden
+/// entries keeps the server's text unchanged.
 fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw, Failure> {
     let View::Server(server) = &turn.view else {
         return Ok(result);
@@ -207,7 +203,7 @@ fn filter_server_list(turn: &Turn, list: ListMethod, result: Raw) -> Result<Raw,
     Ok(object.to_raw())
 }
 
-/// Adds the cache hints modern results must have, where the server gave none.
+/// Adds the cache hints required in modern results, if the server gave none.
 pub(super) fn add_cache_hints(result: Raw) -> Raw {
     let result = mark_complete(result);
     let Ok(mut object) = RawObject::open(&result) else {
@@ -257,7 +253,7 @@ impl ListMethod {
         }
     }
 
-    /// The thing that an entry of a server's list describes.
+    /// Returns the capability that an entry of a server's list describes.
     fn capability(self, server: &ServerName, entry: &Raw) -> Capability {
         let entry = RawObject::open(entry).unwrap_or_default();
         Capability {

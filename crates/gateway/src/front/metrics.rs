@@ -1,6 +1,6 @@
 //! `GET /metrics`: counters and gauges of the gateway, for Prometheus.
 //!
-//! A key of a tenant gets the figures of its tenant and of the servers visible to it. Figures of the
+//! A tenant's key gets the figures of its tenant and of the servers visible to it. Figures of the
 //! gateway itself are for operators.
 
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ use kitbag_telemetry::figures::{BUCKETS, CallFigures, ListFigures, ToolSeries, U
 use kitbag_telemetry::model_requests::ModelFigures;
 use kitbag_telemetry::process::ProcessFigures;
 
-/// The name and help of a metric, and the figure it publishes.
+/// The name and help of a metric, and its value.
 type Metric<T> = (&'static str, &'static str, fn(&T) -> u64);
 
 pub(super) async fn get_metrics(
@@ -80,7 +80,7 @@ fn write_lists(page: &mut MetricsPage, usage: &UsageFigures) {
         ),
         (
             "kitbag_tokens_saved",
-            "Estimated tokens of the catalog that lists left out",
+            "Estimated tokens of the catalog that lists omitted",
             |lists| lists.saved,
         ),
     ];
@@ -277,7 +277,7 @@ fn write_visible_servers(
     let unapproved = unapproved.iter().filter(|(server, _)| is_visible(server));
     page.write_gauges(
         "kitbag_definitions_held",
-        "Tools and prompts held back because they differ from their approved definitions",
+        "Tools and prompts withheld because they differ from their approved definitions",
         unapproved.map(|(server, count)| (by_server(server), *count)),
     );
 }
@@ -346,7 +346,7 @@ fn write_running_servers(page: &mut MetricsPage, gateway: &Gateway) {
         }),
         (
             "kitbag_upstream_restarts",
-            "Starts of a server after it had exited by itself",
+            "Starts of a server after it exited on its own",
             |it| it.restarts,
         ),
     ];

@@ -1,25 +1,25 @@
-//! The endpoints: MCP over stdio and streamable HTTP, for clients of both eras.
+//! The endpoints: MCP over stdio and streamable HTTP, for clients of both eras, and the HTTP APIs.
 //!
 //! # Layout
-//! - `mcp`: passes each request, whichever endpoint it came through, to the part that answers it
-//! - `http`, `stdio`: the two endpoints; `listener` opens the first, `auth` and `guard` check its
-//!   callers, `body` reads what they send, `admitted` answers them
-//! - `connections`: the limits of connections; `patient`: the time that a client may take;
-//!   `outgoing`: an answer in pieces
-//! - `modern`: what every modern request says about itself; `headers`: what HTTP repeats of it
-//! - `hello`: the answers to `initialize` and `server/discover`
-//! - `lists`: the merged lists, page by page
-//! - `subscriptions`: which client is told of which changes; `tasks`: whose tasks are listed
-//! - `retrieve`: the tools for an intent, for programs that assemble a context
-//! - `context`: the words of a person, for the lists of the person's clients; `posted`: reads the
-//!   JSON that is sent to these two
-//! - `models`: requests to models, passed on to their vendors
-//! - `metrics`: the figures of the meter, for Prometheus; `tokens`:
-//!   for people
-//! - `audit`: what happened; `feedback`: reports of agents
-//! - `ready`: tells if the gateway can do its work now
-//! - `response`: JSON or a stream of events, over HTTP; `work`: where an answer is worked out
-//! - `crate::call::reply`: the form of every error on the wire; no other module gives errors a form
+//! - `dispatch`: requests from all endpoints, by method
+//! - `http`, `stdio`: the two endpoints; `listener`: connections; `auth`, `browser_guard`: checks of
+//!   callers; `body`: request bodies; `streamable_http`: requests of admitted callers
+//! - `connections`: connection limits; `timeout_stream`: timeouts; `chunked_body`: response bodies;
+//!   `in_flight`: limits on each caller's load
+//! - `modern`: metadata of modern requests; `headers`: HTTP headers that repeat it
+//! - `handshake`: answers to `initialize` and `server/discover`; `guide`: the description of what
+//!   the search finds
+//! - `lists`: merged lists, page by page; `completion`: references of `completion/complete`
+//! - `session`: legacy sessions; `subscriptions`, `announce`: change notifications; `tasks`:
+//!   `tasks/list`
+//! - `retrieve`: tool retrieval for programs; `context`, `user_prompt`: user prompts; `json_post`:
+//!   their JSON bodies
+//! - `models`: model requests, forwarded to their vendors
+//! - `metrics`: figures for Prometheus; `tokens`: token costs
+//! - `audit`: the audit; `feedback`: agents' reports; `access_log`: one line per HTTP request
+//! - `ready`: readiness probes
+//! - `response`: JSON and event streams over HTTP; `request_task`: the work for a request
+//! - `crate::call::reply`: the wire format of every error; no other module writes errors
 
 mod access_log;
 pub mod announce;

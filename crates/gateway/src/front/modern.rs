@@ -1,4 +1,4 @@
-//! Reads what every modern request says about itself: version, client, capabilities.
+//! Reads the metadata of every modern request: version, client, capabilities.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::call::failure::Failure;
 use crate::turn::client::{ClientCapabilities, McpClient};
 
-/// True if a request is a modern one, which a single key tells.
+/// True if a request is modern, according to a single key.
 pub(super) fn is_modern(params: &RawObject) -> bool {
     params
         .get("_meta")
@@ -18,14 +18,14 @@ pub(super) fn is_modern(params: &RawObject) -> bool {
         .is_some()
 }
 
-/// Reads who is asking, and takes out of `params` what concerned only this hop.
+/// Reads the client's identity, and removes the hop-specific keys from `params`.
 pub(super) fn read_client(caller: Caller, params: &mut RawObject) -> Result<McpClient, Failure> {
     let mut meta = params
         .get_object("_meta")
         .ok_or_else(|| missing_key(meta::PROTOCOL_VERSION))?;
     check_version(&meta)?;
     let capabilities = take_capabilities(&mut meta)?;
-    let logs = take_log_wish(&mut meta)?;
+    let logs = take_log_level(&mut meta)?;
     let name = McpClient::read_name(meta.get_object(meta::CLIENT_INFO).as_ref());
     meta.remove(meta::PROTOCOL_VERSION);
     let info = meta.remove(meta::CLIENT_INFO);
@@ -63,7 +63,7 @@ fn take_capabilities(meta: &mut RawObject) -> Result<Raw, Failure> {
     Ok(capabilities)
 }
 
-fn take_log_wish(meta: &mut RawObject) -> Result<RequestedLogs, Failure> {
+fn take_log_level(meta: &mut RawObject) -> Result<RequestedLogs, Failure> {
     let Some(written) = meta.remove(meta::LOG_LEVEL) else {
         return Ok(RequestedLogs::None);
     };
@@ -80,8 +80,8 @@ fn missing_key(key: &str) -> Failure {
     ))
 }
 
-/// There is no session; the same program in the same hands counts as one client. It is remembered
-/// by a hash, because what a program says of itself may be long.
+/// There is no session; the same program with the same credential counts as one client. Its name is
+/// hashed, because it may be long.
 fn client_id(info: Option<&RawValue>) -> Arc<str> {
     info.map_or("".into(), |info| {
         blake3::hash(info.get().as_bytes()).to_hex().as_str().into()

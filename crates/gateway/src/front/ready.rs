@@ -1,7 +1,7 @@
-//! `GET /ready` and `/readyz`: tells a load balancer if this gateway can do its work now.
+//! `GET /ready` and `/readyz`: readiness probes for load balancers.
 //!
-//! The request needs no key, so the answer says in a few words what is missing and names nothing.
-//! Any answer at all says that the listener is open.
+//! The request needs no key, so the answer states briefly what is missing, without names. Any
+//! answer means that the listener is open.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub(super) async fn get_ready(State(gateway): State<Arc<Gateway>>) -> HttpRespon
     }
 }
 
-/// Something that an operator should look at, and that keeps no client from its tools.
+/// A condition that an operator should check, but that keeps no client from its tools.
 fn degraded_line(gateway: &Gateway) -> String {
     let (last, created) = gateway.services.index.priors_age();
     let overdue = overdue_age(gateway.priors.schedule.as_ref(), last, created, now());
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_that_is_wanting_is_said() {
+    fn everything_missing_is_listed() {
         assert_eq!(describe_missing([(true, "a"), (true, "b")]), None);
         assert_eq!(
             describe_missing([(true, "a"), (false, "b")]).as_deref(),

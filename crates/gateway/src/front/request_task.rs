@@ -1,8 +1,8 @@
-//! The work for one request: done where its connection is served as long as that waits for it.
+//! The work for one request, performed in the connection's task while that waits for it.
 //!
-//! Most requests are answered with one message. A task of its own for each would cost them a
-//! change of threads; so the work becomes a task only when it outlives the wait, because its
-//! answer turned into a stream or because the client is gone.
+//! Most requests are answered with one message. A task for each would cost a thread switch, so the
+//! work becomes a task only when it outlives the wait, because its answer became a stream or the
+//! client is gone.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -19,7 +19,7 @@ impl RequestTask {
         Self(Some(Box::pin(work)))
     }
 
-    /// The first thing the work has to say; it goes on by itself afterwards.
+    /// Returns the first message of the work, which continues on its own afterwards.
     pub(super) async fn first_message(
         mut self,
         messages: &mut mpsc::Receiver<OutgoingMessage>,

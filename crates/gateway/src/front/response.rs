@@ -1,4 +1,4 @@
-//! Sends answers back over HTTP, as plain JSON or as a stream of events.
+//! Sends responses over HTTP, as plain JSON or as an event stream.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -28,13 +28,13 @@ use crate::front::session::streams::EventId;
 use crate::telemetry::rejections::Rejection;
 
 const UNBUFFERED: HeaderName = HeaderName::from_static("x-accel-buffering");
-/// The interval at which a silent stream says that it is still open.
+/// The interval of keep-alive events on a silent stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
 
-/// The time for which the rest of a long answer is kept for a client whose connection broke.
+/// How long the rest of a long answer is kept for a client whose connection broke.
 const RESUME_WINDOW: Duration = Duration::from_secs(60);
 
-/// Answers a modern client. Letting go of the stream, and so of `gone`, cancels the request.
+/// Responds to a modern client. Dropping the stream, and with it `gone`, cancels the request.
 pub(super) async fn respond_modern(
     work: RequestTask,
     mut messages: mpsc::Receiver<OutgoingMessage>,
@@ -47,24 +47,27 @@ pub(super) async fn respond_modern(
         gone.disarm();
         return single_message(reply::http_status(Era::Modern, response), first);
     }
-    // The bytes of a message count for the caller until the next message is asked for.
+    // A message's bytes count for the caller until the next message is polled.
     let state = (Some(first), messages, gone, None);
     event_stream(futures::stream::unfold(
         state,
         |(first, mut messages, gone, _out)| async move {
-            let OutgoingMessage { message, held } = match first {
+            let OutgoingMessage {
+                message,
+                reservation,
+            } = match first {
                 Some(first) => first,
                 None => messages.recv().await?,
             };
             Some((
                 Bytes::from(sse::encode_event(&message)),
-                (None, messages, gone, held),
+                (None, messages, gone, reservation),
             ))
         },
     ))
 }
 
-/// Answers a legacy client. A stream goes through a mailbox, from which the client can fetch
+/// Responds to a legacy client. A stream goes through a mailbox, from which the client can fetch
 /// the rest if its connection breaks.
 pub(super) async fn respond_legacy(
     work: RequestTask,
@@ -91,7 +94,7 @@ pub(super) async fn respond_legacy(
     resume_stream(session, mailbox, stream, 0)
 }
 
-/// The stream of one answer, from one of its messages on.
+/// Returns the stream of one answer, starting at a message number.
 pub(super) fn resume_stream(
     session: Arc<Session>,
     mailbox: Arc<Mailbox>,
@@ -114,9 +117,8 @@ pub(super) fn resume_stream(
     ))
 }
 
-/// A stream on which a legacy session is told of changes. First come the messages that were sent
-/// `since` that number and that the client may not have received, then those that were not sent
-/// yet.
+/// Returns a stream of announcements for a legacy session. It starts with the messages after number
+/// `since` that the client may not have received, followed by unsent ones.
 pub(super) fn announcement_stream(session: &Session, since: Option<u64>) -> HttpResponse {
     let subscriber = session.subscriber.clone();
     let reader = subscriber.new_reader();
@@ -139,22 +141,22 @@ pub(super) fn announcement_stream(session: &Session, since: Option<u64>) -> Http
     ))
 }
 
-/// An answer in one message.
+/// Responds with a single message.
 fn single_message(status: StatusCode, answer: OutgoingMessage) -> HttpResponse {
     let response = json_response(status, answer.message.to_bytes());
-    match answer.held {
-        Some(held) => reserve_until_sent(response, held),
+    match answer.reservation {
+        Some(reservation) => reserve_until_sent(response, reservation),
         None => response,
     }
 }
 
-/// Answers with a text that is JSON already.
+/// Responds with JSON text.
 pub(super) fn json_response(status: StatusCode, text: impl Into<Body>) -> HttpResponse {
     let kind = [(CONTENT_TYPE, HeaderValue::from_static("application/json"))];
     (status, kind, text.into()).into_response()
 }
 
-/// Answers with figures or records that no cache may keep.
+/// Responds with figures or records that must not be cached.
 pub(super) fn uncached_json(status: StatusCode, body: &Value) -> HttpResponse {
     let fresh = [(CACHE_CONTROL, HeaderValue::from_static("no-store"))];
     (fresh, json_response(status, body.to_string())).into_response()

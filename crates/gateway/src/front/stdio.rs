@@ -1,5 +1,5 @@
-//! The stdio endpoint: one client, one line per message, for as long as the client keeps its side
-//! open. A client that has joined over the local socket is served here, too.
+//! The stdio endpoint: one client, one line per message, until the client closes its side. Clients
+//! connected over the local socket are served here, too.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -33,8 +33,8 @@ use crate::turn::view::McpEndpoint;
 use crate::turn::{BACKLOG, BackChannel, Turn};
 use kitbag_domain::sync::lock;
 
-/// Serves until the client closes its side; requests under way then are cancelled. When `ended`
-/// comes first, they are finished, and nothing more is read.
+/// Serves until the client closes its side, which cancels open requests. If `ended` comes first,
+/// open requests are finished, and nothing more is read.
 pub async fn serve(
     host: Arc<GatewayHost>,
     endpoint: McpEndpoint,
@@ -61,14 +61,14 @@ struct StdioConnection {
     host: Arc<GatewayHost>,
     endpoint: McpEndpoint,
     outbox: mpsc::Sender<OutgoingMessage>,
-    /// Tells this client from others that call themselves the same.
+    /// Distinguishes this client from others with the same name.
     id: String,
     /// The legacy session, once the client has sent `initialize`.
     session: Mutex<Option<Arc<Session>>>,
     running: Mutex<HashMap<RequestId, CancellationToken>>,
 }
 
-/// A request that has been read: its parameters, and the client that sent it.
+/// A parsed request: its parameters, and the client that sent it.
 struct StdioRequest {
     params: RawObject,
     client: McpClient,
@@ -102,7 +102,7 @@ impl StdioConnection {
         let mut line = Vec::new();
         loop {
             let gateway = self.host.gateway();
-            // A client that does not read what it asked for is not asked what else it wants.
+            // No more requests are read from a client that does not read its answers.
             gateway
                 .services
                 .in_flight
@@ -159,7 +159,7 @@ impl StdioConnection {
                 .answer_request(gateway, catalog, request, cancelled.clone())
                 .await;
             lock(&self.running).remove(&id);
-            // The client that cancelled does not want to hear any more of it.
+            // A client that cancelled wants no answer.
             if !cancelled.is_cancelled() {
                 let _ = self.outbox.send(answer).await;
             }
@@ -198,11 +198,11 @@ impl StdioConnection {
         reply::send_response(&turn, &method, response).await
     }
 
-    /// Finds out which client sends a request. A refusal comes with the era in whose form the
-    /// client reads it.
+    /// Identifies the client of a request. An error comes with the era in whose format the client
+    /// reads it.
     fn read_request(&self, request: &Request) -> Result<StdioRequest, (Era, Failure)> {
         let mut params = request.open_params().map_err(|error| {
-            let failure = Failure::bad_params(format!("`params` cannot be read: {error}"));
+            let failure = Failure::bad_params(format!("invalid `params`: {error}"));
             (Era::Legacy, failure)
         })?;
         let session = lock(&self.session).clone();
@@ -342,7 +342,7 @@ impl StdioConnection {
     }
 }
 
-/// Passes announcements on as long as the session lasts.
+/// Forwards announcements until the session ends.
 async fn forward_announcements(session: Arc<Session>, outbox: mpsc::Sender<OutgoingMessage>) {
     let reader = session.subscriber.new_reader();
     while let Some((_, message)) = reader.next().await {
@@ -352,40 +352,40 @@ async fn forward_announcements(session: Arc<Session>, outbox: mpsc::Sender<Outgo
     }
 }
 
-/// Writes each message as a line. What comes together goes out together, but an answer never goes
-/// out with what was said before it: some clients forget the call as soon as they see the answer,
-/// and with it the progress they have read and not yet handled.
+/// Writes each message as a line. Queued messages are written together, except that an answer is
+/// never written together with earlier messages: some clients forget the call as soon as they see
+/// the answer, and drop progress that they have read but not processed.
 async fn write_lines(
     output: impl AsyncWrite + Unpin,
     mut messages: mpsc::Receiver<OutgoingMessage>,
 ) {
     let mut output = BufWriter::new(output);
-    let mut said: Option<Instant> = None;
+    let mut last_message_at: Option<Instant> = None;
     while let Some(OutgoingMessage {
         message,
-        held: _held,
+        reservation: _reservation,
     }) = messages.recv().await
     {
         let answers = matches!(message, Message::Response(_));
-        if let Some(said) = said.take().filter(|_| answers) {
+        if let Some(last_message_at) = last_message_at.take().filter(|_| answers) {
             if output.flush().await.is_err() {
                 return;
             }
-            tokio::time::sleep_until(said + PAUSE_BEFORE_ANSWER).await;
+            tokio::time::sleep_until(last_message_at + PAUSE_BEFORE_ANSWER).await;
         }
         let mut line = message.to_line();
         line.push(b'\n');
         if output.write_all(&line).await.is_err() {
             return;
         }
-        said = (!answers).then(Instant::now);
+        last_message_at = (!answers).then(Instant::now);
         if messages.is_empty() && output.flush().await.is_err() {
             return;
         }
     }
 }
 
-/// Enough for a client to read what was said before the answer by itself.
+/// Enough for a client to process earlier messages before it reads the answer.
 const PAUSE_BEFORE_ANSWER: Duration = Duration::from_millis(2);
 
 fn malformed_response(malformed: MalformedMessage) -> Response {
@@ -403,7 +403,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps what is written, each time by itself.
+    /// Records each write separately.
     #[derive(Clone, Default)]
     struct Written(Arc<Mutex<Vec<String>>>);
 

@@ -1,8 +1,8 @@
-//! MCP over HTTP for a caller that has been admitted: streamable HTTP for both eras.
+//! MCP over streamable HTTP for an admitted caller, for both eras.
 //!
-//! A POST is answered with plain JSON, unless something has to be said before the answer;
-//! then it becomes a stream. For a modern client closing that stream cancels the request; a
-//! legacy client may lose its connection and still wants the work done.
+//! A POST is answered with plain JSON, unless other messages precede the answer; then the response
+//! becomes a stream. For a modern client closing that stream cancels the request; a legacy client
+//! may lose its connection and still expect the work to finish.
 
 use std::sync::Arc;
 
@@ -54,12 +54,12 @@ impl AdmittedRequest {
             return reject_request(None, Era::Legacy, &failure);
         }
         let incoming = self.gateway.services.in_flight.track_upload(&self.caller);
-        // It counts until there is an answer.
-        let (body, _held) = match read_body(body, self.gateway.serve.max_body_bytes, incoming).await
-        {
-            Ok(read) => read,
-            Err(failure) => return reject_request(None, Era::Legacy, &failure),
-        };
+        // Counts until there is an answer.
+        let (body, _reservation) =
+            match read_body(body, self.gateway.serve.max_body_bytes, incoming).await {
+                Ok(read) => read,
+                Err(failure) => return reject_request(None, Era::Legacy, &failure),
+            };
         match Message::parse_shallow(&body) {
             Ok(Message::Request(request)) => self.handle_request(&parts.headers, request).await,
             Ok(Message::Notification(notification)) => {
@@ -76,7 +76,7 @@ impl AdmittedRequest {
         let mut params = match request.open_params() {
             Ok(params) => params,
             Err(error) => {
-                let failure = Failure::bad_params(format!("`params` cannot be read: {error}"));
+                let failure = Failure::bad_params(format!("invalid `params`: {error}"));
                 return reject_request(Some(request.id), Era::Legacy, &failure);
             }
         };
@@ -114,7 +114,7 @@ impl AdmittedRequest {
         let (outbox, messages) = mpsc::channel(BACKLOG);
         let (in_flight, caller) = (self.gateway.services.in_flight.clone(), self.caller.clone());
         let back = BackChannel::new(outbox.clone(), in_flight, caller, None);
-        let held = self
+        let guard = self
             .gateway
             .services
             .key_requests
@@ -129,7 +129,7 @@ impl AdmittedRequest {
             return reject_request(Some(request.id), Era::Modern, &failure);
         }
         let work = RequestTask::new(async move {
-            let _until_answered = held;
+            let _until_answered = guard;
             let method = request.method.clone();
             let response = dispatch::serve_request(&turn, None, request, params).await;
             let _ = outbox
@@ -206,8 +206,8 @@ impl AdmittedRequest {
     }
 
     fn handle_notification(&self, http: &HeaderMap, notification: &Notification) -> HttpResponse {
-        // A modern client has no session and nothing to notify the gateway of; an error that says
-        // so would not help the client.
+        // A modern client has no session and no notifications for the gateway; an error would not
+        // help the client.
         if headers::is_modern(http) {
             return StatusCode::ACCEPTED.into_response();
         }
@@ -241,7 +241,7 @@ impl AdmittedRequest {
         }
     }
 
-    /// The stream on which a legacy session hears of changes, or the rest of one that broke.
+    /// Returns the stream of announcements for a legacy session, or the rest of a broken stream.
     pub(super) fn handle_get(&self, http: &HeaderMap) -> HttpResponse {
         if headers::is_modern(http) {
             return method_not_allowed();
@@ -249,7 +249,7 @@ impl AdmittedRequest {
         if !accepts_events(http) {
             return (
                 StatusCode::NOT_ACCEPTABLE,
-                "this stream is text/event-stream\n",
+                "send `Accept: text/event-stream` to open this stream\n",
             )
                 .into_response();
         }
@@ -290,7 +290,7 @@ impl AdmittedRequest {
 
     fn find_session(&self, http: &HeaderMap) -> Result<Arc<Session>, Failure> {
         let Some(id) = http.get(SESSION_ID) else {
-            let reason = "the Mcp-Session-Id header is missing: send `initialize` first, or, in the modern manner, \
+            let reason = "the Mcp-Session-Id header is missing: send `initialize` first, or, with the modern protocol, \
                           the `_meta` keys with every request";
             return Err(Failure::NoSession {
                 reason: reason.to_owned(),

@@ -1,5 +1,5 @@
-//! Keeps which client is told of which changes: `resources/subscribe` of legacy clients and
-//! `subscriptions/listen` of modern ones.
+//! Manages change notifications: `resources/subscribe` of legacy clients and `subscriptions/listen`
+//! of modern ones.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::front::session::watched_resources::{WatchedResource, WatchedResources
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// The most resources that one client may watch. The gateway and the server keep each of them for
-/// as long as the client listens.
+/// The most resources that one client may watch. The gateway and the server store each of them as
+/// long as the client listens.
 const MAX_WATCHED: usize = 1_000;
-/// The most bytes of a URI to be watched; programs accept no longer addresses.
+/// The most bytes of a watched URI; programs accept no longer URIs.
 const MAX_URI_BYTES: usize = 2_048;
 
 pub(super) async fn subscribe(
@@ -41,16 +41,16 @@ pub(super) async fn subscribe(
     Ok(raw(&RawObject::new()))
 }
 
-/// Refuses a resource whose URI is too long, or that is one more than a client may watch.
+/// Rejects a resource whose URI is too long or that exceeds the client's limit.
 fn check_watch_limits(uri: &str, watched: usize) -> Result<(), Failure> {
     if uri.len() > MAX_URI_BYTES {
         return Err(Failure::bad_params(format!(
-            "a URI to be watched has at most {MAX_URI_BYTES} bytes"
+            "the URI is longer than {MAX_URI_BYTES} bytes"
         )));
     }
     if watched >= MAX_WATCHED {
         return Err(Failure::bad_params(format!(
-            "a client watches at most {MAX_WATCHED} resources at once"
+            "a client may watch at most {MAX_WATCHED} resources"
         )));
     }
     Ok(())
@@ -105,7 +105,7 @@ pub(super) async fn listen(
         .to_raw())
 }
 
-/// The changes of which the client wants to be told.
+/// Returns the changes that the client wants to be notified of.
 fn read_filter(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
     let wanted = params
         .get_object("notifications")
@@ -122,7 +122,7 @@ fn read_filter(params: &RawObject) -> Result<SubscriptionFilter, Failure> {
     })
 }
 
-/// Tells the client of changes until the gateway closes.
+/// Forwards changes to the client until the gateway closes.
 async fn forward_changes(turn: &Turn, subscriber: &Arc<Subscriber>, id: &RequestId) {
     let reader = subscriber.new_reader();
     while let Some((_, message)) = reader.next().await {
@@ -133,7 +133,7 @@ async fn forward_changes(turn: &Turn, subscriber: &Arc<Subscriber>, id: &Request
     }
 }
 
-/// Begins to watch those of the resources that the caller may watch and whose server agrees.
+/// Starts to watch the resources that the caller may watch and whose servers agree.
 async fn watch_resources(turn: &Turn, filter: &SubscriptionFilter) -> WatchedResources {
     let watching = WatchedResources::default();
     for uri in &filter.uris {

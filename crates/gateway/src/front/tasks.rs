@@ -1,4 +1,4 @@
-//! `tasks/list`: the tasks a tenant has begun, gathered from the servers that run them.
+//! `tasks/list`: a tenant's tasks, collected from the servers that run them.
 
 use kitbag_domain::ServerName;
 use kitbag_wire::{Raw, RawObject};
@@ -9,10 +9,10 @@ use crate::call::{Call, McpCall};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// More pages than any honest server has.
+/// More pages than any well-behaved server has.
 const MAX_PAGES: usize = 100;
 
-/// A server knows one client, the gateway; which tasks are whose, only we know.
+/// Servers know one client, the gateway; only the gateway knows the owner of each task.
 pub(super) async fn list_tasks(turn: &Turn) -> Result<Raw, Failure> {
     let mut tasks = Vec::new();
     for server in task_servers(turn) {
@@ -26,8 +26,8 @@ pub(super) async fn list_tasks(turn: &Turn) -> Result<Raw, Failure> {
                     .iter()
                     .filter_map(|task| visible_task(turn, &server, task)),
             ),
-            // One server that fails must not hide the tasks of the others.
-            Err(failure) => tracing::warn!(%server, %failure, "its tasks are left out"),
+            // One failing server must not hide the tasks of the others.
+            Err(failure) => tracing::warn!(%server, %failure, "failed to list its tasks"),
         }
     }
     Ok(RawObject::new().with("tasks", &tasks).to_raw())
@@ -53,7 +53,7 @@ async fn list_server_tasks(turn: &Turn) -> Result<Vec<Raw>, Failure> {
     Ok(tasks)
 }
 
-/// The task as this client may see it, if it is one of its tenant's.
+/// Returns the task as this client sees it, if it belongs to the client's tenant.
 fn visible_task(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     let id: String = RawObject::open(task).ok()?.read("taskId")?;
     let tenant = &turn.client.caller.tenant;
@@ -72,7 +72,7 @@ fn visible_task(turn: &Turn, server: &ServerName, task: &Raw) -> Option<Raw> {
     }
 }
 
-/// The servers in view that say they can list tasks.
+/// Returns the servers in view that can list tasks.
 fn task_servers(turn: &Turn) -> Vec<ServerName> {
     let listings = turn.catalog.listings();
     listings

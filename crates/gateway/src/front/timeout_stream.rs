@@ -1,5 +1,4 @@
-//! A client's connection, with timeouts but not without end: for a request that has begun, and for
-//! a reader that takes nothing in.
+//! A client's connection with timeouts: for a request's head, and for a client that does not read.
 
 use std::io;
 use std::pin::Pin;
@@ -14,16 +13,15 @@ use super::connections::ConnectionGuard;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ConnectionTimeouts {
-    /// The time that the head of a request may take from its first byte on. For the first request
-    /// the time runs from the moment the connection is open.
+    /// How long the head of a request may take from its first byte. For the first request the time
+    /// starts when the connection opens.
     pub(super) head: Duration,
-    /// The time for which a client may read nothing of an answer before it loses its claim to the
-    /// rest.
+    /// How long a client may stop reading an answer before the connection is closed.
     pub(super) reader: Duration,
 }
 
 impl ConnectionTimeouts {
-    /// A head is a few hundred bytes; a client may be busy for a while before it reads on.
+    /// A head is a few hundred bytes; a client may be busy for a while before it continues reading.
     pub(super) const USUAL: Self = Self {
         head: Duration::from_secs(10),
         reader: Duration::from_secs(30),
@@ -33,13 +31,13 @@ impl ConnectionTimeouts {
 pub(super) struct TimeoutStream<S> {
     stream: S,
     admitted: Arc<ConnectionGuard>,
-    /// The requests that had begun when the alarm for the head was looked at last.
-    begun: usize,
+    /// The number of requests when the head timeout was last checked.
+    request_count: usize,
     head: Timer,
     reader: Timer,
 }
 
-/// A clock that runs only while it is set.
+/// A timer that runs only while it is set.
 struct Timer {
     after: Duration,
     sleep: Option<Pin<Box<Sleep>>>,
@@ -56,13 +54,13 @@ impl<S> TimeoutStream<S> {
         Self {
             stream,
             admitted,
-            begun: 0,
+            request_count: 0,
             head,
             reader: Timer::new(timeouts.reader),
         }
     }
 
-    /// Returns the result of a write. A write that stalls becomes an error after a while.
+    /// Returns the result of a write. A stalled write becomes an error after a while.
     fn check_write<T>(
         &mut self,
         written: Poll<io::Result<T>>,
@@ -74,7 +72,7 @@ impl<S> TimeoutStream<S> {
         }
         self.reader.start();
         self.reader
-            .poll_expired(context, "the client has stopped reading")
+            .poll_expired(context, "the client stopped reading")
     }
 }
 
@@ -92,12 +90,12 @@ impl Timer {
         self.sleep = None;
     }
 
-    /// Returns `Pending` as long as the alarm does not ring, then an error.
+    /// Returns `Pending` until the timer expires, then an error.
     fn poll_expired<T>(&mut self, context: &mut Context<'_>, why: &str) -> Poll<io::Result<T>> {
         let Some(sleep) = &mut self.sleep else {
             return Poll::Pending;
         };
-        // An alarm that was set for a task that has moved on since may have rung without effect.
+        // A timer set for a task that has since moved may have fired without effect.
         if sleep.deadline() > Instant::now() {
             ready!(sleep.as_mut().poll(context));
         }
@@ -112,9 +110,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let begun = this.admitted.request_count();
-        if begun != this.begun {
-            this.begun = begun;
+        let request_count = this.admitted.request_count();
+        if request_count != this.request_count {
+            this.request_count = request_count;
             this.head.stop();
         }
         if this.admitted.is_serving() {
@@ -124,7 +122,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
         match Pin::new(&mut this.stream).poll_read(context, buffer) {
             Poll::Pending => this
                 .head
-                .poll_expired(context, "the head of a request did not arrive in time"),
+                .poll_expired(context, "timed out while reading the request head"),
             Poll::Ready(read) => {
                 if buffer.filled().len() > before {
                     this.head.start();
@@ -187,67 +185,67 @@ mod tests {
     };
     const PART: Duration = Duration::from_millis(50);
 
-    fn patient() -> (
+    fn stream_pair() -> (
         TimeoutStream<DuplexStream>,
         DuplexStream,
         Arc<ConnectionGuard>,
     ) {
-        let (ours, theirs) = duplex(1024);
+        let (server, client) = duplex(1024);
         let admitted = Connections::with_file_limit(100)
             .admit_connection(IpAddr::V4(Ipv4Addr::LOCALHOST))
             .unwrap();
         (
-            TimeoutStream::new(ours, admitted.clone(), SHORT),
-            theirs,
+            TimeoutStream::new(server, admitted.clone(), SHORT),
+            client,
             admitted,
         )
     }
 
     #[tokio::test]
-    async fn a_head_that_drips_does_not_get_more_time_for_each_drop() {
-        let (mut ours, mut theirs, _admitted) = patient();
+    async fn a_slow_head_does_not_get_more_time_for_each_byte() {
+        let (mut server, mut client, _admitted) = stream_pair();
         let dripping = tokio::spawn(async move {
-            while theirs.write_all(b"x").await.is_ok() {
+            while client.write_all(b"x").await.is_ok() {
                 sleep(PART).await;
             }
         });
-        let mut heard = Vec::new();
+        let mut received = Vec::new();
         assert_eq!(
-            ours.read_to_end(&mut heard).await.unwrap_err().kind(),
+            server.read_to_end(&mut received).await.unwrap_err().kind(),
             io::ErrorKind::TimedOut
         );
-        drop(ours);
+        drop(server);
         dripping.await.unwrap();
     }
 
     #[tokio::test]
-    async fn a_connection_that_rests_between_requests_is_not_hurried() {
-        let (mut ours, mut theirs, admitted) = patient();
-        theirs.write_all(b"request").await.unwrap();
+    async fn an_idle_connection_between_requests_does_not_time_out() {
+        let (mut server, mut client, admitted) = stream_pair();
+        client.write_all(b"request").await.unwrap();
         let mut buffer = [0; 7];
-        ours.read_exact(&mut buffer).await.unwrap();
+        server.read_exact(&mut buffer).await.unwrap();
         drop(admitted.begin_request());
-        let resting = tokio::spawn(async move { ours.read(&mut [0; 7]).await });
+        let resting = tokio::spawn(async move { server.read(&mut [0; 7]).await });
         sleep(SHORT.head * 3).await;
-        theirs.write_all(b"another").await.unwrap();
+        client.write_all(b"another").await.unwrap();
         assert_eq!(resting.await.unwrap().unwrap(), 7);
     }
 
     #[tokio::test]
-    async fn a_client_that_reads_nothing_is_given_up_and_one_that_reads_slowly_is_not() {
-        let (mut ours, mut theirs, _admitted) = patient();
+    async fn a_client_that_reads_nothing_is_closed_and_a_slow_reader_is_not() {
+        let (mut server, mut client, _admitted) = stream_pair();
         let reading = tokio::spawn(async move {
             for _ in 0..8 {
                 sleep(PART).await;
-                theirs.read_exact(&mut [0; 512]).await.unwrap();
+                client.read_exact(&mut [0; 512]).await.unwrap();
             }
-            theirs
+            client
         });
-        ours.write_all(&[0; 5 * 1024]).await.unwrap();
+        server.write_all(&[0; 5 * 1024]).await.unwrap();
         let _silent = reading.await.unwrap();
         let started = Instant::now();
         assert_eq!(
-            ours.write_all(&[0; 1024]).await.unwrap_err().kind(),
+            server.write_all(&[0; 1024]).await.unwrap_err().kind(),
             io::ErrorKind::TimedOut
         );
         assert!(started.elapsed() >= SHORT.reader);

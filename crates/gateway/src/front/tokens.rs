@@ -1,4 +1,4 @@
-//! `GET /v1/tokens`: what lists, searches and calls cost, for people and programs.
+//! `GET /v1/tokens`: the token costs of lists, searches and calls, as JSON.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) async fn get_tokens(
     uncached_json(StatusCode::OK, &usage_json(&figures))
 }
 
-/// Returns the figures by surface, by tool and by client, those that cost most first.
+/// Returns the figures by surface, by tool and by client, most expensive first.
 pub(crate) fn usage_json(tables: &UsageFigures) -> Value {
     let mut total = ListFigures::default();
     tables

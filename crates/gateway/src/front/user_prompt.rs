@@ -1,5 +1,5 @@
-//! The words that a person just said to an agent, heard beside the protocol: the tools worth knowing
-//! for them are told, the adaptive lists follow, and the learner hears them.
+//! User prompts received outside MCP: returns relevant tools, updates the adaptive lists, and
+//! informs the learner.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,16 +20,15 @@ use crate::surface::find::{Findings, find_best};
 use crate::surface::signature::api_signature;
 use crate::telemetry::audit::queries::{AuditedQuery, QueryContext, QueryOutcome};
 
-/// The tools for the words of a person.
+/// The tools for a user's prompt.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct PromptTools {
     pub tools: Vec<SuggestedTool>,
-    /// True if the first tool is likely to do what the person wants, false also where that cannot be
-    /// told.
+    /// True if the first tool probably does what the user wants; false also if that is unknown.
     pub is_clear: bool,
 }
 
-/// A tool or an HTTP API by its name, and in one line.
+/// The name of a tool or an HTTP API, and its description in one line.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SuggestedTool {
     pub name: String,
@@ -37,39 +36,39 @@ pub struct SuggestedTool {
     pub score: f32,
 }
 
-/// Words, and the way by which they came in.
+/// A prompt, and how it was received.
 #[derive(Clone, Copy)]
 pub(crate) struct UserPrompt<'a> {
     pub(crate) text: &'a str,
-    pub(crate) way: &'a str,
-    /// The most tools that are told.
-    pub(crate) places: usize,
+    pub(crate) route: &'a str,
+    /// The most tools to return.
+    pub(crate) limit: usize,
 }
 
-/// Answers, and leaves a row in the audit.
+/// Answers, and writes an audit row.
 pub(crate) async fn find_tools_for_prompt(
     by: QueryContext<'_>,
-    words: UserPrompt<'_>,
+    prompt: UserPrompt<'_>,
 ) -> PromptTools {
     let (started, gateway, caller) = (Instant::now(), by.gateway, by.caller);
-    let places = words.places.clamp(1, MAX_TOP_K);
-    let found = find_best(gateway, caller, words.text, places).await;
-    // The nearest tools to a text that needs none would only be in the way.
+    let limit = prompt.limit.clamp(1, MAX_TOP_K);
+    let found = find_best(gateway, caller, prompt.text, limit).await;
+    // A prompt that needs no tool should not get the nearest ones.
     let useful: Vec<&Candidate> = match found.is_confident() {
         Some(false) => Vec::new(),
         _ => found.candidates.iter().collect(),
     };
     let names: Arc<[String]> = useful.iter().map(|it| it.entry.tool_name.clone()).collect();
     adaptive_list::add_prompt_tools(gateway, caller, names.iter().map(String::as_str));
-    observe::report_prompt(gateway, caller, words.text, names);
+    observe::report_prompt(gateway, caller, prompt.text, names);
     let tools = useful
         .iter()
         .filter_map(|it| to_suggested_tool(gateway, &found, it));
     let tools: Vec<SuggestedTool> = tools.collect();
     let query = AuditedQuery {
         kind: InquiryKind::Search,
-        subject: words.way,
-        arguments: &json!({ "text": words.text }).to_string(),
+        subject: prompt.route,
+        arguments: &json!({ "text": prompt.text }).to_string(),
         started,
     };
     let tokens = tools.iter().map(|it| estimate_tokens(&it.line)).sum();

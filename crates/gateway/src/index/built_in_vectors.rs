@@ -1,4 +1,4 @@
-//! The vectors that come with the binary must be those of the texts and the model in it.
+//! Checks that the embedded vectors match the embedded texts and model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,14 +16,14 @@ use super::source;
 use crate::catalog::tool_files::FileTools;
 use crate::catalog::{Catalog, CatalogSources};
 
-/// Set, this test writes the file instead of finding fault with it.
+/// If set, the test writes the file instead of checking it.
 const WRITE: &str = "KITBAG_WRITE_VECTORS";
 const PATH: &str = concat!(
     env!("CARGO_MANIFEST_DIR"),
     "/../embedding/built-in-vectors.bin"
 );
 
-/// Everything built in that is ever embedded.
+/// Returns every embedded text that needs a vector.
 fn built_in_texts() -> BTreeSet<String> {
     let library = Library::built_in();
     let listing = Listing {
@@ -61,7 +61,7 @@ fn built_in_texts() -> BTreeSet<String> {
 }
 
 #[test]
-fn the_vectors_in_the_binary_are_those_of_the_words_and_the_model_in_the_binary() {
+fn the_embedded_vectors_match_the_embedded_texts_and_model() {
     let (encoder, texts) = (built_in(), built_in_texts());
     if std::env::var_os(WRITE).is_some() {
         let table = precomputed::table(&encoder, texts.iter().map(String::as_str));
@@ -69,12 +69,12 @@ fn the_vectors_in_the_binary_are_those_of_the_words_and_the_model_in_the_binary(
         return;
     }
     let how =
-        format!("write them anew: {WRITE}=1 cargo test -p kitbag-gateway --lib built_in_vectors");
+        format!("write them again: {WRITE}=1 cargo test -p kitbag-gateway --lib built_in_vectors");
     assert_eq!(precomputed::count(), texts.len(), "{how}");
     for (number, text) in texts.iter().enumerate() {
         let kept =
             precomputed::vector(text).unwrap_or_else(|| panic!("`{text}` has no vector; {how}"));
-        // Each takes milliseconds; a model that changed shows in every one.
+        // Each takes milliseconds; a changed model shows in every one.
         if number % 10 == 0 {
             let made = encoder.embed(text);
             let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();

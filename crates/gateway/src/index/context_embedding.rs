@@ -1,4 +1,4 @@
-//! Hands the embedder of the gateway to the context plane.
+//! Adapts the gateway's embedder for the context plane.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use futures::FutureExt as _;
 use kitbag_embedding::{EmbedderError, TextEmbedder};
 use kitbag_platform::{EmbedFunction, EmbeddedTexts, EmbeddingFailed, TextsToEmbed};
 
-/// Returns the function by which facts and questions get their vectors.
+/// Returns the function that embeds facts and questions.
 pub fn embed_function(embedder: Arc<TextEmbedder>) -> EmbedFunction {
     Arc::new(move |texts| {
         let embedder = embedder.clone();

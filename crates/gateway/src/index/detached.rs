@@ -1,4 +1,4 @@
-//! An index of tools that no gateway serves, such as those of files that are checked. Nothing is stored.
+//! An index of tools that no gateway serves, such as tool files being checked. Nothing is stored.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use kitbag_relevance::{Candidate, Document, Index, Options, retrieve};
 use super::embedded_query::EmbeddedQuery;
 use super::source::IndexSource;
 
-/// Texts that are embedded between two reports of progress.
+/// Texts that are embedded between two progress reports.
 const PORTION: usize = 64;
 
 pub struct DetachedIndex {
@@ -19,7 +19,7 @@ pub struct DetachedIndex {
 }
 
 impl DetachedIndex {
-    /// Embeds the tools with the model in the binary, so that every machine finds the same.
+    /// Embeds the tools with the built-in model, so that results are the same on every machine.
     pub async fn build(
         sources: Vec<IndexSource>,
         mut progress: impl FnMut(usize, usize),
@@ -39,7 +39,7 @@ impl DetachedIndex {
         })
     }
 
-    /// Returns the best candidates for a request, best first.
+    /// Returns the best candidates for a query, best first.
     pub async fn find(
         &self,
         intent: &str,

@@ -1,4 +1,4 @@
-//! Has the tools that a search asks for embedded before all others, while vectors are missing.
+//! Prioritizes the embedding of tools that a search needs, while vectors are missing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use kitbag_store::TextHash;
 use super::embedded_query::EmbeddedQuery;
 use super::{CapabilityIndex, IndexSubject, Snapshot};
 
-/// The time that a search waits for the vectors of its nearest tools. On two idle cores the turn of the embedder
-/// that is under way and those of the search take 0.3 to 0.5 s; on a busy machine it is enough for the
+/// How long a search waits for the vectors of its nearest tools. On two idle cores the embedder's
+/// current batch and the search's batches take 0.3 to 0.5 s; on a busy machine it is enough for the
 /// nearest few.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl CapabilityIndex {
-    /// Has the vectors computed that a search of this intent needs first, and waits for them a moment. With
-    /// all vectors there it looks at two numbers.
+    /// Requests the vectors that a search for this query needs first, and waits for them briefly.
+    /// If no vectors are missing, compares two numbers only.
     pub(crate) async fn embed_first(
         &self,
         intent: &EmbeddedQuery,
@@ -24,7 +24,7 @@ impl CapabilityIndex {
         allowed: impl Fn(&IndexSubject) -> bool,
     ) {
         let snapshot = self.snapshot();
-        // An intent without a vector is compared by words, whatever the tools have.
+        // A query without a vector is matched by keywords anyway.
         if snapshot.index.is_complete()
             || intent.vector().is_none()
             || !self.requested_texts.has_run()
@@ -36,17 +36,17 @@ impl CapabilityIndex {
             return;
         }
         let waits = self.requested_texts.request(missing);
-        // QueryVectors that were published meanwhile were announced to the searches before this one.
+        // Vectors that were published in the meantime did not notify this search.
         let is_latest = Arc::ptr_eq(&snapshot, &self.snapshot());
         if let Some(end) = waits.filter(|_| is_latest) {
-            // The answer is made of the vectors that are there, however the waiting ends.
+            // The answer uses the available vectors, however the wait ends.
             let _ = tokio::time::timeout(PATIENCE, end).await;
         }
     }
 }
 
 impl Snapshot {
-    /// Returns the texts without a vector of the tools that come nearest by their words.
+    /// Returns the texts without a vector of the tools that match best by keywords.
     fn missing_near(
         &self,
         intent: &EmbeddedQuery,

@@ -1,4 +1,4 @@
-//! Computes the vectors that tools do not have yet, beside the requests.
+//! Computes missing vectors in the background.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,12 +11,12 @@ use super::source::IndexSource;
 use super::vectors::ComputedVectors;
 use super::{CapabilityIndex, Snapshot};
 
-/// Texts that are embedded before what is there so far is published, unless a search asks for them.
+/// The number of texts that are embedded before the vectors are published, unless a search requests
+/// one of them.
 const PUBLISH_BATCH: usize = 256;
 
 impl CapabilityIndex {
-    /// Computes the vectors that are not there yet, turn by turn; where the tools are those that are
-    /// served, they are published portion by portion.
+    /// Computes missing vectors batch by batch; vectors of served tools are published in portions.
     pub(super) async fn embed_missing(
         &self,
         sources: &[Arc<IndexSource>],
@@ -35,7 +35,7 @@ impl CapabilityIndex {
             progress(total - missing.len(), total);
             let due = self.take_batch(&mut computed);
             let turn = missing.next_batch(&self.requested_texts);
-            // The last portion is kept and published while this turn is computed.
+            // The previous portion is stored and published while this batch is computed.
             let (next, taken_in) = tokio::join!(
                 self.vectors.embed_texts(&turn),
                 self.store_and_publish(due, sources, &mut served)
@@ -60,7 +60,7 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    /// Takes out the vectors if they are a portion, or if a search asks for one of them.
+    /// Takes the vectors if they fill a portion, or if a search requests one of them.
     fn take_batch(&self, computed: &mut ComputedVectors) -> ComputedVectors {
         let texts = computed.iter().map(|(text, _)| text);
         if computed.len() >= PUBLISH_BATCH || self.requested_texts.contains_any(texts) {
@@ -69,7 +69,7 @@ impl CapabilityIndex {
         ComputedVectors::new()
     }
 
-    /// Keeps the vectors of a portion, and publishes them where their tools are served.
+    /// Stores the vectors of a portion, and publishes them if their tools are served.
     async fn store_and_publish(
         &self,
         computed: ComputedVectors,
@@ -88,7 +88,7 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    /// Publishes the vectors that have come since, with the words as they are.
+    /// Publishes the vectors that were computed since, with unchanged keywords.
     async fn publish_vectors(&self, sources: &[Arc<IndexSource>], served: &mut Arc<Snapshot>) {
         let index = served.index.clone();
         let vectors = self.vectors.known_vectors(sources);

@@ -1,4 +1,4 @@
-//! An intent that a client asks tools for, with the vectors by which the intent is compared.
+//! A query with its vectors.
 
 use std::sync::Arc;
 
@@ -11,19 +11,19 @@ use kitbag_domain::Remedy as _;
 use kitbag_domain::sync::lock;
 use kitbag_embedding::{EmbedderError, TextEmbedder};
 
-/// No intent needs so many bytes, and no model reads more.
+/// No query needs more bytes, and no model reads more.
 const MAX_TEXT: usize = 4_000;
 
 pub struct EmbeddedQuery {
     text: String,
     vectors: Option<Arc<QueryVectors>>,
-    /// The votes of past uses, where there are any.
+    /// The votes of past uses, if any.
     pub(crate) votes: Option<Votes>,
-    /// The reason why words alone decide, though vectors were wanted.
+    /// The reason why only keywords are compared, although vectors were requested.
     pub degraded: Option<String>,
-    /// The text with its misspelt words corrected, if it has any; the vectors are of this one.
+    /// The query with corrected spelling, if it had mistakes; the vectors are of this text.
     pub corrected: Option<String>,
-    /// The language of the intent, if the model is known not to know it.
+    /// The query's language, if the model is known not to support it.
     pub language: Option<&'static str>,
 }
 
@@ -33,8 +33,8 @@ pub(super) struct QueryVectors {
 }
 
 impl CapabilityIndex {
-    /// An intent as a caller puts it. The built-in model was trained on English alone; of another model it
-    /// is not known. The vector of a foreign intent still finds more than its words.
+    /// Prepares a caller's query. The built-in model was trained only on English; other models'
+    /// languages are unknown. The vector of a foreign query still finds more than its keywords.
     pub async fn prepare_query(&self, text: &str) -> EmbeddedQuery {
         let language = self
             .embedder
@@ -53,14 +53,13 @@ impl CapabilityIndex {
         }
     }
 
-    /// The text with its misspelt words corrected against the words of an index, if it has any.
+    /// Corrects the query's spelling with the vocabulary of an index; `None` if nothing changes.
     pub async fn correct_spelling(&self, index: &Index, text: &str) -> Option<String> {
         let vocabulary = self.embedder.vocabulary().await?;
         spelling::correct_spelling(index, &truncate_query(text), |word| vocabulary.knows(word))
     }
 
-    /// An intent with its vectors; without, where the embedder fails. One that says nothing has
-    /// none.
+    /// Embeds a query; without vectors if the embedder fails or the text is empty.
     pub async fn embed_query(&self, text: &str) -> EmbeddedQuery {
         let text = truncate_query(text);
         if text.trim().is_empty() {
@@ -83,7 +82,7 @@ impl CapabilityIndex {
                 }
             }
             Err(error) => {
-                tracing::debug!(%error, "an intent has no vector");
+                tracing::debug!(%error, "embedding a query failed");
                 EmbeddedQuery {
                     degraded: Some(degraded_note(&error)),
                     ..EmbeddedQuery::without_vectors(text)
@@ -101,7 +100,7 @@ impl QueryVectors {
         Ok(Self::from_vectors(steps, vectors))
     }
 
-    /// Takes the vector of the whole text and then those of its steps.
+    /// Splits the vectors into the whole text's vector and the steps' vectors.
     fn from_vectors(steps: Vec<String>, vectors: Vec<Vec<f32>>) -> Self {
         let mut vectors = vectors.into_iter().map(Arc::from);
         let whole = vectors.next().expect("every text has a vector");
@@ -115,7 +114,7 @@ impl QueryVectors {
 }
 
 impl EmbeddedQuery {
-    /// An intent that is asked once, of no gateway.
+    /// Embeds a query without a gateway and its cache.
     pub(super) async fn embed_uncached(
         text: &str,
         embedder: &TextEmbedder,
@@ -127,7 +126,7 @@ impl EmbeddedQuery {
         })
     }
 
-    /// An intent to be compared by its words alone.
+    /// Returns a query to be compared only by keywords.
     pub fn without_vectors(text: String) -> Self {
         Self {
             text,
@@ -139,7 +138,7 @@ impl EmbeddedQuery {
         }
     }
 
-    /// The vector of the whole text, if there are vectors.
+    /// Returns the vector of the whole text, if there are vectors.
     pub fn vector(&self) -> Option<Arc<[f32]>> {
         self.vectors.as_ref().map(|it| it.whole.clone())
     }
@@ -159,11 +158,11 @@ fn truncate_query(text: &str) -> String {
     text[..text.floor_char_boundary(MAX_TEXT)].to_owned()
 }
 
-/// Returns the text that people and programs read when words alone decide.
+/// Returns the note for searches that used only keywords.
 pub(crate) fn degraded_note(error: &EmbedderError) -> String {
     let remedy = error
         .remedy()
         .map(|remedy| format!("; {remedy}"))
         .unwrap_or_default();
-    format!("found by words alone: {error}{remedy}")
+    format!("found by keywords only: {error}{remedy}")
 }

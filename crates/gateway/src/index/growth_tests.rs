@@ -1,5 +1,5 @@
-//! The work for one tool among many, counted: an index after a change shares the rest with the one
-//! before.
+//! Counts the work for one tool among many: after a change, an index shares everything else with
+//! its predecessor.
 
 use std::collections::BTreeMap;
 
@@ -67,7 +67,7 @@ impl GrowingGateway {
         }
     }
 
-    /// Takes in what the server lists now, and returns the snapshot. No vectors are computed.
+    /// Updates the index with this listing, and returns the snapshot. No vectors are computed.
     async fn list(&mut self, tools: &[Value]) -> Arc<Snapshot> {
         self.catalog = Catalog::build(CatalogSources {
             listings: BTreeMap::from([("bed".parse().unwrap(), listing(tools))]),
@@ -93,7 +93,7 @@ impl GrowingGateway {
     }
 }
 
-/// The tools whose entry, source and document were made again.
+/// Counts the tools whose entry, source and document were rebuilt.
 fn count_rebuilt(before: &Snapshot, after: &Snapshot) -> [usize; 3] {
     let entry = |subject: &IndexSubject| subject.entry().map(Arc::as_ptr);
     let entries: HashSet<_> = before.subjects.iter().map(entry).collect();
@@ -120,7 +120,7 @@ fn count_rebuilt(before: &Snapshot, after: &Snapshot) -> [usize; 3] {
 }
 
 #[tokio::test]
-async fn of_thousands_of_tools_only_the_one_that_changes_is_read_described_and_indexed_again() {
+async fn only_the_changed_one_of_thousands_of_tools_is_indexed_again() {
     let mut gateway = GrowingGateway::new().await;
     let mut listed = tools(TOOLS);
     let before = gateway.list(&listed).await;
@@ -149,7 +149,7 @@ async fn of_thousands_of_tools_only_the_one_that_changes_is_read_described_and_i
 }
 
 #[tokio::test]
-async fn the_mirror_is_whole_again_after_another_process_has_written_into_it() {
+async fn the_mirror_is_complete_again_after_another_process_wrote_to_it() {
     let mut gateway = GrowingGateway::new().await;
     let mut listed = tools(3);
     gateway.list(&listed).await;

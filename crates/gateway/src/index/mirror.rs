@@ -1,7 +1,7 @@
-//! The key-value mirror of the index: what an exact name reads.
+//! The key-value mirror of the index, for lookups by exact name.
 //!
-//! Beside each entry stands a hash of the definition it was made from, so that the next run
-//! knows since when the tool is as it is.
+//! Each entry is stored with a hash of its definition, from which the next run knows when the tool
+//! last changed.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use super::source::IndexSource;
 use crate::catalog::list_diff::previous_positions;
 use crate::state::clock::now;
 
-/// The namespace of the mirror; of a second configuration over the same store, how it begins.
+/// The namespace of the mirror; for a second configuration over the same store, its prefix.
 pub(super) const NAMESPACE: &str = "capability_index";
 
 /// The mirror of one configuration.
 pub(super) struct Mirror {
     store: Store,
-    /// The files by which the configuration is told from others.
+    /// The files that identify the configuration.
     configuration: String,
     written: Mutex<Option<WrittenSources>>,
 }
 
-/// The content of the mirror since it was last written.
+/// The content of the mirror as last written.
 struct WrittenSources {
     sources: Vec<Arc<IndexSource>>,
-    /// The number of entries, those of servers that are not listed included.
+    /// The number of entries, including entries of unlisted servers.
     entries: u64,
 }
 
-/// New tools of which the mirror is asked one by one; for more it is read as a whole.
+/// Up to this many new tools are looked up one by one; for more the mirror is read as a whole.
 const FEW: usize = 32;
 
 #[derive(Serialize)]
@@ -42,7 +42,7 @@ struct MirrorEntry<'a> {
     #[serde(flatten)]
     entry: &'a IndexedTool,
     definition: &'a str,
-    /// The hash of the text from which the vector of the tool was made.
+    /// The hash of the text from which the tool's vector was computed.
     text: String,
 }
 
@@ -68,15 +68,15 @@ impl Mirror {
         }
     }
 
-    /// Returns the entry of the tool of that name.
+    /// Returns the entry of the tool with that name.
     pub(super) async fn read_entry(&self, name: &str) -> Result<Option<String>, Error> {
         self.store
             .mirror_entry(&self.namespace().await?, name)
             .await
     }
 
-    /// Gives each new tool whose definition is the one in the mirror the time of its last change: of the
-    /// definition, or of its priors.
+    /// Restores the time of the last change, of the definition or the priors, for each new tool
+    /// whose definition equals that in the mirror.
     pub(super) async fn restore_change_times(
         &self,
         sources: &mut [Arc<IndexSource>],
@@ -104,8 +104,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Writes what the index has into the mirror. The entries of servers that the gateway has not
-    /// listed yet stay: their tools are not gone, only not known.
+    /// Writes the index to the mirror. Entries of servers that are not listed yet stay: their tools
+    /// still exist.
     pub(super) async fn write(
         &self,
         sources: &[Arc<IndexSource>],
@@ -131,8 +131,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Writes the difference and returns the number of entries; nothing if another process has written into
-    /// the mirror meanwhile.
+    /// Writes the difference and returns the number of entries; `None` if another process has
+    /// written to the mirror in the meantime.
     async fn write_difference(
         &self,
         namespace: &str,
@@ -150,7 +150,7 @@ impl Mirror {
             changed = difference.changed.len(),
             gone = difference.gone.len(),
             is_whole,
-            "the mirror of the index has followed"
+            "updated the mirror of the index"
         );
         Ok(is_whole.then_some(entries))
     }
@@ -173,7 +173,7 @@ impl Mirror {
         Ok(entries.len() as u64)
     }
 
-    /// The texts that other configurations over the same store have vectors of.
+    /// Returns the texts whose vectors other configurations over the same store need.
     pub(super) async fn texts_elsewhere(&self) -> Result<HashSet<TextHash>, Error> {
         let entries = self
             .store
@@ -189,12 +189,12 @@ impl Mirror {
     }
 }
 
-/// The entries that have to be written and removed.
+/// The entries to write and to remove.
 #[derive(Default)]
 struct MirrorDifference {
     changed: Vec<(String, String)>,
     gone: Vec<String>,
-    /// The number of changed entries that were not there before.
+    /// The number of written entries that are new.
     new: u64,
 }
 
@@ -207,16 +207,16 @@ impl MirrorDifference {
         let mut difference = Self::default();
         let mut stays = vec![false; before.len()];
         let [names_before, names] = [before, sources].map(tool_names);
-        for (source, place) in sources
+        for (source, position) in sources
             .iter()
             .zip(previous_positions(&names_before, &names))
         {
-            if let Some(at) = place {
+            if let Some(at) = position {
                 stays[at] = true;
             }
-            if place.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
+            if position.is_none_or(|at| !Arc::ptr_eq(&before[at], source)) {
                 difference.changed.push(to_mirror_row(source));
-                difference.new += u64::from(place.is_none());
+                difference.new += u64::from(position.is_none());
             }
         }
         let gone = before.iter().zip(stays).filter(|(_, stays)| !stays);
@@ -238,7 +238,7 @@ fn tool_names(sources: &[Arc<IndexSource>]) -> Vec<&str> {
         .collect()
 }
 
-/// The name of a tool, and what is written down under it.
+/// Returns the name of a tool, and its serialized entry.
 fn to_mirror_row(source: &IndexSource) -> (String, String) {
     let entry = &*source.document.entry;
     let written = MirrorEntry {
@@ -250,7 +250,7 @@ fn to_mirror_row(source: &IndexSource) -> (String, String) {
     (entry.tool_name.clone(), text)
 }
 
-/// The server or API that an entry belongs to.
+/// Returns the server or API of an entry.
 fn entry_server(text: &str) -> Option<ServerName> {
     parse_entry(text)?.server.parse().ok()
 }

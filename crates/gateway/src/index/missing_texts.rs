@@ -1,5 +1,5 @@
-//! The texts that have no vector yet, in the order in which they are embedded: those that searches ask
-//! for, then the others as the catalog has them.
+//! The texts without a vector, in embedding order: first the texts that searches request, then the
+//! others in catalog order.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -8,13 +8,13 @@ use kitbag_store::TextHash;
 
 use super::requested_texts::RequestedTexts;
 
-/// Texts that are embedded before searches are heard again: a sixth of a second on two cores, and one
-/// request to a service.
+/// Texts that are embedded before new requests are considered: a sixth of a second on two cores,
+/// and one request to a service.
 const BATCH: usize = 64;
 
 pub(super) struct MissingTexts {
     in_catalog_order: VecDeque<TextHash>,
-    /// Those that no turn has had yet.
+    /// Texts that were in no batch yet.
     left: HashMap<TextHash, String>,
 }
 
@@ -34,10 +34,10 @@ impl MissingTexts {
         self.left.is_empty()
     }
 
-    /// Takes out the texts of the next turn; none if nothing is missing any more.
-    pub(super) fn next_batch(&mut self, asked: &RequestedTexts) -> Vec<(TextHash, String)> {
+    /// Takes the texts of the next batch; empty if nothing is missing.
+    pub(super) fn next_batch(&mut self, requested: &RequestedTexts) -> Vec<(TextHash, String)> {
         let mut next =
-            asked.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
+            requested.next_batch(requested_batch_size(), |text| self.left.contains_key(text));
         if next.is_empty() {
             next = self.next_in_catalog();
         }
@@ -56,9 +56,9 @@ impl MissingTexts {
     }
 }
 
-/// Texts that searches ask for are embedded in turns that are as short as the cores allow, because the nearest tools
-/// matter most: the first ten by words have the right one for three quarters of the requests for which
-/// the first sixty-four have it.
+/// Batches of requested texts are as small as the cores allow, because the nearest tools matter
+/// most: for three quarters of the queries whose right tool is among the first sixty-four by
+/// keywords, it is among the first ten.
 fn requested_batch_size() -> usize {
     BATCH.min(texts_at_once())
 }
@@ -82,35 +82,35 @@ mod tests {
     }
 
     #[test]
-    fn texts_that_a_search_asks_for_are_taken_next_and_the_others_as_the_catalog_has_them() {
-        let (mut missing, asked) = (missing(2 * BATCH + 3), RequestedTexts::default());
-        let _run = asked.begin_run();
+    fn requested_texts_come_first_and_the_others_in_catalog_order() {
+        let (mut missing, requested) = (missing(2 * BATCH + 3), RequestedTexts::default());
+        let _run = requested.begin_run();
         let first: Vec<usize> = (0..BATCH).collect();
-        assert_eq!(numbers(missing.next_batch(&asked)), first);
+        assert_eq!(numbers(missing.next_batch(&requested)), first);
 
         let late = [2 * BATCH + 1, 5, BATCH];
-        let _search = asked.request(late.map(hash).to_vec());
+        let _search = requested.request(late.map(hash).to_vec());
         let of_search = [2 * BATCH + 1, BATCH];
         assert_eq!(
-            numbers(missing.next_batch(&asked)),
+            numbers(missing.next_batch(&requested)),
             of_search,
             "5 was embedded"
         );
 
         let others: Vec<usize> = (BATCH + 1..2 * BATCH + 1).collect();
-        assert_eq!(numbers(missing.next_batch(&asked)), others);
-        assert_eq!(numbers(missing.next_batch(&asked)), [2 * BATCH + 2]);
-        assert!(missing.next_batch(&asked).is_empty() && missing.is_empty());
+        assert_eq!(numbers(missing.next_batch(&requested)), others);
+        assert_eq!(numbers(missing.next_batch(&requested)), [2 * BATCH + 2]);
+        assert!(missing.next_batch(&requested).is_empty() && missing.is_empty());
     }
 
     #[test]
-    fn searches_that_ask_for_ever_more_take_no_text_twice_and_leave_none_out() {
-        let (mut missing, asked) = (missing(5 * BATCH), RequestedTexts::default());
-        let _run = asked.begin_run();
+    fn every_text_is_taken_exactly_once() {
+        let (mut missing, requested) = (missing(5 * BATCH), RequestedTexts::default());
+        let _run = requested.begin_run();
         let mut taken = Vec::new();
         while !missing.is_empty() {
-            drop(asked.request((0..5 * BATCH).rev().step_by(7).map(hash).collect()));
-            taken.extend(numbers(missing.next_batch(&asked)));
+            drop(requested.request((0..5 * BATCH).rev().step_by(7).map(hash).collect()));
+            taken.extend(numbers(missing.next_batch(&requested)));
         }
         taken.sort_unstable();
         assert_eq!(taken, (0..5 * BATCH).collect::<Vec<_>>());

@@ -1,18 +1,17 @@
-//! Keeps the capability index in step with the catalog.
+//! Keeps the capability index in sync with the catalog.
 //!
-//! A changed catalog becomes searchable by its words at once; vectors that are in the store
-//! already come along, the others are computed beside the requests and join when they are
-//! ready. A request only ever reads one finished snapshot.
+//! A changed catalog becomes searchable by keywords at once; stored vectors are included, the
+//! others are computed in the background and added when they are ready. A request reads only one
+//! complete snapshot.
 //!
 //! # Layout
-//! - `source`: from a tool's definition to what the index keeps of it; `priors`: what else is
-//!   known of it
-//! - `vectors`: the vectors of the tools, in memory and in the store; `embed_missing`: computes those
-//!   that are not there yet
-//! - `missing_texts`: the order in which they are computed; `asked_first`: a search has its tools
-//!   embedded first; `asked_texts`: the texts that searches ask for
-//! - `intent`: an intent that a client asks tools for, with its vectors; `intents`: the latest ones
-//! - `mirror`: what an exact name reads
+//! - `source`: a tool's definition as an index entry; `priors`: its declared and measured priors
+//! - `vectors`: the vectors of the tools, in memory and in the store; `embed_missing`: computes
+//!   missing ones
+//! - `missing_texts`: the order of embedding; `embed_first`: priority for the tools of a search;
+//!   `requested_texts`: the texts that searches request
+//! - `embedded_query`: a query with its vectors; `query_cache`: vectors of the latest queries
+//! - `mirror`: lookups by exact name
 //! - `snapshot`: the index that searches see
 //! - [`detached`]: an index of tools that no gateway serves
 
@@ -58,7 +57,7 @@ use crate::catalog::providers::Providers;
 use crate::state::clock::now;
 use kitbag_embedding::{EmbedderError, TextEmbedder};
 
-/// Tools described before others get their turn: about a millisecond of work.
+/// Tools described before other tasks get their turn: about a millisecond of work.
 const BETWEEN_YIELDS: usize = 64;
 
 /// Returns the namespace of a configuration in the store, for a command that needs no index.
@@ -74,13 +73,13 @@ pub(crate) async fn mirror_namespace(
 
 pub struct CapabilityIndex {
     snapshot: ArcSwap<Snapshot>,
-    /// True once there has been a first catalog.
+    /// True after the first catalog.
     begun: watch::Sender<bool>,
     embedder: Arc<TextEmbedder>,
     store: Store,
     mirror: Mirror,
     measured: ArcSwap<MeasuredPriors>,
-    /// The run over the audit whose priors stand in the index and in the mirror.
+    /// The run over the audit whose priors are in the index and in the mirror.
     published_run: watch::Sender<Option<Timestamp>>,
     priors_updated_at: Mutex<Option<Timestamp>>,
     created_at: Timestamp,
@@ -95,22 +94,22 @@ pub(crate) struct IndexContents<'a> {
     pub(crate) providers: &'a Providers,
     pub(crate) overrides: &'a ToolOverrides,
     pub(crate) usd_per_million_tokens: Option<f64>,
-    /// Servers of which it is not known yet what they offer.
+    /// Servers that are not listed yet.
     pub(crate) unlisted: &'a HashSet<ServerName>,
 }
 
-/// An index that has its words, and perhaps not yet all its vectors.
+/// An index with keywords, but perhaps without some vectors.
 struct WordIndex {
     sources: Arc<[Arc<IndexSource>]>,
-    /// The run over the audit that found the priors.
+    /// The run over the audit that computed the priors.
     priors_run: Option<Timestamp>,
-    /// `Ok` if the vectors that the store has could be taken from there.
+    /// `Ok` if the stored vectors could be loaded.
     recalled: Result<(), EmbedderError>,
-    words: Option<Arc<Snapshot>>,
+    word_index: Option<Arc<Snapshot>>,
 }
 
 impl CapabilityIndex {
-    /// `configuration` tells it from others that use the same store.
+    /// `configuration` distinguishes it from others that use the same store.
     pub fn new(embedder: Arc<TextEmbedder>, store: Store, configuration: String) -> Self {
         Self {
             snapshot: ArcSwap::default(),
@@ -133,13 +132,13 @@ impl CapabilityIndex {
         self.embedder.clone()
     }
 
-    /// Returns the entry that the mirror has under a tool's name.
+    /// Returns the mirror's entry for a tool's name.
     pub(crate) async fn mirror_entry(&self, name: &str) -> Result<Option<String>, Error> {
         self.mirror.read_entry(name).await
     }
 
-    /// Returns what the last run over the audit found.
-    pub(crate) fn measured(&self) -> Arc<MeasuredPriors> {
+    /// Returns the result of the last run over the audit.
+    pub(crate) fn measured_priors(&self) -> Arc<MeasuredPriors> {
         self.measured.load_full()
     }
 
@@ -147,23 +146,23 @@ impl CapabilityIndex {
         self.snapshot.load_full()
     }
 
-    /// Comes back when there is something to search, if only by its words.
+    /// Waits until there is an index, at least by keywords.
     pub(crate) async fn wait_until_begun(&self) {
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         let _ = self.begun.subscribe().wait_for(|begun| *begun).await;
     }
 
-    /// Tells each time when searches see another index.
+    /// Returns a receiver that is notified whenever the index changes.
     pub(crate) fn subscribe(&self) -> watch::Receiver<bool> {
         self.begun.subscribe()
     }
 
-    /// True if there is something to search.
+    /// True if there is an index to search.
     pub(crate) fn has_begun(&self) -> bool {
         *self.begun.borrow()
     }
 
-    /// True if the scores are those that confidence was fitted to.
+    /// True if the confidence was calibrated on scores of this embedder.
     pub(crate) fn is_calibrated(&self) -> bool {
         self.embedder.is_built_in()
     }
@@ -174,47 +173,46 @@ impl CapabilityIndex {
         self.embedder.check().await
     }
 
-    /// Takes in a new catalog. Comes back when every vector is there, or when it has been
-    /// overtaken by a newer one; words are searchable long before.
+    /// Indexes a new catalog. Returns when all vectors are computed or a newer catalog has replaced
+    /// it; keywords are searchable long before.
     pub(crate) async fn rebuild(
         &self,
         contents: &IndexContents<'_>,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
-        let begun = self.publish_words(contents).await;
-        if let Err(error) = self.mirror_words(&begun, contents).await {
-            tracing::warn!(%error, "the mirror of the index could not be written");
+        let word_index = self.publish_words(contents).await;
+        if let Err(error) = self.mirror_words(&word_index, contents).await {
+            tracing::warn!(%error, "failed to write the mirror of the index");
         }
-        self.embed_rest(begun, overtaken, progress).await
+        self.embed_rest(word_index, overtaken, progress).await
     }
 
-    /// Takes over the priors that a run over the audit left, into the index and its mirror.
+    /// Loads the priors from the last run over the audit into the index and its mirror.
     pub(crate) async fn update_priors(&self, contents: &IndexContents<'_>) -> Result<(), Error> {
-        let begun = self.publish_words(contents).await;
-        self.mirror_words(&begun, contents).await
+        let word_index = self.publish_words(contents).await;
+        self.mirror_words(&word_index, contents).await
     }
 
     async fn mirror_words(
         &self,
-        begun: &WordIndex,
+        word_index: &WordIndex,
         contents: &IndexContents<'_>,
     ) -> Result<(), Error> {
-        let served = &begun.sources[..contents.served_count()];
+        let served = &word_index.sources[..contents.served_count()];
         self.mirror.write(served, contents.unlisted).await?;
-        self.published_run.send_replace(begun.priors_run);
+        self.published_run.send_replace(word_index.priors_run);
         Ok(())
     }
 
-    /// Comes back when the priors of this run, or of a later one, stand in the index and in the
-    /// mirror.
+    /// Waits until the priors of this run, or of a later one, are in the index and in the mirror.
     pub(crate) async fn wait_for_priors(&self, run: Timestamp) {
         let mut shown = self.published_run.subscribe();
-        // The sender lives as long as we do.
+        // The sender lives as long as `self`.
         let _ = shown.wait_for(|shown| *shown >= Some(run)).await;
     }
 
-    /// Notes that priors, index and mirror are up to date.
+    /// Records that priors, index and mirror are up to date.
     pub(crate) async fn set_priors_updated_at(&self, at: Timestamp) -> Result<(), Error> {
         let namespace = self.namespace().await?;
         self.store.set_priors_updated_at(&namespace, at).await?;
@@ -222,7 +220,7 @@ impl CapabilityIndex {
         Ok(())
     }
 
-    /// Reads when the priors were up to date, also if another gateway saw to that.
+    /// Reads when the priors were last updated, by any gateway.
     pub(crate) async fn read_priors_updated_at(&self) -> Result<Option<Timestamp>, Error> {
         let namespace = self.namespace().await?;
         let at = self.store.priors_updated_at(&namespace).await?;
@@ -230,7 +228,7 @@ impl CapabilityIndex {
         Ok(at)
     }
 
-    /// Returns when the priors were up to date, as far as that was read, and when this index was
+    /// Returns when the priors were last updated, as far as that was read, and when this index was
     /// created.
     pub(crate) fn priors_age(&self) -> (Option<Timestamp>, Timestamp) {
         (*lock(&self.priors_updated_at), self.created_at)
@@ -241,56 +239,56 @@ impl CapabilityIndex {
         self.mirror.namespace().await
     }
 
-    /// Does the same for a process that knows only some of the servers: the mirror, which tells
-    /// other runs of all of them, stays as it is.
+    /// Like `rebuild`, for a process that knows only some of the servers: the mirror, which
+    /// describes all of them to other runs, stays unchanged.
     pub(crate) async fn build_unmirrored(
         &self,
         contents: &IndexContents<'_>,
     ) -> Result<(), EmbedderError> {
-        let begun = self.publish_words(contents).await;
-        self.embed_rest(begun, || false, |_, _| {}).await
+        let word_index = self.publish_words(contents).await;
+        self.embed_rest(word_index, || false, |_, _| {}).await
     }
 
-    /// Makes a catalog searchable by its words, and by the vectors that are there already. What is the
-    /// same as in the snapshot before is taken over from it.
+    /// Makes a catalog searchable by keywords and by the available vectors. Unchanged parts of the
+    /// previous snapshot are reused.
     async fn publish_words(&self, contents: &IndexContents<'_>) -> WordIndex {
         self.reload_measured().await;
         let before = self.snapshot();
         let subjects = contents.subjects();
-        let places = before.find_positions(&subjects);
+        let positions = before.find_positions(&subjects);
         let sources = self
-            .collect_sources(contents, &subjects, &before, &places)
+            .collect_sources(contents, &subjects, &before, &positions)
             .await;
         let recalled = self.vectors.load_from_store(&sources).await;
-        let words = self
-            .publish_snapshot(&sources, subjects, &before, &places)
+        let word_index = self
+            .publish_snapshot(&sources, subjects, &before, &positions)
             .await;
         WordIndex {
             sources,
             priors_run: self.measured.load().counted_at,
             recalled,
-            words,
+            word_index,
         }
     }
 
     async fn embed_rest(
         &self,
-        begun: WordIndex,
+        word_index: WordIndex,
         overtaken: impl Fn() -> bool,
         progress: impl FnMut(usize, usize),
     ) -> Result<(), EmbedderError> {
         let WordIndex {
             sources,
             recalled,
-            words,
+            word_index,
             ..
-        } = begun;
+        } = word_index;
         recalled?;
-        self.embed_missing(&sources, words, overtaken, progress)
+        self.embed_missing(&sources, word_index, overtaken, progress)
             .await
     }
 
-    /// An index over these tools alone, apart from the one that serves.
+    /// Builds an index of only these tools, apart from the one that serves.
     pub async fn build_detached(
         &self,
         sources: &[IndexSource],
@@ -310,20 +308,19 @@ impl CapabilityIndex {
         Ok(nothing.index.with_documents(documents))
     }
 
-    /// Says whether the index should be built anew: because a run over the audit found other priors,
-    /// or because vectors are missing.
+    /// True if the index should be rebuilt, because a run over the audit computed other priors, or
+    /// because vectors are missing.
     pub(crate) async fn is_outdated(&self) -> bool {
         let snapshot = self.snapshot();
         self.reload_measured().await || !snapshot.index.is_complete()
     }
 
-    /// Forgets vectors in the store that no tool has any more, once there are many of them.
+    /// Deletes stored vectors that no tool uses any more, once there are many of them.
     pub(crate) async fn forget_unused(&self) {
         self.vectors.forget_unused(&self.mirror).await;
     }
 
-    /// Reads what the last run over the audit found. Returns true if that is something else than
-    /// before.
+    /// Reads the result of the last run over the audit. Returns true if it has changed.
     async fn reload_measured(&self) -> bool {
         match self.read_measured().await {
             Ok(measured) => {
@@ -332,7 +329,7 @@ impl CapabilityIndex {
                 changed
             }
             Err(error) => {
-                tracing::warn!(%error, "how tools have done lately is not known");
+                tracing::warn!(%error, "failed to read the measured priors of tools");
                 false
             }
         }
@@ -349,38 +346,39 @@ impl CapabilityIndex {
         contents: &IndexContents<'_>,
         subjects: &[IndexSubject],
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Arc<[Arc<IndexSource>]> {
         let (now, measured) = (now(), self.measured.load_full());
         let mut sources: Vec<Arc<IndexSource>> = Vec::with_capacity(subjects.len());
         let mut new = Vec::new();
-        for (at, (subject, place)) in subjects.iter().zip(places).enumerate() {
+        for (at, (subject, position)) in subjects.iter().zip(positions).enumerate() {
             if at % BETWEEN_YIELDS == 0 {
                 tokio::task::yield_now().await;
             }
-            let known = place.map(|at| (&before.subjects[at], &before.sources[at]));
+            let known = position.map(|at| (&before.subjects[at], &before.sources[at]));
             if known.is_none() {
                 new.push(at);
             }
             sources.push(contents.reuse_or_build_source(subject, known, &measured, now));
         }
         if let Err(error) = self.mirror.restore_change_times(&mut sources, &new).await {
-            tracing::warn!(%error, "since when tools are as they are is not known");
+            tracing::warn!(%error, "failed to read when tools last changed");
         }
         sources.into()
     }
 
-    /// Publishes what is known by now, and returns it; `None` when the gateway is shutting down.
+    /// Publishes the current state, and returns it; `None` when the gateway is closing.
     async fn publish_snapshot(
         &self,
         sources: &Arc<[Arc<IndexSource>]>,
         subjects: Arc<[IndexSubject]>,
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Option<Arc<Snapshot>> {
-        let documents = self.vectors.build_documents(sources, before, places);
+        let documents = self.vectors.build_documents(sources, before, positions);
         let index = before.index.clone();
-        // The first time it is seconds of work for a hundred thousand tools; requests go on meanwhile.
+        // The first time it takes seconds for a hundred thousand tools; requests must not wait for
+        // it.
         let index = tokio::task::spawn_blocking(move || index.with_documents(documents))
             .await
             .ok()?;
@@ -396,7 +394,7 @@ impl CapabilityIndex {
 }
 
 impl IndexContents<'_> {
-    /// Returns the source of a subject, the known one if nothing about it is different.
+    /// Returns the source of a subject, reusing the known one if nothing about it has changed.
     fn reuse_or_build_source(
         &self,
         subject: &IndexSubject,
@@ -404,7 +402,7 @@ impl IndexContents<'_> {
         measured: &MeasuredPriors,
         now: Timestamp,
     ) -> Arc<IndexSource> {
-        let priors = self.priors_of(subject, measured);
+        let priors = self.priors_for(subject, measured);
         let same = known.filter(|(known, _)| subject.is_same(known));
         let made = match same {
             Some((_, source)) if source.priors == priors => return source.clone(),
@@ -419,13 +417,13 @@ impl IndexContents<'_> {
         }
     }
 
-    fn priors_of(&self, subject: &IndexSubject, measured: &MeasuredPriors) -> Priors {
+    fn priors_for(&self, subject: &IndexSubject, measured: &MeasuredPriors) -> Priors {
         let Some(entry) = subject.entry() else {
             return Priors::default();
         };
         let of_file = entry.tool_file.as_ref().map(|tool| tool.index_facts());
         let declared = self.overrides.get(&entry.plain_name).or(of_file.as_ref());
-        measured.priors_of(declared, &entry.capability, self.usd_per_million_tokens)
+        measured.priors_for(declared, &entry.capability, self.usd_per_million_tokens)
     }
 
     fn tool_source(&self, subject: &IndexSubject) -> ToolSource {
@@ -448,7 +446,7 @@ impl IndexContents<'_> {
 
     fn subjects(&self) -> Arc<[IndexSubject]> {
         let tools = self.catalog.tools.iter().cloned().map(IndexSubject::Tool);
-        let held = self
+        let unapproved = self
             .catalog
             .unapproved_tools
             .iter()
@@ -456,11 +454,11 @@ impl IndexContents<'_> {
             .map(IndexSubject::Unapproved);
         tools
             .chain(self.providers.names().cloned().map(IndexSubject::Provider))
-            .chain(held)
+            .chain(unapproved)
             .collect()
     }
 
-    /// The number of sources that callers may find. They stand before the held ones.
+    /// Returns the number of sources that callers may find. They precede the unapproved ones.
     fn served_count(&self) -> usize {
         self.catalog.tools.len() + self.providers.names().count()
     }

@@ -1,5 +1,5 @@
-//! The facts about tools that are not in their definitions: those that the operator declares, and
-//! those that the last run over the audit found.
+//! Facts about tools that are not in their definitions: values declared by the operator, and
+//! results of the last run over the audit.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -22,11 +22,11 @@ pub struct Priors {
     pub(crate) updated_at: Option<Timestamp>,
 }
 
-/// The priors that calls show.
+/// The priors computed from calls.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct MeasuredPriors {
     tools: HashMap<Capability, MeasuredTool>,
-    /// The run that found them, if there was one.
+    /// The run that computed them, if any.
     pub(super) counted_at: Option<Timestamp>,
 }
 
@@ -37,7 +37,7 @@ struct MeasuredTool {
     usd_per_call: Option<f64>,
 }
 
-/// The declared values of tools, by the name that clients call a tool.
+/// Declared values of tools, by the name under which clients call a tool.
 pub(crate) type ToolOverrides = BTreeMap<String, ToolOverride>;
 
 impl MeasuredPriors {
@@ -52,16 +52,16 @@ impl MeasuredPriors {
         })
     }
 
-    /// Returns the success rate, and the tokens of an answer on average.
+    /// Returns the success rate, and the average tokens of an answer.
     pub(crate) fn model_record(&self, model: &Capability) -> (Option<f64>, Option<f64>) {
         let measured = self.tools.get(model);
         let rate = measured.and_then(|it| it.priors.success_rate);
         (rate, measured.and_then(|it| it.tokens_per_answer))
     }
 
-    /// A declared value replaces the measured one: the operator who declares it knows something
-    /// that the calls do not show.
-    pub(crate) fn priors_of(
+    /// A declared value replaces the measured one: the operator knows something that the calls do
+    /// not show.
+    pub(crate) fn priors_for(
         &self,
         declared: Option<&ToolOverride>,
         capability: &Capability,
@@ -94,11 +94,11 @@ impl MeasuredTool {
         }
     }
 
-    /// The price that calls have shown, or else that of the tokens of a result.
+    /// Returns the average measured price, or else the price of the result's tokens.
     fn cost_usd(&self, usd_per_million_tokens: Option<f64>) -> Option<f64> {
         let of_tokens = || Some(self.tokens_per_answer? * usd_per_million_tokens? / 1e6);
         let cost = self.usd_per_call.or_else(of_tokens)?;
-        // A billionth of a dollar is the smallest price that the audit knows.
+        // A billionth of a dollar is the smallest price in the audit.
         Some((cost * 1e9).round() / 1e9)
     }
 }
@@ -117,7 +117,7 @@ pub(crate) fn round_to_milliseconds(latency: Duration) -> f64 {
     round_up_to_two_digits(latency.as_secs_f64() * 1e3)
 }
 
-/// The first two digits that count, upwards: 1234 becomes 1300.
+/// Rounds up to two significant digits: 1234 becomes 1300.
 fn round_up_to_two_digits(number: f64) -> f64 {
     if number <= 0.0 {
         return 0.0;
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn latencies_are_rounded_to_what_counts() {
+    fn latencies_are_rounded_to_significant_digits() {
         let cases = [
             (0.0, 0.0),
             (0.304, 0.31),

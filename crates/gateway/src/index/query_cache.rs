@@ -1,14 +1,13 @@
-//! The vectors of the latest intents, for clients that ask the same again.
+//! The vectors of the latest queries, for clients that repeat a query.
 
 use std::collections::HashMap;
 
-/// Longer texts are rarely said twice.
+/// Longer texts are rarely repeated.
 const LONGEST: usize = 1_024;
-/// The number of intents that a generation holds.
+/// The number of queries per generation.
 const GENERATION: usize = 512;
 
-/// Keeps two generations: an intent that no client asked for while a whole generation came in is
-/// forgotten.
+/// Keeps two generations: a query that is not repeated during a whole generation is dropped.
 pub(super) struct QueryCache<T> {
     young: HashMap<String, T>,
     old: HashMap<String, T>,
@@ -49,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_again_stays_and_the_rest_goes() {
+    fn repeated_queries_stay_and_others_are_dropped() {
         let mut intents = QueryCache::default();
         intents.put("often", 0);
         intents.put("once", 0);
@@ -62,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn long_texts_are_not_remembered() {
+    fn long_texts_are_not_cached() {
         let mut intents = QueryCache::default();
         let long = "x".repeat(LONGEST + 1);
         intents.put(&long, 1);

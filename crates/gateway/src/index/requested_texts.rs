@@ -1,7 +1,7 @@
-//! The texts that searches ask for while vectors are missing: they are embedded before all others.
+//! The texts that searches request while vectors are missing: they are embedded before all others.
 //!
-//! A search waits for them a moment, and they stay asked for after it has given up. Searches at the same
-//! time share the turns of the embedder, each with its nearest tools first.
+//! A search waits for them briefly, and they stay requested after it gives up. Concurrent searches
+//! share the embedder's batches, each with its nearest tools first.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -10,9 +10,9 @@ use kitbag_domain::sync::lock;
 use kitbag_store::TextHash;
 use tokio::sync::oneshot;
 
-/// The number of searches that are remembered. Within the time that a search waits, two cores embed a
-/// quarter of the texts that so many ask for, which is enough for the nearest tools of each. Further
-/// searches do not wait.
+/// The number of searches to track. Within a search's wait, two cores embed a quarter of the texts
+/// that so many searches request, which is enough for the nearest tools of each. Further searches
+/// do not wait.
 const MOST_SEARCHES: usize = 8;
 
 #[derive(Default)]
@@ -26,7 +26,7 @@ struct RequestState {
 }
 
 struct WaitingSearch {
-    /// The texts whose vectors are not published yet, those of the nearest tools first.
+    /// The texts whose vectors are not published yet, nearest tools first.
     texts: Vec<TextHash>,
     /// Dropped when all of them are published, or when the run ends without them.
     waits: oneshot::Sender<()>,
@@ -45,8 +45,8 @@ impl RequestedTexts {
         lock(&self.0).runs > 0
     }
 
-    /// Returns a receiver that ends when there is nothing to wait for any more; none if no run computes
-    /// vectors, or if too many searches wait already.
+    /// Returns a receiver that ends when there is nothing more to wait for; `None` if no run
+    /// computes vectors, or if too many searches wait already.
     pub(super) fn request(&self, texts: Vec<TextHash>) -> Option<oneshot::Receiver<()>> {
         let mut state = lock(&self.0);
         if state.runs == 0 || !state.make_room() {
@@ -57,8 +57,8 @@ impl RequestedTexts {
         Some(end)
     }
 
-    /// Returns up to `count` texts to embed next, out of those for which `is_left` holds. Searches that
-    /// have given up come after those that wait.
+    /// Returns up to `count` texts to embed next, out of those for which `is_left` is true.
+    /// Searches that have given up come after waiting ones.
     pub(super) fn next_batch(
         &self,
         count: usize,
@@ -76,14 +76,15 @@ impl RequestedTexts {
         texts
     }
 
-    /// True if a search asked for one of these texts.
+    /// True if a search requested one of these texts.
     pub(super) fn contains_any<'a>(&self, texts: impl IntoIterator<Item = &'a TextHash>) -> bool {
         let state = lock(&self.0);
-        let asked: HashSet<&TextHash> = state.searches.iter().flat_map(|it| &it.texts).collect();
-        texts.into_iter().any(|text| asked.contains(text))
+        let requested: HashSet<&TextHash> =
+            state.searches.iter().flat_map(|it| &it.texts).collect();
+        texts.into_iter().any(|text| requested.contains(text))
     }
 
-    /// Takes note of published vectors; searches that have all of theirs go on.
+    /// Removes published texts; searches without remaining texts continue.
     pub(super) fn remove_published(&self, texts: &HashSet<TextHash>) {
         let mut state = lock(&self.0);
         for search in &mut state.searches {
@@ -94,8 +95,8 @@ impl RequestedTexts {
 }
 
 impl RequestState {
-    /// Makes room for one more search. The oldest that has given up makes way; one that waits does
-    /// not.
+    /// Makes room for one more search, by dropping the oldest that has given up, but never a
+    /// waiting one.
     fn make_room(&mut self) -> bool {
         if self.searches.len() < MOST_SEARCHES {
             return true;
@@ -121,8 +122,8 @@ impl Drop for EmbeddingRun<'_> {
     }
 }
 
-/// Returns the texts of the nearest tool of each search, then those of the next nearest, and so on;
-/// each text once.
+/// Returns the texts of the nearest tool of each search, then of the next nearest, and so on,
+/// without duplicates.
 fn round_robin(
     searches: &[&WaitingSearch],
     count: usize,
@@ -149,60 +150,60 @@ mod tests {
     }
 
     #[test]
-    fn searches_at_the_same_time_get_their_nearest_first_and_each_text_is_embedded_once() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        let _one = asked.request(texts("a b c d")).unwrap();
-        let _other = asked.request(texts("b e")).unwrap();
-        assert_eq!(asked.next_batch(9, all), texts("a b e c d"));
-        assert_eq!(asked.next_batch(3, all), texts("a b e"));
+    fn concurrent_searches_get_their_nearest_first_and_each_text_is_embedded_once() {
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        let _one = requested.request(texts("a b c d")).unwrap();
+        let _other = requested.request(texts("b e")).unwrap();
+        assert_eq!(requested.next_batch(9, all), texts("a b e c d"));
+        assert_eq!(requested.next_batch(3, all), texts("a b e"));
         let is_left = |text: &TextHash| *text != TextHash::for_text("a");
-        assert_eq!(asked.next_batch(2, is_left), texts("b e"));
+        assert_eq!(requested.next_batch(2, is_left), texts("b e"));
     }
 
     #[test]
-    fn a_search_goes_on_when_all_it_asked_for_is_published() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        let mut end = asked.request(texts("a b")).unwrap();
-        assert!(asked.contains_any(&texts("b x")) && !asked.contains_any(&texts("x")));
-        asked.remove_published(&texts("a x").into_iter().collect());
+    fn a_search_continues_when_all_its_texts_are_published() {
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        let mut end = requested.request(texts("a b")).unwrap();
+        assert!(requested.contains_any(&texts("b x")) && !requested.contains_any(&texts("x")));
+        requested.remove_published(&texts("a x").into_iter().collect());
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        asked.remove_published(&texts("b").into_iter().collect());
+        requested.remove_published(&texts("b").into_iter().collect());
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert_eq!(asked.next_batch(9, all), []);
+        assert_eq!(requested.next_batch(9, all), []);
     }
 
     #[test]
     fn the_texts_of_a_search_that_gave_up_come_after_those_that_another_waits_for() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
-        drop(asked.request(texts("a b")));
-        assert_eq!(asked.next_batch(9, all), texts("a b"));
-        let _waiting = asked.request(texts("c"));
-        assert_eq!(asked.next_batch(9, all), texts("c"));
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
+        drop(requested.request(texts("a b")));
+        assert_eq!(requested.next_batch(9, all), texts("a b"));
+        let _waiting = requested.request(texts("c"));
+        assert_eq!(requested.next_batch(9, all), texts("c"));
     }
 
     #[test]
-    fn only_so_many_searches_wait_and_those_that_gave_up_make_way() {
-        let asked = RequestedTexts::default();
-        let _run = asked.begin_run();
+    fn few_searches_wait_and_those_that_gave_up_are_dropped() {
+        let requested = RequestedTexts::default();
+        let _run = requested.begin_run();
         let mut waiting: Vec<_> = (0..MOST_SEARCHES)
-            .map(|_| asked.request(texts("a")).unwrap())
+            .map(|_| requested.request(texts("a")).unwrap())
             .collect();
-        assert!(asked.request(texts("b")).is_none());
+        assert!(requested.request(texts("b")).is_none());
         waiting.pop();
-        assert!(asked.request(texts("b")).is_some());
+        assert!(requested.request(texts("b")).is_some());
     }
 
     #[test]
     fn no_search_waits_where_nothing_is_computed() {
-        let asked = RequestedTexts::default();
-        assert!(!asked.has_run() && asked.request(texts("a")).is_none());
-        let run = asked.begin_run();
-        let mut end = asked.request(texts("a")).unwrap();
+        let requested = RequestedTexts::default();
+        assert!(!requested.has_run() && requested.request(texts("a")).is_none());
+        let run = requested.begin_run();
+        let mut end = requested.request(texts("a")).unwrap();
         drop(run);
         assert_eq!(end.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert!(!asked.has_run());
+        assert!(!requested.has_run());
     }
 }

@@ -10,17 +10,17 @@ use super::source::IndexSource;
 use crate::catalog::CatalogEntry;
 use crate::catalog::list_diff::previous_positions;
 
-/// The thing that a document of the index stands for.
+/// The subject of a document of the index.
 #[derive(Debug, Clone)]
 pub(crate) enum IndexSubject {
     Tool(Arc<CatalogEntry>),
     /// An HTTP API.
     Provider(ServerName),
-    /// A tool that waits for approval: it is counted and never found.
+    /// An unapproved tool: it is counted but never found.
     Unapproved(Arc<CatalogEntry>),
 }
 
-/// The index together with what policy and the embedder want to know of its documents, in the same
+/// The index with the data about its documents that the policy and the embedder need, in the same
 /// order.
 #[derive(Default)]
 pub(crate) struct Snapshot {
@@ -48,14 +48,15 @@ impl Snapshot {
         }
     }
 
-    /// Returns the place that each of these has here, by its name.
+    /// Returns the position of each subject in this snapshot, by its name.
     pub(super) fn find_positions(&self, subjects: &[IndexSubject]) -> Vec<Option<usize>> {
         let [before, now] = [&self.subjects, subjects]
             .map(|it| it.iter().map(IndexSubject::name).collect::<Vec<_>>());
         previous_positions(&before, &now)
     }
 
-    /// Returns the number of tools and APIs that callers may find, and how many of them have a vector.
+    /// Returns the number of tools and APIs that callers may find, and how many of them have a
+    /// vector.
     pub(crate) fn count_served(&self) -> (usize, usize) {
         let served = self.subjects.iter().enumerate();
         let served = served.filter(|(_, subject)| !subject.is_unapproved());
@@ -79,7 +80,7 @@ impl SnapshotMatches<'_> {
 }
 
 impl IndexSubject {
-    /// The server or API it belongs to.
+    /// Returns the server or API to which it belongs.
     pub(crate) fn owner(&self) -> &ServerName {
         match self {
             Self::Tool(entry) | Self::Unapproved(entry) => &entry.capability.server,
@@ -94,7 +95,7 @@ impl IndexSubject {
         }
     }
 
-    /// The name under which the index has it.
+    /// Returns its name in the index.
     pub(super) fn name(&self) -> &str {
         match self {
             Self::Tool(entry) | Self::Unapproved(entry) => &entry.exposed,
@@ -102,7 +103,7 @@ impl IndexSubject {
         }
     }
 
-    /// True if nothing about the tool can be different, as far as its definition goes.
+    /// True if the tool's definition is certainly unchanged.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (

@@ -1,4 +1,4 @@
-//! From a tool's definition to what the index keeps of it.
+//! Converts a tool's definition to its index entry.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use serde_json::{Map, Value, json};
 use super::priors::Priors;
 use crate::catalog;
 
-/// A tool ready to be indexed: the document, still without its vector, and the text the
-/// vector is made from.
+/// A tool ready to be indexed: the document, still without its vector, and the text of the vector.
 #[derive(Debug, Clone)]
 pub struct IndexSource {
     pub(crate) document: Document,
     pub(crate) text: String,
     pub(crate) hash: TextHash,
     pub(crate) priors: Priors,
-    /// Stands for everything the entry was made from; the same as long as the tool is.
+    /// A fingerprint of everything that the entry was built from; the same as long as the tool is
+    /// unchanged.
     pub(crate) definition: String,
 }
 
 impl IndexSource {
-    /// The same tool with other priors.
+    /// Returns the same tool with other priors.
     pub(super) fn with_priors(&self, priors: Priors) -> Self {
         let mut source = self.clone();
         let entry = Arc::make_mut(&mut source.document.entry);
@@ -45,7 +45,7 @@ impl IndexSource {
         source
     }
 
-    /// Takes over the time of the last change of the definition, unless the priors are younger.
+    /// Sets the time of the last change to that of the definition, unless the priors are newer.
     pub(super) fn set_changed_at(&mut self, definition: i64) {
         let priors = self.priors.updated_at.map(|at| at.0 / 1_000);
         let since = definition.max(priors.unwrap_or(i64::MIN));
@@ -53,8 +53,7 @@ impl IndexSource {
     }
 }
 
-/// A tool as people write it down for the index, be it a server's definition or a line of an
-/// evaluation set.
+/// A tool's data for the index, from a server's definition or a line of an evaluation set.
 #[derive(Debug, Default)]
 pub struct ToolSource {
     /// The name by which a client calls the tool.
@@ -63,10 +62,10 @@ pub struct ToolSource {
     pub server: String,
     pub description: String,
     pub schema: Value,
-    /// As declared; derived where there are none.
+    /// As declared; derived if empty.
     pub tags: Vec<String>,
     pub scopes: Vec<String>,
-    /// The provider, if nothing is said.
+    /// The provider by default.
     pub group: Option<String>,
     pub write_class: Option<WriteClass>,
 }
@@ -94,7 +93,7 @@ impl ToolSource {
         }
     }
 
-    /// A tool as its file declares it.
+    /// Returns a tool as declared by its tool file.
     pub fn from_tool_file(file: &ToolFile) -> Self {
         let mut definition = definition(file);
         Self {
@@ -110,7 +109,7 @@ impl ToolSource {
         }
     }
 
-    /// An HTTP API, found by its name, what people say of it, and where it is.
+    /// Returns an HTTP API, found by its name, description and host.
     pub(crate) fn from_provider(spec: &ProviderSpec) -> Self {
         let host = spec.url.host_str().unwrap_or_default();
         let description = match &spec.description {
@@ -129,7 +128,7 @@ impl ToolSource {
         }
     }
 
-    /// Puts what the operator declares of the tool in place of what its server says.
+    /// Replaces the server's values by the operator's.
     pub(crate) fn with_override(mut self, declared: &ToolOverride) -> Self {
         if !declared.tags.is_empty() {
             self.tags.clone_from(&declared.tags);
@@ -176,7 +175,7 @@ impl ToolSource {
         }
     }
 
-    /// The entry of the tool, with its scopes and tags as they were written.
+    /// Converts to the tool's entry, with its scopes and tags as written.
     fn into_entry(self, priors: Priors, now: Timestamp) -> IndexedTool {
         IndexedTool {
             category: self.category(),
@@ -205,8 +204,8 @@ impl ToolSource {
         })
     }
 
-    /// Equal in tools of the same name, description and schema; two that do not describe themselves
-    /// may be anything.
+    /// Equal for tools with the same name, description and schema; `None` without a description,
+    /// because such tools may differ.
     fn twin(&self) -> Option<u64> {
         let whole = json!([self.name, self.description.trim(), self.schema]).to_string();
         let hash = blake3::hash(whole.as_bytes());
@@ -243,7 +242,8 @@ impl ToolSource {
     }
 }
 
-/// Parameter names, required ones first. JSON Schema, and the shapes evaluation sets use.
+/// Returns parameter names, required ones first. Supports JSON Schema and the formats of evaluation
+/// sets.
 fn parameter_names(schema: &Value) -> Vec<String> {
     match schema {
         Value::Array(_) => read_names(Some(schema)),
@@ -275,7 +275,7 @@ fn required_first(properties: &Map<String, Value>, required: Vec<String>) -> Vec
     found
 }
 
-/// Returns the names in a list of names, or of objects that have one.
+/// Returns the names from a list of names, or of objects with a name.
 fn read_names(list: Option<&Value>) -> Vec<String> {
     let items = list.and_then(Value::as_array).into_iter().flatten();
     items

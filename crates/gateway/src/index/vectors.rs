@@ -1,5 +1,4 @@
-//! The vectors of the tools: those in memory, those in the store, and those that the embedder has to
-//! compute.
+//! The vectors of the tools: in memory, in the store, and missing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -13,7 +12,7 @@ use super::Snapshot;
 use super::mirror::Mirror;
 use super::source::IndexSource;
 
-/// Unused vectors that stay in the store for servers that come back.
+/// Unused vectors that stay in the store for servers that return.
 const SPARE_VECTORS: u64 = 1_000;
 
 /// The vectors of a portion, each with the hash of its text.
@@ -34,7 +33,7 @@ impl ToolVectors {
         }
     }
 
-    /// Returns the vectors that are known by now, in the order of the tools.
+    /// Returns the available vectors, in the order of the tools.
     pub(super) fn known_vectors(&self, sources: &[Arc<IndexSource>]) -> Vec<Option<Arc<[f32]>>> {
         let vectors = lock(&self.in_memory);
         sources
@@ -43,24 +42,27 @@ impl ToolVectors {
             .collect()
     }
 
-    /// Returns the documents with the vectors that are known by now. Those that are the same in a snapshot
-    /// are taken over from it; each source comes with its place there.
+    /// Returns the documents with the available vectors. Unchanged documents are reused from a
+    /// snapshot; each source comes with its position there.
     pub(super) fn build_documents(
         &self,
         sources: &[Arc<IndexSource>],
         before: &Snapshot,
-        places: &[Option<usize>],
+        positions: &[Option<usize>],
     ) -> Vec<Arc<Document>> {
         let known = before.index.documents();
-        let documents = sources.iter().zip(self.known_vectors(sources)).zip(places);
+        let documents = sources
+            .iter()
+            .zip(self.known_vectors(sources))
+            .zip(positions);
         documents
-            .map(|((source, vector), place)| {
+            .map(|((source, vector), position)| {
                 let is_same = |at: &usize| {
                     let same_vector = known[*at].vector.as_ref().map(Arc::as_ptr);
                     Arc::ptr_eq(&before.sources[*at], source)
                         && same_vector == vector.as_ref().map(Arc::as_ptr)
                 };
-                match place.filter(is_same) {
+                match position.filter(is_same) {
                     Some(at) => known[at].clone(),
                     None => Arc::new(Document {
                         vector,
@@ -71,8 +73,8 @@ impl ToolVectors {
             .collect()
     }
 
-    /// Takes from the store the vectors that are not in memory yet, and drops from memory those
-    /// that are not needed any more.
+    /// Loads vectors from the store that are not in memory yet, and drops unneeded ones from
+    /// memory.
     pub(super) async fn load_from_store(
         &self,
         sources: &[Arc<IndexSource>],
@@ -90,7 +92,7 @@ impl ToolVectors {
                 self.add_to_memory(known);
             }
             Err(error) => {
-                tracing::warn!(%error, "stored vectors cannot be read and are computed again");
+                tracing::warn!(%error, "failed to read stored vectors; computing them again");
             }
         }
         Ok(())
@@ -128,11 +130,11 @@ impl ToolVectors {
         Ok(hashes.zip(vectors).collect())
     }
 
-    /// Keeps vectors in memory and in the store.
+    /// Stores vectors in memory and in the store.
     pub(super) async fn store(&self, computed: ComputedVectors) -> Result<(), EmbedderError> {
         let model = self.embedder.id().await?;
         if let Err(error) = self.store.put_vectors(&model, &computed).await {
-            tracing::warn!(%error, "vectors could not be kept; the next start computes them again");
+            tracing::warn!(%error, "failed to store vectors; the next start computes them again");
         }
         self.add_to_memory(computed);
         Ok(())
@@ -143,17 +145,17 @@ impl ToolVectors {
         lock(&self.in_memory).extend(vectors.map(|(hash, vector)| (hash, vector.into())));
     }
 
-    /// Forgets vectors in the store that no tool has any more, once there are many of them: a
-    /// server that is switched off and on again should not cost anything.
+    /// Deletes stored vectors that no tool uses any more, once there are many of them, so that
+    /// disabling a server temporarily costs nothing.
     pub(super) async fn forget_unused(&self, mirror: &Mirror) {
         let Ok(model) = self.embedder.id().await else {
             return;
         };
         match self.forget_unused_of_model(&model, mirror).await {
             Ok(0) => {}
-            Ok(number) => tracing::info!(number, "vectors of tools that are gone were forgotten"),
+            Ok(number) => tracing::info!(number, "deleted the vectors of removed tools"),
             Err(error) => {
-                tracing::warn!(%error, "vectors of tools that are gone could not be removed");
+                tracing::warn!(%error, "failed to delete the vectors of removed tools");
             }
         }
     }

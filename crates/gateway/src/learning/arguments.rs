@@ -1,17 +1,16 @@
-//! The arguments of a call as texts that can be compared with requests, without anything that
-//! looks like a secret.
+//! The arguments of a call as text that can be compared with queries, without potential secrets.
 
 use kitbag_clients::{MASK, without_secrets};
 use kitbag_relevance::learning::event::CallArguments;
 use kitbag_upstream::mask::mask_secrets;
 use serde_json::Value;
 
-/// Longer values are contents, and say less about the intent with each word.
+/// Longer values are usually contents, which say little about the intent.
 const LONGEST_VALUE: usize = 120;
-/// As much as a long request in words.
+/// About the length of a long request.
 const LONGEST_TEXT: usize = 600;
 
-/// Reads the arguments of a call, which are JSON. There is no text if they say nothing.
+/// Reads the arguments of a call, which are JSON. Without meaningful values there is no text.
 pub fn to_call_arguments(arguments: &str) -> CallArguments {
     let Ok(arguments) = serde_json::from_str(arguments) else {
         return CallArguments::default();
@@ -34,7 +33,7 @@ fn mask_and_truncate(text: &str) -> String {
     text
 }
 
-/// One value under the name that is nearest to it; a switch that is on has a name alone.
+/// A value with the name nearest to it; a flag set to true has only a name.
 struct ArgumentPart {
     name: String,
     value: Option<String>,
@@ -64,7 +63,7 @@ fn collect_parts(parts: &mut Vec<ArgumentPart>, name: &str, value: &Value) {
             push(Some(text[..end].to_owned()));
         }
         Value::Number(number) => push(Some(number.to_string())),
-        // That a switch is on tells something, but true and false do not.
+        // A flag set to true is informative, but the word `true` is not.
         Value::Bool(true) => push(None),
         Value::String(_) | Value::Bool(false) | Value::Null => {}
     }
@@ -77,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_become_words_and_secrets_are_left_out() {
+    fn arguments_become_text_without_secrets() {
         for (arguments, expected) in [
             (json!({}), None),
             (json!({ "q": "", "all": false }), None),
@@ -103,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn values_come_without_their_names() {
+    fn values_have_no_names() {
         let arguments =
             json!({ "from": "USD", "amount": 12, "round": true, "password": "hunter2" });
         assert_eq!(to_call_arguments(&arguments.to_string()).values, "USD, 12");
@@ -111,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn contents_are_cut() {
+    fn contents_are_truncated() {
         let long = "word ".repeat(1_000);
         let all = json!({ "a": long, "b": [long, long, long, long, long, long] });
         let read = to_call_arguments(&all.to_string());

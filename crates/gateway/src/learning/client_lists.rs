@@ -1,5 +1,5 @@
-//! The memory of each client on the adaptive surface: the tools it found and used last, and the
-//! groups it enabled.
+//! Each client's state on the adaptive surface: the tools it last found and used, and the groups it
+//! enabled.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
@@ -11,29 +11,29 @@ use kitbag_relevance::MAX_TOP_K;
 
 use kitbag_domain::fairness::entry_to_evict;
 
-/// The time for which favourites stay as they are, so that a list does not change all the time.
+/// How long favourites stay unchanged, so that a list does not change all the time.
 const FAVOURITES_KEPT: Duration = Duration::from_secs(600);
-/// Beyond this many clients, the gateway forgets the longest unseen client of the caller who has
-/// most.
+/// Above this many clients, the least recently seen client of the caller with the most clients is
+/// dropped.
 const MOST_LISTS: usize = 10_000;
 
-/// The memory of each client that uses the adaptive surface.
+/// The state of each client that uses the adaptive surface.
 #[derive(Default)]
 pub(crate) struct ClientLists {
     by_holder: Mutex<HashMap<ListHolder, ClientList>>,
     favourites: Mutex<HashMap<Caller, ListedFavourites>>,
 }
 
-/// The tools that a credential used most, as of one time.
+/// The tools that a credential used most, at one time.
 #[derive(Debug, Clone)]
 pub(crate) struct ListedFavourites {
     pub(crate) tools: Arc<[String]>,
-    /// The number of them that the credential gets along with, once that is known.
+    /// How many of them are enough for the credential, once that is known.
     pub(crate) enough: Option<usize>,
     since: Instant,
 }
 
-/// The holder of a list: a legacy session, or all clients with the same credential.
+/// The owner of a list: a legacy session, or all clients with the same credential.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum ListHolder {
     Session(Arc<str>),
@@ -43,13 +43,13 @@ pub(crate) enum ListHolder {
 pub(crate) struct ClientList {
     caller: Caller,
     groups: Vec<String>,
-    /// The latest first.
+    /// Latest first.
     recent: VecDeque<String>,
     seen: Instant,
 }
 
 impl ClientLists {
-    /// The tools that a credential used most, as of a few minutes ago.
+    /// Returns the tools that a credential used most, as of a few minutes ago.
     pub(crate) fn favourites(
         &self,
         caller: &Caller,
@@ -67,7 +67,7 @@ impl ClientLists {
         fresh
     }
 
-    pub(crate) fn list_of(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
+    pub(crate) fn list_for(&self, holder: &ListHolder) -> (Vec<String>, VecDeque<String>) {
         let mut by_holder = lock(&self.by_holder);
         let Some(context) = by_holder.get_mut(holder) else {
             return Default::default();
@@ -76,7 +76,7 @@ impl ClientLists {
         (context.groups.clone(), context.recent.clone())
     }
 
-    /// Changes the memory; true if that moved anything.
+    /// Changes the state; true if the list has changed.
     pub(crate) fn change_list(
         &self,
         holder: &ListHolder,
@@ -121,7 +121,7 @@ impl ClientList {
         }
     }
 
-    /// Puts a tool first; true if it was not among the listed ones before.
+    /// Moves a tool to the front; true if it was not listed before.
     pub(crate) fn move_to_front(&mut self, name: &str) -> bool {
         let before = self.recent.len();
         self.recent.retain(|it| it != name);
@@ -131,7 +131,7 @@ impl ClientList {
         new
     }
 
-    /// Puts a group first; true if it was not first before.
+    /// Moves a group to the front; true if it was not first before.
     pub(crate) fn enable_group(&mut self, group: &str) -> bool {
         let was_first = self.groups.first().is_some_and(|first| first == group);
         self.groups.retain(|enabled| enabled != group);

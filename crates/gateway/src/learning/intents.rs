@@ -1,5 +1,5 @@
-//! Everything that requests in words need besides the tools: templates of files and of experience,
-//! results that answer again, and the words that clients said last.
+//! The data that `run_intent` needs in addition to the tools: templates from files and learned ones,
+//! cached answers, and each client's last unanswered intent.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -19,23 +19,23 @@ use tokio::time::timeout;
 use crate::learning::learned_templates::{LearnedError, read_all};
 use crate::learning::template_folder::TemplateFolder;
 
-/// The part that the process keeps.
+/// The data that lives as long as the process.
 pub(crate) struct Intents {
     pub(crate) results: Mutex<ResultCache<CachedAnswer>>,
     learned: Mutex<HashMap<Tenant, CachedTemplates>>,
-    heard: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
-    /// The requests that are being carried out. A receiver ends with its request.
-    under_way: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
+    unanswered: Mutex<HashMap<Arc<str>, UnansweredIntent>>,
+    /// Intents that are being executed. A receiver ends with its intent.
+    running: Mutex<HashMap<CacheKey, watch::Receiver<()>>>,
 }
 
-/// A request that is being carried out; further ones of the same words wait for its end.
+/// An intent that is being executed; identical ones wait for its end.
 pub(crate) struct RunningIntent {
     intents: Arc<Intents>,
     key: CacheKey,
     _ends: watch::Sender<()>,
 }
 
-/// A result that answers the same request again.
+/// A cached result.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAnswer {
     pub(crate) answer: Raw,
@@ -48,49 +48,50 @@ struct CachedTemplates {
     read: Instant,
 }
 
-/// The request in words that a client made last and that led to no answer.
+/// A client's last intent without an answer.
 struct UnansweredIntent {
-    words: String,
-    /// The tools that the client got for them.
+    text: String,
+    /// The tools that the client got for it.
     tools: Vec<String>,
     since: Instant,
 }
 
-/// Another gateway over the same store may learn something; it is read again after this time.
-const LEARNED_FOR: Duration = Duration::from_secs(10);
-/// A program that comes later has nothing to do with the words.
-const HEARD_FOR: Duration = Duration::from_secs(600);
-/// A request that waits for a person, or for a slow server, does not hold up others for longer.
+/// Another gateway over the same store may learn templates; they are reloaded after this time.
+const LEARNED_CACHE_TIME: Duration = Duration::from_secs(10);
+/// A later program is unrelated to the intent.
+const UNANSWERED_LIFETIME: Duration = Duration::from_secs(600);
+/// An intent that waits for the user, or for a slow server, does not delay identical ones for
+/// longer.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-/// Clients whose words are remembered; the longest silent is forgotten.
-const MOST_HEARD: usize = 1_000;
+/// Clients whose last intent is stored; the least recent is dropped.
+const MAX_UNANSWERED: usize = 1_000;
 
 impl Default for Intents {
     fn default() -> Self {
         Self {
             results: Mutex::new(ResultCache::new(CacheLimits::default())),
             learned: Mutex::default(),
-            heard: Mutex::default(),
-            under_way: Mutex::default(),
+            unanswered: Mutex::default(),
+            running: Mutex::default(),
         }
     }
 }
 
 impl Drop for RunningIntent {
     fn drop(&mut self) {
-        lock(&self.intents.under_way).remove(&self.key);
+        lock(&self.intents.running).remove(&self.key);
     }
 }
 
 impl Intents {
-    /// Waits for the same request of another client to end, if there is one: its result may answer
-    /// this one. Returns the mark of a request that is the first.
+    /// Waits for the end of an identical intent of another client, if there is one: its result may
+    /// answer this one. Returns a guard for the first.
     pub(crate) async fn begin_or_wait(self: &Arc<Self>, key: &CacheKey) -> Option<RunningIntent> {
         let (ends, ended) = watch::channel(());
-        let mut earlier = match lock(&self.under_way).entry(key.clone()) {
+        let mut earlier = match lock(&self.running).entry(key.clone()) {
             Entry::Occupied(earlier) => earlier.get().clone(),
-            Entry::Vacant(place) => {
-                place.insert(ended);
+            Entry::Vacant(entry) => {
+                entry.insert(ended);
                 return Some(RunningIntent {
                     intents: self.clone(),
                     key: key.clone(),
@@ -102,30 +103,30 @@ impl Intents {
         None
     }
 
-    /// Forgets results that came from a server, because something may have changed there.
+    /// Drops cached results of a server, because something may have changed there.
     pub(crate) fn forget_results_of(&self, server: &ServerName) {
         lock(&self.results).server_changed(server);
     }
 
-    /// Forgets all results, because rules or templates may have changed.
+    /// Drops all cached results, because rules or templates may have changed.
     pub(crate) fn forget_results(&self) {
         lock(&self.results).clear();
     }
 
-    /// Returns the templates that a tenant's programs taught, as they were some seconds ago.
+    /// Returns the templates learned from a tenant's programs, as of some seconds ago.
     pub(crate) async fn learned_templates(
         &self,
         store: &Store,
         tenant: &Tenant,
     ) -> Arc<[LearnedTemplate]> {
         let known = lock(&self.learned).get(tenant).cloned();
-        if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_FOR) {
+        if let Some(known) = known.filter(|known| known.read.elapsed() < LEARNED_CACHE_TIME) {
             return known.templates;
         }
         let templates = match read_learned_templates(store, tenant).await {
             Ok(templates) => templates,
             Err(error) => {
-                tracing::warn!(%error, "learned templates cannot be read");
+                tracing::warn!(%error, "failed to read learned templates");
                 Arc::default()
             }
         };
@@ -137,40 +138,36 @@ impl Intents {
         templates
     }
 
-    /// Makes the next request read what was learned.
+    /// Makes the next request reload learned templates.
     pub(crate) fn forget_learned(&self, tenant: &Tenant) {
         lock(&self.learned).remove(tenant);
     }
 
-    /// Remembers words for which a client got these tools to choose from.
-    pub(crate) fn record_unanswered(&self, client: &Arc<str>, words: &str, tools: Vec<String>) {
-        let mut heard = lock(&self.heard);
-        if heard.len() >= MOST_HEARD {
-            heard.retain(|_, it| it.since.elapsed() < HEARD_FOR);
+    /// Records an intent for which a client got these tools to choose from.
+    pub(crate) fn record_unanswered(&self, client: &Arc<str>, intent: &str, tools: Vec<String>) {
+        let mut unanswered = lock(&self.unanswered);
+        if unanswered.len() >= MAX_UNANSWERED {
+            unanswered.retain(|_, it| it.since.elapsed() < UNANSWERED_LIFETIME);
         }
-        if heard.len() >= MOST_HEARD {
-            heard.clear();
+        if unanswered.len() >= MAX_UNANSWERED {
+            unanswered.clear();
         }
-        let words = words.to_owned();
+        let text = intent.to_owned();
         let since = Instant::now();
-        heard.insert(
-            client.clone(),
-            UnansweredIntent {
-                words,
-                tools,
-                since,
-            },
-        );
+        unanswered.insert(client.clone(), UnansweredIntent { text, tools, since });
     }
 
-    /// Returns the words that a program of this client carries out: it uses one of the tools that the client
-    /// got for them.
+    /// Returns the intent behind a program of this client, if the program uses one of the tools
+    /// that the client got for the intent.
     pub(crate) fn intent_behind(&self, client: &Arc<str>, used: &[&str]) -> Option<String> {
-        let heard = lock(&self.heard);
-        let heard = heard.get(client)?;
-        let is_recent = heard.since.elapsed() < HEARD_FOR;
-        let uses_one = heard.tools.iter().any(|tool| used.contains(&tool.as_str()));
-        (is_recent && uses_one).then(|| heard.words.clone())
+        let unanswered = lock(&self.unanswered);
+        let unanswered = unanswered.get(client)?;
+        let is_recent = unanswered.since.elapsed() < UNANSWERED_LIFETIME;
+        let uses_one = unanswered
+            .tools
+            .iter()
+            .any(|tool| used.contains(&tool.as_str()));
+        (is_recent && uses_one).then(|| unanswered.text.clone())
     }
 }
 
@@ -180,23 +177,22 @@ async fn read_learned_templates(
 ) -> Result<Arc<[LearnedTemplate]>, LearnedError> {
     let (rows, broken) = read_all(store, Some(tenant)).await?;
     for error in broken {
-        tracing::warn!(%error, "a learned template is left out");
+        tracing::warn!(%error, "skipped a learned template");
     }
     Ok(rows.into_iter().map(|row| row.learned).collect())
 }
 
-/// Reads the templates of the binary and those of the operator. What is wrong with one is told in
-/// the log, and the others work.
+/// Reads the built-in templates and the operator's. Faulty templates are logged and skipped.
 pub(crate) fn read_templates(code: &Code) -> TemplateSet {
     let folder = TemplateFolder::read(&code.templates);
     for (path, error) in &folder.unreadable {
-        tracing::warn!(path = %path.display(), %error, "a template cannot be read");
+        tracing::warn!(path = %path.display(), %error, "failed to read a template");
     }
     let mut files = built_in::files();
     files.extend(folder.files);
     let (set, complaints) = TemplateSet::read(&files);
     for complaint in complaints {
-        tracing::warn!("a template: {complaint}");
+        tracing::warn!("problem with a template: {complaint}");
     }
     set
 }

@@ -1,4 +1,5 @@
-//! Learned templates in the store: read, and changed without losing what another gateway counts.
+//! Learned templates in the store: reads and updates them without losing concurrent updates of
+//! other gateways.
 
 use kitbag_domain::{Tenant, Timestamp};
 use kitbag_intents::LearnedTemplate;
@@ -15,20 +16,20 @@ pub struct LearnedRow {
 pub enum LearnedError {
     #[error(transparent)]
     Store(#[from] kitbag_store::Error),
-    #[error("the learned template `{id}` of `{tenant}` cannot be read")]
+    #[error("failed to read the learned template `{id}` of `{tenant}`")]
     Unreadable {
         tenant: Tenant,
         id: String,
         source: serde_json::Error,
     },
-    #[error("the learned template `{id}` cannot be written")]
+    #[error("failed to write the learned template `{id}`")]
     Unwritable {
         id: String,
         source: serde_json::Error,
     },
 }
 
-/// Returns the learned templates of one tenant or of all, and an error for each that cannot be read.
+/// Returns the learned templates of one tenant or of all, and an error for each unreadable one.
 pub async fn read_all(
     store: &Store,
     tenant: Option<&Tenant>,
@@ -46,8 +47,9 @@ pub async fn read_all(
     Ok((rows, errors))
 }
 
-/// Changes one learned template: `change` gets what is known, if anything is, and returns what is to
-/// be kept, if anything is. It is asked again if another gateway was faster. Returns what was kept.
+/// Changes one learned template: `change` gets the stored template, if any, and returns the new
+/// one, if any. It is called again if another gateway was faster. Returns the template that was
+/// stored.
 pub async fn change_template(
     store: &Store,
     tenant: &Tenant,

@@ -1,4 +1,4 @@
-//! The lessons of each tenant in memory, as they count for searches and lists.
+//! The lessons of each tenant in memory, for searches and lists.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -11,18 +11,18 @@ use super::lessons::LearnedLessons;
 use crate::index::CapabilityIndex;
 use crate::state::clock::now;
 
-/// Tenants whose lessons are in memory: some hundred megabytes at most. The longest unused gives
-/// way, and is read again when it comes back.
+/// Tenants whose lessons are in memory: some hundred megabytes at most. The least recently used is
+/// dropped, and loaded again on its next use.
 const MOST_SCOPES: usize = 32;
 
-/// Lessons whose vectors are computed anew before they are written: a second of work.
+/// Lessons whose vectors are computed again before they are written: a second of work.
 const RENEWED_TOGETHER: usize = 64;
 
 /// The tenants whose lessons count together.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum LessonScope {
     Tenant(Tenant),
-    /// All tenants, where the operator lets them share.
+    /// All tenants, if the operator lets them share.
     Everyone,
 }
 
@@ -30,7 +30,7 @@ pub(super) struct LearnedMemory {
     index: Arc<CapabilityIndex>,
     store: Store,
     scopes: Mutex<HashMap<LessonScope, Arc<LearnedLessons>>>,
-    /// One reading at a time, so that an older one does not replace a newer one.
+    /// Serializes loads, so that an older result does not replace a newer one.
     reading: tokio::sync::Mutex<()>,
 }
 
@@ -44,7 +44,7 @@ impl LearnedMemory {
         }
     }
 
-    /// The model that makes the vectors; nothing while there is none.
+    /// Returns the model that computes the vectors; `None` if it is not available yet.
     pub(super) async fn model(&self) -> Option<String> {
         self.index.embedder().id().await.ok()
     }
@@ -53,9 +53,8 @@ impl LearnedMemory {
         self.index.embed_query(text).await.vector()
     }
 
-    /// Returns what a scope has learned, and reads it first if need be; nothing if it cannot be
-    /// read.
-    pub(super) async fn lessons_of(&self, scope: &LessonScope) -> Option<Arc<LearnedLessons>> {
+    /// Returns the lessons of a scope, and loads them if necessary; `None` if that fails.
+    pub(super) async fn lessons_for(&self, scope: &LessonScope) -> Option<Arc<LearnedLessons>> {
         let known = lock(&self.scopes).get(scope).cloned();
         let learned = match known {
             Some(known) => known,
@@ -65,13 +64,13 @@ impl LearnedMemory {
         Some(learned)
     }
 
-    /// Keeps lessons, and lets them count from now on.
+    /// Stores lessons, which count from now on.
     pub(super) async fn store_lessons(&self, lessons: &[NewLesson]) {
         if lessons.is_empty() {
             return;
         }
         if let Err(error) = self.store.add_lessons(lessons).await {
-            tracing::warn!(%error, lessons = lessons.len(), "lessons could not be kept");
+            tracing::warn!(%error, lessons = lessons.len(), "failed to store lessons");
             return;
         }
         self.load_new().await;
@@ -81,21 +80,21 @@ impl LearnedMemory {
         }
         match self.store.delete_lessons_by_id(&surplus).await {
             Ok(_) => self.load_new().await,
-            Err(error) => tracing::warn!(%error, "surplus lessons could not be forgotten"),
+            Err(error) => tracing::warn!(%error, "failed to delete surplus lessons"),
         }
     }
 
-    /// Reads on, in every scope that is in memory, where there are lessons that it does not have.
+    /// Loads new lessons in every scope that is in memory.
     pub(super) async fn load_new(&self) {
         let Some(model) = self.model().await else {
             return;
         };
         if let Err(error) = self.load_new_in_all_scopes(&model, now()).await {
-            tracing::warn!(%error, "lessons could not be read");
+            tracing::warn!(%error, "failed to read lessons");
         }
     }
 
-    /// Forgets the lessons of before that time, and returns their number.
+    /// Deletes the lessons from before that time, and returns their number.
     pub(super) async fn forget_before(&self, before: Timestamp) -> Result<u64, Error> {
         let old = LessonFilter {
             before: Some(before),
@@ -108,8 +107,8 @@ impl LearnedMemory {
         Ok(forgotten)
     }
 
-    /// Computes the vectors of kept words anew, where another model had made them. Lessons without
-    /// words wait for their model to come back, and are forgotten in time.
+    /// Computes the vectors of lessons again that another model had computed. Lessons without text
+    /// wait for their model to come back, until they expire.
     pub(super) async fn recompute_stale(&self) -> Result<usize, Error> {
         let Some(model) = self.model().await else {
             return Ok(0);
@@ -126,8 +125,8 @@ impl LearnedMemory {
     async fn recompute_batch(&self, stale: &[StoredLesson], model: &str) -> Result<usize, Error> {
         let (mut fresh, mut replaced) = (Vec::new(), Vec::new());
         for StoredLesson { id, lesson } in stale {
-            let words = lesson.words.as_deref().unwrap_or_default();
-            let Some(vector) = self.embed_text(words).await else {
+            let text = lesson.words.as_deref().unwrap_or_default();
+            let Some(vector) = self.embed_text(text).await else {
                 continue;
             };
             let (model, vector) = (model.to_owned(), vector.to_vec());
@@ -147,7 +146,7 @@ impl LearnedMemory {
         let model = self.model().await?;
         let learned = self.load_scope(scope, &model, now()).await;
         let read = learned.inspect_err(|error| {
-            tracing::debug!(%error, "lessons could not be read");
+            tracing::debug!(%error, "failed to read lessons");
         });
         read.ok()
     }
@@ -160,7 +159,7 @@ impl LearnedMemory {
         Ok(())
     }
 
-    /// The lessons beyond the number that each tenant may have.
+    /// Returns the ids of lessons above the number that each tenant may have.
     fn surplus_ids(&self) -> Vec<i64> {
         let scopes = lock(&self.scopes);
         let own = scopes
@@ -182,7 +181,7 @@ impl LearnedMemory {
         let learned = match (known.len() + more.len()) as u64 == rows {
             true if more.is_empty() && known.len() > 0 => return Ok(known),
             true => known.with_lessons(more, model, now),
-            // Lessons were forgotten, or came in late.
+            // Lessons were deleted, or arrived late.
             false => {
                 let all = self.store.lessons(&scope.filter(0)).await?;
                 LearnedLessons::default().with_lessons(all, model, now)
@@ -221,7 +220,7 @@ impl LessonScope {
     }
 }
 
-/// True if another model made the vector of words that were kept.
+/// True if another model computed the lesson's vector and its text is stored.
 fn is_stale(lesson: &NewLesson, model: &str) -> bool {
     let context = lesson.context.as_ref();
     lesson.words.is_some() && context.is_some_and(|it| it.model != model)

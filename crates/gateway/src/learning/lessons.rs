@@ -1,5 +1,4 @@
-//! The lessons of a tenant as they count: a snapshot that never changes. More lessons make another
-//! one.
+//! The effective lessons of a tenant: an immutable snapshot. New lessons make another one.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -10,19 +9,19 @@ use kitbag_store::StoredLesson;
 
 use kitbag_relevance::learning::favourites::Favourites;
 
-/// Lessons of one tenant in the store, some ten megabytes. Above that, a tenth of them is forgotten
-/// at once, so that this is seldom.
+/// Lessons of one tenant in the store, some ten megabytes. Above that, a tenth of them is deleted
+/// at once, so that this is rare.
 const MOST_LESSONS: usize = 20_000;
 const KEPT_LESSONS: usize = MOST_LESSONS / 10 * 9;
 #[derive(Debug, Default)]
 pub(crate) struct LearnedLessons {
     pub(crate) experience: Experience,
     pub(crate) favourites: Favourites,
-    /// All lessons that were read, in the order in which they came.
+    /// The ids of all loaded lessons, in order of arrival.
     ids: Vec<i64>,
-    /// Those of them that say nothing that others do not say.
+    /// The ids of redundant lessons.
     spare: Vec<i64>,
-    /// The last time that a request wanted it.
+    /// The last time that a request used it.
     wanted: AtomicI64,
 }
 
@@ -53,8 +52,8 @@ impl LearnedLessons {
         self.ids.last().copied().unwrap_or_default()
     }
 
-    /// Lessons beyond the number that a tenant may have: first those that say nothing that others
-    /// do not say, then the oldest.
+    /// Returns the ids of lessons above the number that a tenant may have: first redundant lessons,
+    /// then the oldest.
     pub(super) fn surplus_ids(&self) -> Vec<i64> {
         if self.ids.len() <= MOST_LESSONS {
             return Vec::new();
@@ -71,7 +70,7 @@ impl LearnedLessons {
         self.ids.len()
     }
 
-    /// Notes that a request wanted it.
+    /// Records that a request used it.
     pub(super) fn mark_used(&self, now: Timestamp) {
         self.wanted.store(now.0, Ordering::Relaxed);
     }
@@ -81,7 +80,7 @@ impl LearnedLessons {
     }
 }
 
-/// The tool that a credential used with success.
+/// Returns the tool that a credential used successfully.
 fn successful_use(stored: &StoredLesson) -> Option<(Option<KeyId>, String, Timestamp)> {
     let lesson = &stored.lesson;
     let signal = Signal::parse(&lesson.signal)?;
@@ -90,7 +89,7 @@ fn successful_use(stored: &StoredLesson) -> Option<(Option<KeyId>, String, Times
         .then(|| (lesson.credential.clone(), lesson.tool.clone(), lesson.at))
 }
 
-/// The lesson, if its context can be compared.
+/// Returns the lesson, if its context can be compared.
 fn to_lesson(stored: StoredLesson, model: &str) -> Option<Lesson> {
     let context = stored.lesson.context.filter(|it| it.model == model)?;
     Some(Lesson {

@@ -1,18 +1,18 @@
 //! Learns from use which tools are worth showing.
 //!
-//! A request only hands over what happened. A task beside the requests links the events, writes
-//! lessons into the store, and swaps in what they say; searches and lists read that.
+//! A request only reports events. A background task links the events, writes lessons to the store,
+//! and swaps in the new snapshot; searches and lists read it.
 //!
-//! Requests only send events to this room; it reads the audit and writes the store, and never
+//! Requests only send events to this module; it reads the audit and writes the store, and never
 //! calls a server.
 //!
 //! # Layout
 //! - [`priors`], [`priors_schedule`]: success, latency and cost of each tool, computed from the audit
-//! - `intents`, [`learned_templates`], [`template_folder`], [`template_check`]: templates for requests in
-//!   words
-//! - `arguments`: the text of the arguments of a call
-//! - `writer`: the task that writes; `memory`: the lessons of all tenants; `learned`: those of one, as
-//!   they count
+//! - `intents`, [`learned_templates`], [`template_folder`], [`template_check`]: templates for
+//!   `run_intent`
+//! - `arguments`: the text of a call's arguments
+//! - `writer`: the task that writes; `lesson_memory`: the lessons of all tenants; `lessons`: the
+//!   effective lessons of one
 //! - `client_lists`: the tools that each client found and used last, for its list
 
 pub mod arguments;
@@ -47,7 +47,7 @@ use writer::{FlushRequest, LessonWriter};
 
 /// Events that may wait to be written. Further ones are lost and counted: requests never wait.
 const MOST_WAITING: usize = 4_096;
-/// A gateway that ends does not wait longer for a store that hangs.
+/// A stopping gateway waits no longer than this for a store that hangs.
 const LONGEST_FLUSH: Duration = Duration::from_secs(5);
 
 /// The part of the gateway that learns. It outlives every configuration.
@@ -58,14 +58,14 @@ pub(crate) struct Learner {
     lost: AtomicU64,
 }
 
-/// An event, and what the configuration of its time lets be learned from it.
+/// An event, and the learning settings at its time.
 pub(crate) struct ObservedUse {
     pub(crate) event: UseEvent,
     pub(crate) settings: LearningSettings,
 }
 
 impl Learner {
-    /// Begins to write beside the requests, until the learner is dropped. The caller is within a
+    /// Starts the background task, which runs until the learner is dropped. Must be called within a
     /// Tokio runtime.
     pub(crate) fn start(index: Arc<CapabilityIndex>, store: Store) -> Self {
         let (uses, waiting) = mpsc::channel(MOST_WAITING);
@@ -80,13 +80,13 @@ impl Learner {
         }
     }
 
-    /// Returns what was learned from a caller's tenant.
-    pub(crate) async fn lessons_of(&self, caller: &Caller) -> Option<Arc<LearnedLessons>> {
+    /// Returns the lessons of a caller's tenant.
+    pub(crate) async fn lessons_for(&self, caller: &Caller) -> Option<Arc<LearnedLessons>> {
         let scope = LessonScope::Tenant(caller.tenant.clone());
-        self.memory.lessons_of(&scope).await
+        self.memory.lessons_for(&scope).await
     }
 
-    /// Returns the votes of past uses on a request. With nothing learned there are none.
+    /// Returns the votes of past uses on a query; `None` without lessons.
     pub(crate) async fn votes_on_query(
         &self,
         settings: &LearningSettings,
@@ -96,47 +96,51 @@ impl Learner {
         if !settings.enabled {
             return None;
         }
-        let own = self.lessons_of(caller).await?;
+        let own = self.lessons_for(caller).await?;
         let own = own.experience.votes_for_query(request, now());
         if !settings.shared {
             return Some(own);
         }
-        let everyone = self.memory.lessons_of(&LessonScope::Everyone).await?;
+        let everyone = self.memory.lessons_for(&LessonScope::Everyone).await?;
         let shared = everyone.experience.votes_for_query(request, now());
         Some(Votes::combine(own, shared))
     }
 
-    /// Takes over what another gateway has learned, or a command has forgotten.
+    /// Loads lessons that another gateway has learned, and drops lessons that a command has deleted.
     pub(crate) async fn load_new_lessons(&self) {
         self.memory.load_new().await;
     }
 
-    /// Computes the vectors of kept words anew, where another model had made them.
+    /// Computes the vectors of lessons again that another model had computed.
     pub(crate) async fn recompute_stale_lessons(&self) {
         match self.memory.recompute_stale().await {
             Ok(0) => {}
-            Ok(lessons) => tracing::info!(lessons, "lessons have vectors of the model in use"),
-            Err(error) => tracing::warn!(%error, "lessons of another model could not be renewed"),
+            Ok(lessons) => {
+                tracing::info!(lessons, "computed lessons' vectors with the current model")
+            }
+            Err(error) => {
+                tracing::warn!(%error, "failed to compute the vectors of another model's lessons")
+            }
         }
     }
 
-    /// Forgets lessons that are older than that.
+    /// Deletes lessons that are older than `keep`.
     pub(crate) async fn forget_older_than(&self, keep: Duration) {
         let age = i64::try_from(keep.as_millis()).unwrap_or(i64::MAX);
         let before = Timestamp(now().0.saturating_sub(age));
         match self.memory.forget_before(before).await {
             Ok(0) => {}
-            Ok(removed) => tracing::debug!(removed, "old lessons are forgotten"),
-            Err(error) => tracing::warn!(%error, "old lessons could not be forgotten"),
+            Ok(removed) => tracing::debug!(removed, "deleted old lessons"),
+            Err(error) => tracing::warn!(%error, "failed to delete old lessons"),
         }
     }
 
-    /// The number of events that were lost because too many came at once.
+    /// Returns the number of events that were lost because the queue was full.
     pub(crate) fn lost_events(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Writes down what is still to be written.
+    /// Writes pending events.
     pub(crate) async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
         let ordered = async {
@@ -144,7 +148,7 @@ impl Learner {
             flushed.await.ok()
         };
         if tokio::time::timeout(LONGEST_FLUSH, ordered).await.is_err() {
-            tracing::warn!("the last lessons could not be written down");
+            tracing::warn!("failed to write the last lessons");
         }
     }
 

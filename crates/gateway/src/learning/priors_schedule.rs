@@ -1,5 +1,4 @@
-//! The runs of a gateway that serves: at the times of the schedule, and at the start if one was
-//! missed meanwhile.
+//! Scheduled runs in a serving gateway, including one at the start if a run was missed.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -15,22 +14,22 @@ use crate::state::clock::now;
 use crate::state::gateway::Gateway;
 use crate::state::host::GatewayHost;
 
-/// The interval at which it is looked whether a run is due: schedules are written in minutes.
+/// The interval of checks whether a run is due: schedules have a resolution of minutes.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// The time after which a run that failed is tried again.
+/// The time after which a failed run is retried.
 const TRY_AGAIN: Duration = Duration::from_secs(600);
-/// The longest time that the index may take to show what a run found.
+/// The longest time that the index may take to publish the result of a run.
 const INDEXED_WITHIN: Duration = Duration::from_secs(1800);
 
 #[derive(Debug, thiserror::Error)]
 enum RunError {
     #[error(transparent)]
     Store(#[from] Error),
-    #[error("the index did not take over the priors within {INDEXED_WITHIN:?}")]
+    #[error("the index did not publish the priors within {INDEXED_WITHIN:?}")]
     NotIndexed,
 }
 
-/// Runs when it is time, until the gateway closes.
+/// Runs on schedule, until the gateway closes.
 pub async fn follow_schedule(host: Arc<GatewayHost>) {
     let started = now();
     let mut at_start = true;
@@ -40,7 +39,7 @@ pub async fn follow_schedule(host: Arc<GatewayHost>) {
         let pause = match done {
             Ok(()) => LOOK_EVERY,
             Err(error) => {
-                tracing::warn!(%error, "the priors of tools could not be computed; it is tried again");
+                tracing::warn!(%error, "computing the priors of tools failed; trying again later");
                 TRY_AGAIN
             }
         };

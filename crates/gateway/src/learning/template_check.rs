@@ -1,4 +1,4 @@
-//! Reads the programs of the operator's templates in a worker when they are loaded.
+//! Parses the programs of the operator's templates in a worker when they are loaded.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use kitbag_sandbox::CheckFailure;
 
 use crate::state::gateway::Gateway;
 
-/// Takes the templates with a mistake in their program out of use, and tells the line of each. The
-/// built-in ones are read by the tests.
+/// Disables templates whose program has a syntax error, and logs the line of each. The built-in
+/// ones are checked by tests.
 pub async fn check_templates(gateway: Arc<Gateway>) {
     let entries = gateway.templates.entries().iter();
     for entry in entries.filter(|entry| entry.origin == TemplateOrigin::Own) {
@@ -17,11 +17,11 @@ pub async fn check_templates(gateway: Arc<Gateway>) {
         match gateway.sandbox.check(template.code()).await {
             Ok(_) => {}
             Err(CheckFailure::Syntax(mistake)) => {
-                tracing::warn!(template = %template.name(), "the program of a template is wrong, so it is not used: {mistake}");
+                tracing::warn!(template = %template.name(), "disabled a template because its program has an error: {mistake}");
                 lock(&gateway.broken_templates).insert(template.name().clone());
             }
             Err(CheckFailure::Unread(failure)) => {
-                tracing::warn!(template = %template.name(), "the program of a template cannot be read: {failure}");
+                tracing::warn!(template = %template.name(), "failed to check the program of a template: {failure}");
             }
         }
     }

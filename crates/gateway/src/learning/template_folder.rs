@@ -1,4 +1,4 @@
-//! The operator's own templates: the TOML files of one folder.
+//! The operator's own templates: the TOML files of one directory.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use kitbag_intents::{IntentTemplate, TemplateFile, TemplateOrigin};
 
-/// The files of a folder, and those that could not be read.
+/// The files of a directory, and the unreadable ones.
 #[derive(Debug, Default)]
 pub struct TemplateFolder {
     pub files: Vec<TemplateFile>,
@@ -17,7 +17,7 @@ pub struct TemplateFolder {
 const MOST_FILES: usize = 500;
 
 impl TemplateFolder {
-    /// Reads all files, in the order of their names. A folder that does not exist is empty.
+    /// Reads all files, in the order of their names. A missing directory counts as empty.
     pub fn read(path: &Path) -> Self {
         let mut folder = Self::default();
         match list_toml_files(path) {
@@ -53,7 +53,7 @@ fn list_toml_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Reads one byte more than a template may have, so that a larger file is refused as too large.
+/// Reads one byte more than a template may have, so that a larger file is rejected as too large.
 fn read_template_text(path: &Path) -> io::Result<String> {
     let most = IntentTemplate::LARGEST_FILE as u64 + 1;
     let mut text = String::new();
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn toml_files_are_read_by_name_and_the_others_are_left_alone() {
+    fn toml_files_are_read_in_order_and_others_are_ignored() {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("templates");
         assert!(TemplateFolder::read(&folder).files.is_empty());

@@ -1,5 +1,4 @@
-//! Writes down what clients do, beside the requests: some events at a time, at most a second after
-//! they happened.
+//! Writes observed uses in the background: in batches, at most a second after the events.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,28 +16,28 @@ use super::lesson_memory::LearnedMemory;
 use kitbag_relevance::learning::call_linker::{CallLinker, DraftContext, LessonDraft};
 use kitbag_relevance::learning::event::{CallArguments, UseEvent, UseKind};
 
-/// Events that come within this time are written together.
+/// Events that arrive within this time are written together.
 const TOGETHER: Duration = Duration::from_millis(250);
 const MOST_TOGETHER: usize = 1_000;
-/// Texts of arguments that are embedded for one write. Each takes some milliseconds of a core, so
-/// that a flood of calls costs one in a hundred at most.
+/// Texts of arguments that are embedded per batch during a flood. Each takes some milliseconds of a
+/// core, so a flood of calls costs at most one in a hundred.
 const EMBEDDED_IN_FLOOD: usize = 1;
 const EMBEDDED_IN_PEACE: usize = 8;
-/// More events than agents make in the time of one write.
+/// More events than agents produce during one batch.
 const FLOOD: usize = 40;
-/// Lessons of one tenant in one write: far more than its agents give cause for, and few enough that
-/// a tenant that floods the gateway does not fill the store.
+/// Lessons of one tenant per batch: far more than its agents cause, and few enough that a tenant
+/// that floods the gateway does not fill the store.
 const MOST_LESSONS_TOGETHER: usize = 64;
-/// Calls whose arguments are remembered, so that the same call teaches once.
+/// Calls whose arguments are stored, so that repeated calls are learned once.
 const MOST_KNOWN_CALLS: usize = 10_000;
 
-/// Asks for everything that came before to be written down, and is told when it is.
+/// Requests that all earlier events are written, and receives the completion.
 pub(super) type FlushRequest = oneshot::Sender<()>;
 
 pub(super) struct LessonWriter {
     memory: Arc<LearnedMemory>,
     linker: CallLinker,
-    /// Hashes of calls whose arguments have taught something.
+    /// Hashes of calls whose arguments were learned.
     known_calls: HashSet<u64>,
 }
 
@@ -51,7 +50,7 @@ impl LessonWriter {
         }
     }
 
-    /// Works until the learner is dropped.
+    /// Runs until the learner is dropped.
     pub(super) async fn run(
         mut self,
         mut uses: mpsc::Receiver<ObservedUse>,
@@ -67,25 +66,25 @@ impl LessonWriter {
             };
             self.write_waiting(first, &mut uses).await;
             if let Some(flush) = flush {
-                // The party that asked may have gone.
+                // The requester may be gone.
                 let _ = flush.send(());
             }
         }
     }
 
-    /// Writes everything that has come by now.
+    /// Writes all waiting events.
     async fn write_waiting(
         &mut self,
         first: Option<ObservedUse>,
         uses: &mut mpsc::Receiver<ObservedUse>,
     ) {
-        let mut taken = Vec::from_iter(first);
+        let mut batch = Vec::from_iter(first);
         loop {
-            taken.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
-            if taken.is_empty() {
+            batch.extend(std::iter::from_fn(|| uses.try_recv().ok()).take(MOST_TOGETHER));
+            if batch.is_empty() {
                 return;
             }
-            self.write_lessons(std::mem::take(&mut taken)).await;
+            self.write_lessons(std::mem::take(&mut batch)).await;
         }
     }
 
@@ -101,7 +100,7 @@ impl LessonWriter {
         };
         for ObservedUse { event, settings } in &uses {
             let vector = match event.what.words() {
-                Some(words) => self.memory.embed_text(words).await,
+                Some(text) => self.memory.embed_text(text).await,
                 None => None,
             };
             let mut arguments = match settings.arguments {
@@ -125,7 +124,7 @@ impl LessonWriter {
         self.memory.store_lessons(&lessons).await;
     }
 
-    /// The arguments of a call. The same call as before has no text to learn from.
+    /// Returns the arguments of a call. A repeated call has no text to learn from.
     fn new_arguments(&mut self, event: &UseEvent) -> CallArguments {
         let UseKind::Called {
             tool,
@@ -179,8 +178,8 @@ impl LessonWriter {
     }
 }
 
-/// Lets events gather, unless they are to be written at once. A task that is woken for each event
-/// would cost more than the events themselves.
+/// Lets events accumulate, unless a flush is requested. Waking the task for each event would cost
+/// more than the events themselves.
 async fn wait_for_batch(flushes: &mut mpsc::Receiver<FlushRequest>) -> Option<FlushRequest> {
     let waited = tokio::time::timeout(TOGETHER, flushes.recv()).await;
     waited.ok().flatten()

@@ -1,7 +1,7 @@
 //! Requests to models: trims the tools in a request, and reports their use to the learner.
 //!
-//! May touch the catalog, the search and the learner. Does no HTTP, which is in `front::models`, and does not
-//! parse requests, which is in `kitbag-llm`.
+//! Uses the catalog, the search and the learner. HTTP is handled in `front::models`, and requests
+//! are parsed in `kitbag-llm`.
 //!
 //! # Layout
 //! - this file: from a parsed request to a shorter body
@@ -52,7 +52,7 @@ pub(crate) async fn trim_tools(
         return rewrite_request(request, &tools, &tools.all_but_unapproved());
     };
     let conversations = &gateway.services.conversations;
-    let (said, before) = conversations.update(caller, conversation, |memory| {
+    let (update, before) = conversations.update(caller, conversation, |memory| {
         (
             memory.record_dialogue(&request.dialogue),
             memory.own.clone(),
@@ -61,20 +61,20 @@ pub(crate) async fn trim_tools(
     let (mut own, mut foreign) = (ToolNeeds::default(), ToolNeeds::default());
     let mut is_unguided = false;
     if tools.own_count() > limits.own {
-        own = own_needs(gateway, catalog, &tools, &said);
-        if said.are_words_new {
+        own = own_needs(gateway, catalog, &tools, &update);
+        if update.are_words_new {
             let found = find_relevant(gateway, caller, &tools).await;
             is_unguided = found.is_none();
             own.relevant = found.and_then(|found| found.names_needed(&before));
         }
     }
     if tools.foreign_count() > limits.foreign {
-        foreign = foreign_needs(&tools, &said);
+        foreign = foreign_needs(&tools, &update);
     }
     let is_kept = conversations.update(caller, conversation, |memory| {
         choose_kept(memory, &tools, limits, (&own, &foreign))
     });
-    let turn = ModelTurn::new(caller, conversation, &tools, &said, &is_kept);
+    let turn = ModelTurn::new(caller, conversation, &tools, &update, &is_kept);
     let mut trimmed = rewrite_request(request, &tools, &is_kept);
     trimmed.figures.unguided = u64::from(is_unguided);
     trimmed.figures.used = turn.used.len() as u64;

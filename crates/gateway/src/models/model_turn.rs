@@ -29,15 +29,18 @@ impl ModelTurn {
         caller: &Caller,
         conversation: u64,
         tools: &RequestTools<'_>,
-        said: &DialogueUpdate<'_>,
+        update: &DialogueUpdate<'_>,
         is_kept: &[bool],
     ) -> Self {
-        let used = said.calls.iter().filter_map(|name| tools.own_name_of(name));
+        let used = update
+            .calls
+            .iter()
+            .filter_map(|name| tools.own_name_of(name));
         Self {
             caller: caller.clone(),
             conversation,
             prompt: tools.dialogue().words.clone(),
-            is_prompt_new: said.are_words_new,
+            is_prompt_new: update.are_words_new,
             offered: tools.kept_own(is_kept).map(str::to_owned).collect(),
             used: used.map(str::to_owned).collect(),
         }
@@ -51,7 +54,7 @@ pub(super) fn report_model_turn(gateway: &Gateway, turn: &ModelTurn) {
         caller: turn.caller.clone(),
         id: Some(format!("model/{:x}", turn.conversation).into()),
     };
-    let said = turn.is_prompt_new.then(|| UseKind::Said {
+    let prompt_event = turn.is_prompt_new.then(|| UseKind::Said {
         words: turn.prompt.as_str().into(),
     });
     let surfaced = UseKind::Surfaced {
@@ -62,7 +65,7 @@ pub(super) fn report_model_turn(gateway: &Gateway, turn: &ModelTurn) {
         arguments: None,
         outcome: Outcome::Ok,
     });
-    for what in said.into_iter().chain([surfaced]).chain(called) {
+    for what in prompt_event.into_iter().chain([surfaced]).chain(called) {
         send_event(gateway, client.clone(), None, what);
     }
 }

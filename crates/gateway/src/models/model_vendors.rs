@@ -18,9 +18,9 @@ pub(crate) struct ModelVendors {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum VendorError {
-    #[error("this path is outside of the vendor's address")]
+    #[error("this path is outside the vendor's base URL")]
     OutsidePath,
-    #[error("the vendor's configured key cannot be used: {0}")]
+    #[error("the vendor's configured key is invalid: {0}")]
     NoKey(#[from] MissingVariable),
     #[error(
         "the vendor's configured key has characters that HTTP does not allow; store it again with \

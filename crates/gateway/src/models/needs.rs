@@ -16,7 +16,7 @@ pub(super) fn own_needs<'r>(
     gateway: &Gateway,
     catalog: &Catalog,
     tools: &RequestTools<'r>,
-    said: &DialogueUpdate<'_>,
+    update: &DialogueUpdate<'_>,
 ) -> ToolNeeds<'r> {
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
@@ -34,7 +34,7 @@ pub(super) fn own_needs<'r>(
             .filter(|name| is_pinned(gateway, catalog, name))
             .collect(),
         relevant: None,
-        mentioned: mentioned_tools(&Mentions::new(tools.spellings()), said),
+        mentioned: mentioned_tools(&Mentions::new(tools.spellings()), update),
     }
 }
 
@@ -48,7 +48,7 @@ fn is_pinned(gateway: &Gateway, catalog: &Catalog, name: &str) -> bool {
 /// Returns the needs of foreign tools. They are not in the index, so shared words rank them.
 pub(super) fn foreign_needs<'r>(
     tools: &RequestTools<'r>,
-    said: &DialogueUpdate<'_>,
+    update: &DialogueUpdate<'_>,
 ) -> ToolNeeds<'r> {
     let demanded = tools.request.demanded.iter();
     let calls = tools.dialogue().calls.iter().rev();
@@ -62,18 +62,18 @@ pub(super) fn foreign_needs<'r>(
             .filter_map(|name| tools.find_foreign(name))
             .collect(),
         used: calls.filter_map(|name| tools.find_foreign(name)).collect(),
-        relevant: said
+        relevant: update
             .are_words_new
             .then(|| rank_by_shared_words(&tools.dialogue().words, &definitions)),
-        mentioned: mentioned_tools(&Mentions::new(names), said),
+        mentioned: mentioned_tools(&Mentions::new(names), update),
         ..ToolNeeds::default()
     }
 }
 
 /// Returns the mentioned tools: those in the latest text first, and within a text in order, because lists
 /// begin with the best.
-fn mentioned_tools<'r>(names: &Mentions<'r>, said: &DialogueUpdate<'_>) -> Vec<&'r str> {
-    let texts = said.texts.iter().rev();
+fn mentioned_tools<'r>(names: &Mentions<'r>, update: &DialogueUpdate<'_>) -> Vec<&'r str> {
+    let texts = update.texts.iter().rev();
     let named: Vec<&'r str> = texts
         .flat_map(|text| names.in_text(text).collect::<Vec<_>>())
         .collect();

@@ -40,12 +40,12 @@ pub(super) async fn find_relevant<'r>(
     caller: &Caller,
     tools: &RequestTools<'r>,
 ) -> Option<RelevantTools<'r>> {
-    let words = keep_both_ends(&tools.dialogue().words);
-    if words.is_empty() {
+    let text = keep_both_ends(&tools.dialogue().words);
+    if text.is_empty() {
         return None;
     }
     // The task continues after the timeout, so that the next request finds the vector.
-    let searching = tokio::spawn(search_owned(gateway.clone(), caller.clone(), words));
+    let searching = tokio::spawn(search_owned(gateway.clone(), caller.clone(), text));
     let found = tokio::time::timeout(SEARCH_TIMEOUT, searching)
         .await
         .ok()?
@@ -55,13 +55,13 @@ pub(super) async fn find_relevant<'r>(
     }
     // The more lessons match the text, the fewer tools it needs.
     let known = found.votes.as_ref().map_or(0.0, Votes::confidence);
-    let places = tools_to_show(known).min(MAX_RELEVANT);
+    let limit = tools_to_show(known).min(MAX_RELEVANT);
     let offered = found
         .candidates
         .iter()
         .filter_map(|candidate| find_offered(tools, candidate));
     Some(RelevantTools {
-        names: offered.take(places).collect(),
+        names: offered.take(limit).collect(),
         are_clear: found
             .confidence
             .is_none_or(|it| it.any >= CLEAR_PROBABILITY),
@@ -69,8 +69,8 @@ pub(super) async fn find_relevant<'r>(
     })
 }
 
-async fn search_owned(gateway: Arc<Gateway>, caller: Caller, words: String) -> Findings {
-    find_best(&gateway, &caller, &words, MAX_TOP_K).await
+async fn search_owned(gateway: Arc<Gateway>, caller: Caller, text: String) -> Findings {
+    find_best(&gateway, &caller, &text, MAX_TOP_K).await
 }
 
 /// Returns a found tool, or its copy on another server, if the request has it.
@@ -81,11 +81,11 @@ fn find_offered<'r>(tools: &RequestTools<'r>, candidate: &Candidate) -> Option<&
         .find_map(|name| tools.find_own(name))
 }
 
-fn keep_both_ends(words: &str) -> String {
-    if words.len() <= 2 * MAX_END_BYTES {
-        return words.to_owned();
+fn keep_both_ends(text: &str) -> String {
+    if text.len() <= 2 * MAX_END_BYTES {
+        return text.to_owned();
     }
-    let first = &words[..words.floor_char_boundary(MAX_END_BYTES)];
-    let last = &words[words.ceil_char_boundary(words.len() - MAX_END_BYTES)..];
+    let first = &text[..text.floor_char_boundary(MAX_END_BYTES)];
+    let last = &text[text.ceil_char_boundary(text.len() - MAX_END_BYTES)..];
     format!("{first}\n{last}")
 }

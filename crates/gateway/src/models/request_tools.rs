@@ -60,7 +60,7 @@ impl<'r> RequestTools<'r> {
         for tool in &request.tools {
             let is_unapproved = |name: &str| is_unapproved(gateway, catalog, caller, name);
             sorted.add_tool(tool, is_unapproved, |name| {
-                is_ours(gateway, catalog, caller, name)
+                is_own_tool(gateway, catalog, caller, name)
             });
         }
         sorted
@@ -70,7 +70,7 @@ impl<'r> RequestTools<'r> {
         &mut self,
         tool: &'r ListedTool<'r>,
         is_unapproved: impl Fn(&str) -> bool,
-        is_ours: impl Fn(&str) -> bool,
+        is_own_tool: impl Fn(&str) -> bool,
     ) {
         let function = tool.function.as_deref();
         if function
@@ -83,7 +83,7 @@ impl<'r> RequestTools<'r> {
             self.sides.push(ToolSide::Fixed);
             return;
         };
-        match strip_client_prefix(written, NAME, is_ours) {
+        match strip_client_prefix(written, NAME, is_own_tool) {
             Some(own) => {
                 self.by_written.insert(written, own);
                 self.own.insert(own);
@@ -183,7 +183,7 @@ impl<'r> RequestTools<'r> {
     }
 }
 
-fn is_ours(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
+fn is_own_tool(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
     let is_visible = catalog
         .tool(name)
         .is_some_and(|entry| gateway.policy.is_visible(caller, &entry.capability));
@@ -191,12 +191,12 @@ fn is_ours(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) ->
 }
 
 fn is_unapproved(gateway: &Gateway, catalog: &Catalog, caller: &Caller, name: &str) -> bool {
-    let held = catalog.unapproved.tool(name);
-    held.is_some_and(|capability| gateway.policy.is_visible(caller, capability))
+    let unapproved = catalog.unapproved.tool(name);
+    unapproved.is_some_and(|capability| gateway.policy.is_visible(caller, capability))
 }
 
 impl ToolLimits {
-    /// Returns `None` if foreign and fixed tools alone exceed the vendor's limit. Trimming would not help
+    /// Returns `None` if the foreign and fixed tools already exceed the vendor's limit. Trimming would not help
     /// then, and the vendor's error is the best answer.
     pub(super) fn for_request(
         foreign_tools: ForeignTools,
@@ -228,7 +228,7 @@ fn warn_once(others: usize, most: usize) {
         tracing::warn!(
             others,
             most,
-            "a request to a model has more tools than the vendor accepts, and they are not Kitbag's; \
+            "a model request has more tools than the vendor accepts, and they are not Kitbag's; \
              set `foreign_tools = \"trim\"` under [models] to trim them as well"
         );
     }

@@ -1,4 +1,4 @@
-//! Tries a credential out, apart from any gateway: carries out one harmless action with it, or fetches a token.
+//! Tests a credential without a gateway: performs one harmless action with it, or fetches a token.
 
 use std::sync::Arc;
 
@@ -13,33 +13,33 @@ use kitbag_tool_spec::AuthScheme;
 use crate::catalog::tool_files::{FileTool, FileToolExecutor};
 use crate::secrets::credentials::Credentials;
 
-/// The outcome of trying a credential out.
+/// The outcome of testing a credential.
 pub enum CredentialTrial {
-    /// An action was carried out, and this came back.
+    /// An action was performed, with this result.
     Called {
         action: String,
         outcome: Result<ActionAnswer, ActionError>,
     },
-    /// No action is harmless, and a token was fetched.
+    /// No action is harmless, so a token was fetched.
     TokenFetched(Result<(), ActionError>),
     /// No action is harmless, and there is no token to fetch.
     NothingHarmless,
 }
 
-/// Tries the credential that a tool uses, as a tenant would.
+/// Tests the credential that a tool uses, as a tenant would.
 pub async fn try_credential(
     file: &Arc<ToolFile>,
     settings: &CatalogSettings,
     vault: Vault,
     tenant: &Tenant,
 ) -> Result<CredentialTrial, Error> {
-    let tool = FileTool::detached(file, settings);
+    let tool = FileTool::without_gateway(file, settings);
     let (FileToolExecutor::Api(api), Some(declared)) = (&tool.executor, &file.api) else {
         return Ok(CredentialTrial::NothingHarmless);
     };
     let credentials = Credentials::open(vault).await?;
     let credential = credentials
-        .credential_of(tenant, declared.credential.as_ref())
+        .find_credential(tenant, declared.credential.as_ref())
         .await?;
     let tokens = &credentials.tokens;
     if let Some((action, arguments)) = file.test_call()

@@ -1,4 +1,4 @@
-//! The credentials of tenants, as calls of declared tools need them.
+//! The credentials of tenants, for calls of tools from tool files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use kitbag_tool_spec::CredentialName;
 
 use crate::state::clock::now;
 
-/// The vault, the names that are set in it, and the tokens that were fetched with what it has.
+/// The vault, the names that are set in it, and the fetched tokens.
 pub(crate) struct Credentials {
     vault: Vault,
     names: ArcSwap<BTreeSet<CredentialName>>,
@@ -24,7 +24,7 @@ pub(crate) struct Credentials {
 impl Credentials {
     pub(crate) async fn open(vault: Vault) -> Result<Self, Error> {
         let keeping = vault.clone();
-        let keep = move |rotated| keep_refresh_token(keeping.clone(), rotated).boxed();
+        let keep = move |rotated| store_refresh_token(keeping.clone(), rotated).boxed();
         let credentials = Self {
             vault,
             names: ArcSwap::default(),
@@ -34,20 +34,20 @@ impl Credentials {
         Ok(credentials)
     }
 
-    /// The names under which some tenant has a credential.
+    /// Returns the names of credentials that any tenant has.
     pub(crate) fn names(&self) -> Arc<BTreeSet<CredentialName>> {
         self.names.load_full()
     }
 
-    /// Reads the names again.
+    /// Reloads the names.
     pub(crate) async fn reload_names(&self) -> Result<(), Error> {
         self.names
             .store(Arc::new(credential_names(&self.vault).await?));
         Ok(())
     }
 
-    /// Returns the tenant's credential; one without fields if it has none.
-    pub(crate) async fn credential_of(
+    /// Returns the tenant's credential, without fields if it has none.
+    pub(crate) async fn find_credential(
         &self,
         tenant: &Tenant,
         name: Option<&CredentialName>,
@@ -63,7 +63,7 @@ impl Credentials {
     }
 }
 
-/// Reads the names under which some tenant has a credential; that needs no key.
+/// Reads the names of credentials that any tenant has; this requires no key.
 pub(crate) async fn credential_names(vault: &Vault) -> Result<BTreeSet<CredentialName>, Error> {
     let all = vault.list_credentials().await?;
     Ok(all.into_iter().map(|it| it.key.name).collect())
@@ -76,7 +76,7 @@ fn reveal_fields(fields: &CredentialFields) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The owner as text, from which the key can be read again: no tenant and no name has a slash.
+/// Formats the owner as text, which can be parsed again: no tenant and no name has a slash.
 fn to_owner(key: &CredentialKey) -> CredentialOwner {
     CredentialOwner::new(&format!("{}/{}", key.holder, key.name))
 }
@@ -89,13 +89,13 @@ fn parse_owner(owner: &CredentialOwner) -> Option<CredentialKey> {
     })
 }
 
-async fn keep_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
+async fn store_refresh_token(vault: Vault, rotated: RotatedRefreshToken) {
     let Some(key) = parse_owner(&rotated.owner) else {
         return;
     };
     let token = Secret::new(rotated.refresh_token);
     let change = CredentialChange::set([("refresh_token".to_owned(), token)]);
     if let Err(error) = vault.change_credential(&key, change, now()).await {
-        tracing::error!(credential = %key, %error, "its new refresh token could not be kept");
+        tracing::error!(credential = %key, %error, "failed to store its new refresh token");
     }
 }

@@ -1,4 +1,4 @@
-//! The key for secrets, kept in the keyring of the operating system.
+//! The key for secrets in the keyring of the operating system.
 
 use std::fmt;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use keyring_core::{CredentialStore, Entry};
 use kitbag_store::{Error, KeyKeeper, VaultKey};
 
-/// One entry for each database, so that two of them never share or overwrite a key.
+/// One entry per database, so that two databases never share or overwrite a key.
 pub(crate) struct Keyring {
     account: String,
     open: OpenKeyring,
-    /// A person may be asked to unlock the keyring, and once is enough.
+    /// The user may be asked to unlock the keyring, which should happen once only.
     known: OnceLock<VaultKey>,
 }
 
@@ -21,11 +21,11 @@ const SERVICE: &str = "kitbag";
 
 #[derive(Debug, thiserror::Error)]
 pub enum KeyringError {
-    #[error("no keyring answers: {reason}")]
+    #[error("no keyring is available: {reason}")]
     Unreachable { reason: String },
-    #[error("the keyring refused: {0}")]
+    #[error("the keyring returned an error: {0}")]
     Refused(keyring_core::Error),
-    #[error("what lies in the keyring is no key: {0}")]
+    #[error("the keyring entry is not a valid key: {0}")]
     Damaged(kitbag_store::VaultKeyError),
 }
 
@@ -33,11 +33,11 @@ impl KeyringError {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Unreachable { .. } | Self::Refused(_) => {
-                "log in to a desktop that has a keyring and unlock it; where there is none, set KITBAG_SECRET_KEY \
+                "log in to a desktop session and unlock its keyring; without a keyring, set KITBAG_SECRET_KEY \
                  or write `key = \"file\"` under [secrets]"
             }
             Self::Damaged(_) => {
-                "remove the entry `kitbag` from the keyring, or bring back what was there before"
+                "remove the entry `kitbag` from the keyring, or restore its previous value"
             }
         }
     }
@@ -56,8 +56,7 @@ impl Keyring {
         }
     }
 
-    /// Runs on a thread of its own: the library that talks to the keyring blocks, and brings a
-    /// runtime along.
+    /// Runs in a separate thread: the keyring library blocks, and uses its own runtime.
     fn with_entry<T: Send>(
         &self,
         work: impl FnOnce(&Entry) -> Result<T, KeyringError> + Send,
@@ -69,9 +68,7 @@ impl Keyring {
                     .map_err(KeyringError::Refused)?;
                 work(&entry)
             });
-            working
-                .join()
-                .expect("the work on an entry of the keyring does not panic")
+            working.join().expect("keyring access does not panic")
         });
         done.map_err(|error| Error::Keeper {
             place: self.place(),
@@ -198,8 +195,8 @@ mod tests {
     #[cfg(feature = "keyring")]
     #[test]
     #[ignore = "needs a desktop session with an unlocked keyring"]
-    fn the_keyring_of_this_machine_keeps_a_key_until_it_is_removed() {
-        let keyring = || Keyring::of(Path::new("/a test of kitbag/kitbag.db"));
+    fn the_system_keyring_stores_and_removes_a_key() {
+        let keyring = || Keyring::for_database(Path::new("/a test of kitbag/kitbag.db"));
         let key: VaultKey = "0f".repeat(32).parse().unwrap();
         assert_eq!(keyring().read().unwrap(), None);
         keyring().write(&key).unwrap();
@@ -209,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyring_that_is_not_there_says_what_to_do() {
+    fn a_missing_keyring_suggests_a_remedy() {
         let absent: OpenKeyring = || {
             Err(KeyringError::Unreachable {
                 reason: "no session bus".to_owned(),
@@ -218,9 +215,9 @@ mod tests {
         let error = Keyring::with_opener(absent, Path::new("/data/kitbag.db"))
             .read()
             .unwrap_err();
-        let told = format!("{:#}", anyhow::Error::from(error));
-        let expected = "the key `kitbag` for `/data/kitbag.db` in the keyring cannot be used: no keyring answers: \
+        let message = format!("{:#}", anyhow::Error::from(error));
+        let expected = "the key `kitbag` for `/data/kitbag.db` in the keyring cannot be used: no keyring is available: \
                         no session bus";
-        assert_eq!(told, expected);
+        assert_eq!(message, expected);
     }
 }

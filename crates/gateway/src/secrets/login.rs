@@ -1,4 +1,4 @@
-//! Keeps the logins at servers, and tells a running gateway of new ones.
+//! Stores the logins at servers, and notifies a running gateway of new ones.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::secrets::vault;
 use crate::state::address_guard::address_guard;
 use crate::state::clock::now;
 
-/// Returns what servers need for logging in, kept in this store.
+/// Returns the login storage in this store.
 pub fn stored_logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     let grants = StoredGrants {
         vault: vault::open_vault(config.secret_key, store)?,
@@ -27,7 +27,7 @@ pub fn stored_logins(config: &Config, store: &Store) -> anyhow::Result<Logins> {
     })
 }
 
-/// Returns the rules about the addresses of authorization servers.
+/// Returns the address rules for authorization servers.
 pub fn address_guards() -> AddressGuards {
     AddressGuards {
         public: guard_for(false),

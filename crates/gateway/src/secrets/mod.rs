@@ -1,7 +1,7 @@
 //! Secrets, logins and credentials: read, stored, refreshed and masked.
 //!
-//! May touch the store, the environment and the keyring of the operating system. Values leave this
-//! room only inside a request to the server they were given for.
+//! Uses the store, the environment and the keyring of the operating system. Values leave this
+//! module only in a request to the server for which they were given.
 
 pub mod credential_trial;
 pub(crate) mod credentials;

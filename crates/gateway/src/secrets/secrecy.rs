@@ -1,7 +1,6 @@
-//! Tells the mask over all logs what must not appear in them: the secrets that the operator typed
-//! into the configuration, and every value that a variable turns out to have. This module also
-//! knows which secrets a server was given, so that a model does not read them in the server's
-//! answers.
+//! Registers the secrets that logs must mask: those typed into the configuration, and every
+//! looked-up value of a variable. Also knows the secrets given to each server, to mask them in the
+//! server's answers before a model reads them.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use kitbag_domain::{Lookup, Reach, Template};
 use kitbag_upstream::mask::add_secret;
 use kitbag_upstream::{INHERITED, ServerKind, ServerSpec};
 
-/// The lookup, with every answer of it kept out of the logs.
+/// Wraps a lookup so that its values are masked in logs.
 pub(crate) fn mask_lookups(
     lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Lookup {
@@ -25,8 +24,8 @@ pub(crate) fn mask_lookups(
     })
 }
 
-/// Returns the secrets among the values that a server is given: in its environment, its headers, its
-/// arguments, its address and its login. One that cannot be filled in now is left out.
+/// Returns the secrets among the values given to a server: in its environment, its headers, its
+/// arguments, its address and its login. Unresolvable ones are skipped.
 pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
     let fill = |template: &Template| template.resolve(|name| lookup(name)).ok();
     let mut found = Vec::new();
@@ -61,7 +60,7 @@ pub(crate) fn find_secrets(spec: &ServerSpec, lookup: &Lookup) -> Vec<String> {
         ServerKind::BuiltIn { .. } => {}
     }
     found.extend(spec.oauth.client_secret.as_ref().and_then(fill));
-    // A stored value is a secret wherever it stands.
+    // A stored value is a secret wherever it is used.
     let variables = spec.variables();
     let stored = variables
         .iter()
@@ -81,7 +80,7 @@ fn typed_secrets(text: &SensitiveText) -> Vec<String> {
     found
 }
 
-/// Keeps what was typed into the configuration out of the logs.
+/// Masks secrets typed into the configuration in the logs.
 pub(crate) fn mask_typed_secrets(config: &Config) {
     for server in config.servers.values() {
         let named = server.named_values().iter().map(|(_, value)| value);
@@ -128,7 +127,7 @@ fn mask_typed_parts(value: &SensitiveText) {
         .for_each(|secret| mask_text(secret));
 }
 
-/// A text with variables is hidden when they have their values.
+/// A text with variables is masked once they have values.
 fn mask_text(text: &str) {
     if !text.contains("${") {
         add_secret(text);
@@ -143,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    fn parsed(text: &str) -> Config {
+    fn parse_config(text: &str) -> Config {
         let around = Environment {
             home: Some("/home/ann".into()),
             ..Environment::default()
@@ -152,9 +151,9 @@ mod tests {
     }
 
     #[test]
-    fn of_what_a_server_is_given_only_secrets_are_masked() {
+    fn only_secrets_given_to_a_server_are_masked() {
         let check = |table: &str, expected: &[&str]| {
-            let config = parsed(&format!("[servers.a]\n{table}"));
+            let config = parse_config(&format!("[servers.a]\n{table}"));
             let lookup: Lookup =
                 Arc::new(|name| Some(format!("value-of-{}", name.replace("secret:", "stored-"))));
             let mut found = find_secrets(&config.servers[&"a".parse().unwrap()], &lookup);
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_was_typed_or_looked_up_appears_in_no_log() {
+    fn typed_and_looked_up_values_appear_in_no_log() {
         let text = r#"
             [servers.a]
             command = "a"
@@ -199,7 +198,7 @@ mod tests {
             url = "https://c.example"
             bearer = "typed-bearer"
         "#;
-        mask_typed_secrets(&parsed(text));
+        mask_typed_secrets(&parse_config(text));
         let lookup = mask_lookups(|name| Some(format!("looked-up-{name}")));
         assert_eq!(lookup("TOKEN").as_deref(), Some("looked-up-TOKEN"));
         lookup("HOME");

@@ -1,5 +1,5 @@
-//! Gives the variables of a configuration their values: from the environment, and from the store
-//! for `${secret:NAME}`.
+//! Resolves the variables of a configuration: from the environment, and from the store for
+//! `${secret:NAME}`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -18,44 +18,43 @@ use crate::secrets::keyring::Keyring;
 use crate::secrets::secrecy;
 use crate::state::store_address::store_address;
 
-/// The interval at which it is noticed that no lookup uses the secrets any more.
+/// The interval of checks whether any lookup still uses the secrets.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
 
-/// Holds the key that secrets in the store are encrypted under.
+/// The variable with the key that encrypts the secrets in the store.
 pub const KEY_VARIABLE: &str = "KITBAG_SECRET_KEY";
 
-/// The secrets as they were when last looked at. Values are looked up in places that cannot wait
-/// for a database.
+/// A snapshot of the secrets. Lookups happen in code that cannot wait for a database.
 pub(crate) struct SecretSnapshot {
     vault: Vault,
     known: ArcSwap<BTreeMap<String, String>>,
 }
 
-/// The secrets of a store, under the key in the environment if there is one, or else under the
-/// one in the place that is configured.
-pub fn open_vault(place: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
+/// Opens the secrets of a store, with the key from the environment if there is one, or else with
+/// that from the configured location.
+pub fn open_vault(location: KeyLocation, store: &Store) -> anyhow::Result<Vault> {
     Ok(match key_from_environment()? {
         Some(given) => store.vault(Some(given)),
-        None => store.vault_kept_by(key_keeper(place, store)),
+        None => store.vault_kept_by(key_keeper(location, store)),
     })
 }
 
-pub fn key_keeper(place: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
-    match place {
+pub fn key_keeper(location: KeyLocation, store: &Store) -> Arc<dyn KeyKeeper> {
+    match location {
         KeyLocation::File => Arc::new(store.key_file()),
         KeyLocation::Keyring => Arc::new(Keyring::for_database(Path::new(store.place()))),
         KeyLocation::Env => Arc::new(UnsetKeyVariable),
     }
 }
 
-/// The key in the environment.
+/// Returns the key from the environment.
 pub fn key_from_environment() -> anyhow::Result<Option<VaultKey>> {
     let given = environment_variable(KEY_VARIABLE).filter(|key| !key.trim().is_empty());
     let given = given.map(|key| key.parse()).transpose();
-    given.with_context(|| format!("the variable {KEY_VARIABLE} cannot be used"))
+    given.with_context(|| format!("the variable {KEY_VARIABLE} is invalid"))
 }
 
-/// The environment, where it was to hold the key and does not.
+/// The environment as the configured location of a key that is not set.
 #[derive(Debug, thiserror::Error)]
 #[error("it is not set")]
 struct UnsetKeyVariable;
@@ -81,14 +80,14 @@ impl KeyKeeper for UnsetKeyVariable {
     }
 }
 
-/// Looks a variable up in the environment, and opens the secrets if the configuration needs any.
+/// Returns a lookup in the environment, and opens the secrets if the configuration needs any.
 pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Lookup> {
     secrecy::mask_typed_secrets(config);
-    if !wants_secrets(config) {
+    if !needs_secrets(config) {
         return Ok(secrecy::mask_lookups(environment_variable));
     }
     let vault = open_vault(config.secret_key, store)?;
-    // Subscribed to before the first look, so that no change falls between the two.
+    // Subscribed before the first load, so that no change is missed.
     let changes = store.watch_changes();
     let secrets = Arc::new(SecretSnapshot {
         vault,
@@ -97,7 +96,7 @@ pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Looku
     secrets
         .reload()
         .await
-        .context("the configuration needs secrets from the store")?;
+        .context("failed to open the secrets that the configuration needs")?;
     tokio::spawn(follow_changes(Arc::downgrade(&secrets), changes));
     Ok(secrecy::mask_lookups(
         move |variable: &str| match variable.strip_prefix(Template::SECRET) {
@@ -107,10 +106,10 @@ pub async fn open_lookup(config: &Config, store: &Store) -> anyhow::Result<Looku
     ))
 }
 
-/// Does the same for a command that has no store open: the store is opened only if the
+/// Like `open_lookup`, for a command without an open store: the store is opened only if the
 /// configuration needs secrets.
 pub async fn open_lookup_without_store(config: &Config) -> anyhow::Result<Lookup> {
-    if !wants_secrets(config) {
+    if !needs_secrets(config) {
         return Ok(secrecy::mask_lookups(environment_variable));
     }
     open_lookup(config, &Store::open(store_address(config)?).await?).await
@@ -128,7 +127,7 @@ impl SecretSnapshot {
     }
 }
 
-/// Reads the secrets again when they change, until no lookup uses them any more.
+/// Reloads the secrets when they change, until no lookup uses them any more.
 async fn follow_changes(secrets: Weak<SecretSnapshot>, mut changes: watch::Receiver<ChangeCounts>) {
     let mut known = changes.borrow().secrets;
     loop {
@@ -143,7 +142,7 @@ async fn follow_changes(secrets: Weak<SecretSnapshot>, mut changes: watch::Recei
         }
         match secrets.reload().await {
             Ok(()) => known = counts.secrets,
-            Err(error) => tracing::debug!(%error, "the secrets could not be read again"),
+            Err(error) => tracing::debug!(%error, "failed to reload the secrets"),
         }
     }
 }
@@ -152,14 +151,14 @@ fn environment_variable(variable: &str) -> Option<String> {
     std::env::var(variable).ok()
 }
 
-fn wants_secrets(config: &Config) -> bool {
+fn needs_secrets(config: &Config) -> bool {
     let marker = format!("${{{}", Template::SECRET);
     config_templates(config)
         .iter()
         .any(|template| template.source().contains(&marker))
 }
 
-/// The variables of the environment that the configuration refers to, and the one that may hold
+/// Returns the environment variables that the configuration refers to, and the one that may hold
 /// the key to its secrets.
 pub fn referenced_variables(config: &Config) -> BTreeSet<String> {
     let templates = config_templates(config);
@@ -171,7 +170,7 @@ pub fn referenced_variables(config: &Config) -> BTreeSet<String> {
         .collect()
 }
 
-/// Every text of the configuration in which a variable may stand.
+/// Returns every text of the configuration that may contain variables.
 fn config_templates(config: &Config) -> Vec<&Template> {
     let embedder = match &config.embedder {
         Embedder::Endpoint(endpoint) => endpoint.api_key.as_ref(),
@@ -217,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_is_found_by_whoever_refers_to_it_and_a_lost_key_troubles_nobody_else() {
+    async fn a_lost_key_affects_only_configurations_that_need_secrets() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(&folder.path().join("kitbag.db")).await.unwrap();
         let name = "token".parse().unwrap();
@@ -242,11 +241,11 @@ mod tests {
         let without = "[servers.a]\ncommand = 'a'\nenv = { T = '${TOKEN}' }";
         open_lookup(&config(without), &store)
             .await
-            .expect("nobody needs the lost key");
+            .expect("the lost key is not needed");
     }
 
     #[test]
-    fn variables_are_found_wherever_they_may_stand_and_secrets_are_none() {
+    fn variables_are_found_everywhere_and_secrets_are_not_variables() {
         let text = "[servers.a]\ncommand = '${A}'\nenv = { K = '${B:-x}${secret:s}${C}' }\n\
                     [servers.b]\nurl = 'https://b/${D}'\n[providers.c]\nurl = 'https://c'\nbearer = '${E}'";
         let expected = ["A", "B", "C", "D", "E", KEY_VARIABLE].map(str::to_owned);
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_wanted_wherever_a_variable_may_stand() {
+    fn secrets_are_needed_wherever_a_variable_may_occur() {
         for (text, expected) in [
             (
                 "[servers.a]\ncommand = 'a'\nargs = ['--key=${secret:x}']",
@@ -294,7 +293,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(wants_secrets(&config(text)), expected, "{text}");
+            assert_eq!(needs_secrets(&config(text)), expected, "{text}");
         }
     }
 }

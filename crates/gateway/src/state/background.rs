@@ -52,10 +52,10 @@ async fn update_index(host: &GatewayHost) -> bool {
     let gateway = host.gateway();
     let catalog = gateway.catalog();
     let overtaken = || !Arc::ptr_eq(&catalog, &host.gateway().catalog());
-    let mut told = Instant::now();
+    let mut last_logged = Instant::now();
     let progress = |done: usize, total: usize| {
-        if done < total && told.elapsed() >= PROGRESS_LOG_INTERVAL {
-            told = Instant::now();
+        if done < total && last_logged.elapsed() >= PROGRESS_LOG_INTERVAL {
+            last_logged = Instant::now();
             tracing::info!(done, total, "embedding texts");
         }
     };
@@ -100,7 +100,7 @@ pub async fn delete_old_audit(host: Arc<GatewayHost>) {
             Ok(removed) if removed == u64::from(DELETE_BATCH_ROWS) => BATCH_PAUSE,
             Ok(_) => RETENTION_INTERVAL,
             Err(error) => {
-                tracing::warn!(%error, "old audit rows could not be deleted");
+                tracing::warn!(%error, "failed to delete old audit rows");
                 RETENTION_INTERVAL
             }
         };
@@ -210,7 +210,7 @@ impl Outage {
 /// Warns of `[tools]` entries for tools that no server offers, except tools of servers that have not been
 /// listed yet.
 pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
-    let asked = |name: &str| {
+    let was_listed = |name: &str| {
         let server =
             ExposedName::server_in(name).and_then(|server| gateway.upstreams.get(&server).cloned());
         server.is_none_or(|server| server.listing().is_some())
@@ -220,14 +220,14 @@ pub(crate) fn warn_about_unknown_tools(gateway: &Gateway) {
         .overrides
         .keys()
         .filter(|name| !catalog.knows_tool(name));
-    for tool in unknown.filter(|name| asked(name)) {
+    for tool in unknown.filter(|name| was_listed(name)) {
         tracing::warn!(
             tool,
             "the configuration has a [tools] entry for a tool that no server offers"
         );
     }
     for (tool, problem) in overrides::find_override_problems(gateway, &catalog) {
-        tracing::warn!(tool, "the configuration does not fit the tool: {problem}");
+        tracing::warn!(tool, "the override does not match the tool: {problem}");
     }
 }
 

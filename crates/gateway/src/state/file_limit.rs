@@ -29,7 +29,7 @@ pub fn raise_limit() {
                 to = wanted,
                 "raised the limit of open files"
             ),
-            Err(error) => tracing::warn!(%error, "the limit of open files could not be raised"),
+            Err(error) => tracing::warn!(%error, "failed to raise the limit of open files"),
         }
     }
 }

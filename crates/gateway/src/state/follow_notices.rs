@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_listed_when_it_is_quiet_and_soon_even_if_it_never_is() {
+    fn a_server_is_listed_after_a_pause_or_a_maximum_delay() {
         assert_eq!(listed_at(&[10], 200), [60]);
         assert_eq!(listed_at(&[10, 40, 80], 200), [130]);
         let flood: Vec<u64> = (0..2_000).collect();
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_does_not_answer_is_not_asked_again_before_it_has() {
+    async fn a_server_is_not_listed_again_before_it_has_answered() {
         let begin = Instant::now();
-        let (mut announced, asked) = (PendingRelists::default(), RefCell::new(0));
+        let (mut announced, listings) = (PendingRelists::default(), RefCell::new(0));
         let (answer, answered) = tokio::sync::oneshot::channel::<()>();
         let waits = RefCell::new(Some(tokio::spawn(async { drop(answered.await) })));
         let relist = |_: &ServerName, _| {
-            *asked.borrow_mut() += 1;
+            *listings.borrow_mut() += 1;
             waits.borrow_mut().take()
         };
         for second in 1..10 {
@@ -144,12 +144,12 @@ mod tests {
             announced.add_notice("a".parse().unwrap(), &TOOLS, now);
             announced.relist_due(now + DEBOUNCE, relist);
         }
-        assert_eq!(*asked.borrow(), 1);
+        assert_eq!(*listings.borrow(), 1);
         drop(answer);
         while !announced.under_way.values().all(JoinHandle::is_finished) {
             tokio::task::yield_now().await;
         }
         announced.relist_due(begin + Duration::from_secs(20), relist);
-        assert_eq!((*asked.borrow(), announced.next_due()), (2, None));
+        assert_eq!((*listings.borrow(), announced.next_due()), (2, None));
     }
 }

@@ -48,7 +48,7 @@ pub async fn follow_store(host: Arc<GatewayHost>) {
 async fn apply_credentials(host: &Arc<GatewayHost>) {
     match host.gateway().services.credentials.reload_names().await {
         Ok(()) => reload_tool_files(host).await,
-        Err(error) => tracing::debug!(%error, "the credentials could not be reloaded"),
+        Err(error) => tracing::debug!(%error, "failed to reload the credentials"),
     }
 }
 
@@ -92,7 +92,7 @@ async fn apply_listings(host: &Arc<GatewayHost>) {
             }
             Ok(None) => {}
             Err(error) => {
-                tracing::debug!(server = %server.name(), %error, "its stored listing could not be read");
+                tracing::debug!(server = %server.name(), %error, "failed to read its stored listing");
             }
         }
     }

@@ -219,7 +219,7 @@ impl Gateway {
             .unwrap_or(tool.write_class)
     }
 
-    /// Returns true if the tool counts as read-only because of its name and description alone.
+    /// Returns true if the tool counts as read-only only because of its name and description.
     pub(crate) fn is_read_by_name(&self, tool: &CatalogEntry) -> bool {
         let declared = self.overrides.get(&tool.plain_name);
         tool.lacks_hints

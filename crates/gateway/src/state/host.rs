@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_looked_for_secrets_under_a_key_that_was_moved_is_opened_anew() {
+    async fn a_lookup_with_a_moved_key_is_opened_again() {
         let folder = tempfile::tempdir().unwrap();
         let around = Environment {
             home: Some(folder.path().into()),

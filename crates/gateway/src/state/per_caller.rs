@@ -16,7 +16,7 @@ pub(crate) struct PerCaller<T> {
 
 impl<T: Clone> PerCaller<T> {
     /// Returns the caller's value, and computes it the first time, outside the lock.
-    pub(crate) fn get_or_make(&self, caller: &Caller, make: impl FnOnce() -> T) -> T {
+    pub(crate) fn get_or_compute(&self, caller: &Caller, make: impl FnOnce() -> T) -> T {
         if let Some(known) = lock(&self.by_caller).get(caller) {
             return known.clone();
         }

@@ -1,7 +1,7 @@
-//! The list of the adaptive surface: it follows what a legacy client finds and uses, and the words
-//! that a person says. `choice` chooses the tools.
+//! The list of the adaptive surface: it follows what a legacy client finds and uses, and the user's
+//! prompts. `tool_choice` chooses the tools.
 //!
-//! A modern client's list may depend on its credential and on time alone, so what such a client
+//! A modern client's list may depend only on its credential and on time, so what such a client
 //! finds from call to call does not change its list.
 
 use kitbag_domain::{Caller, Surface};
@@ -13,26 +13,26 @@ use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// A search came upon these tools.
+/// Adds the tools that a search has found.
 pub(super) fn add_found_tools<'a>(turn: &Turn, names: impl DoubleEndedIterator<Item = &'a str>) {
     if follows_client(turn) {
         change_list(turn, |list| move_to_front(list, names));
     }
 }
 
-/// A tool was called.
+/// Adds a tool that was called.
 pub(super) fn add_used_tool(turn: &Turn, name: &str) {
     if follows_client(turn) && turn.catalog.tool(name).is_some() {
         change_list(turn, |list| list.move_to_front(name));
     }
 }
 
-/// The client asked for a group; the latest comes first.
+/// Adds a group that the client requested; the latest comes first.
 pub(super) fn enable_group(turn: &Turn, group: &str) {
     change_list(turn, |list| list.enable_group(group));
 }
 
-/// True if the list follows what the client does.
+/// True if the list follows the client's activity.
 fn follows_client(turn: &Turn) -> bool {
     turn.view == View::Merged(Surface::Adaptive) && turn.client.era == Era::Legacy
 }
@@ -49,7 +49,7 @@ fn change_list(turn: &Turn, change: impl FnOnce(&mut ClientList) -> bool) {
     }
 }
 
-/// The person said something that these tools are for. All clients of the credential hear of it.
+/// Adds the tools for a user's prompt. All clients of the credential are notified.
 pub(crate) fn add_prompt_tools<'a>(
     gateway: &Gateway,
     caller: &Caller,
@@ -62,7 +62,7 @@ pub(crate) fn add_prompt_tools<'a>(
     }
 }
 
-/// Puts tools first; true if one of them was not listed before.
+/// Moves tools to the front; true if one of them was not listed before.
 fn move_to_front<'a>(
     list: &mut ClientList,
     names: impl DoubleEndedIterator<Item = &'a str>,
@@ -74,7 +74,7 @@ fn move_to_front<'a>(
     moved
 }
 
-/// Tells every client of a credential that its list has changed.
+/// Notifies every client of a credential that its list has changed.
 fn announce_list_change(gateway: &Gateway, caller: &Caller) {
     for it in gateway.services.sessions.subscribers() {
         let is_shown_the_list = it.view == View::Merged(Surface::Adaptive);

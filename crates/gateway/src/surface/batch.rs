@@ -1,5 +1,5 @@
-//! `batch_execute`: several calls, answered in the order they were asked. Calls to different servers
-//! and calls that only read run at the same time; what may write to a server runs in order.
+//! `batch_execute`: several calls, answered in request order. Calls to different servers and calls
+//! that only read run concurrently; calls that may write to a server run in order.
 
 use futures::future::join_all;
 use kitbag_domain::WriteClass;
@@ -24,7 +24,7 @@ pub(super) const MAX_CALLS: usize = 10;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Batch {
-    /// Read one by one, so that a mistake in one costs only that one.
+    /// Parsed one by one, so that a mistake in one affects only that one.
     pub(super) calls: Vec<Raw>,
 }
 
@@ -67,32 +67,31 @@ pub(super) async fn run_batch(
 struct BatchedCall {
     number: usize,
     read: Result<(ApiRequest, Option<RereadArguments>), Failure>,
-    place: CallRoute,
+    route: CallRoute,
 }
 
-/// The server or API that a call goes to, if it goes to one, and whether it may write there.
+/// The target server or API of a call, if any, and whether the call may write there.
 struct CallRoute {
     provider: Option<String>,
     writes: bool,
 }
 
-/// One call's name and result. Only a cancellation of the whole batch is an error here.
+/// The name and result of one call. Only a cancellation of the whole batch is an error here.
 struct BatchedAnswer {
     number: usize,
     subject: String,
     result: Result<Raw, Failure>,
 }
 
-/// Calls to one server, in stages that run one after the other. The calls of a stage run at the same
-/// time.
+/// Calls to one server, in sequential stages. The calls of a stage run concurrently.
 type Lane = Vec<Vec<BatchedCall>>;
 
-/// Orders the calls to each server: a call that may write waits for all calls before it, and a call
-/// that only reads for the writes before it. Calls to different servers do not wait for each other.
+/// Orders the calls to each server: a call that may write waits for all earlier calls, and a call
+/// that only reads for the earlier writes. Calls to different servers do not wait for each other.
 fn build_lanes(calls: Vec<BatchedCall>) -> Vec<Lane> {
     let mut lanes: Vec<(Option<String>, bool, Lane)> = Vec::new();
     for call in calls {
-        let CallRoute { provider, writes } = &call.place;
+        let CallRoute { provider, writes } = &call.route;
         let known = lanes
             .iter_mut()
             .find(|(other, ..)| provider.is_some() && other == provider);
@@ -134,39 +133,41 @@ impl BatchedCall {
             AlwaysOnTool::Call,
             Some(call),
         );
-        let read = read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)));
-        let place = match &read {
+        let read = read.and_then(|(arguments, correction)| {
+            Ok((ApiRequest::from_arguments(arguments)?, correction))
+        });
+        let route = match &read {
             Ok((request, _)) => CallRoute::for_request(turn, request),
             Err(_) => CallRoute::NOWHERE,
         };
         Self {
             number,
             read,
-            place,
+            route,
         }
     }
 
     async fn run_call(self, turn: &Turn, params: RawObject, tokens: usize) -> BatchedAnswer {
         let era = turn.client.era;
-        let told = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
-        let (request, taken) = match self.read {
+        let to_result = |failure: Failure| Ok(reply::to_tool_result(&failure, era));
+        let (request, correction) = match self.read {
             Ok(read) => read,
             Err(failure) => {
                 return BatchedAnswer {
                     number: self.number,
                     subject: "not a call".to_owned(),
-                    result: told(failure),
+                    result: to_result(failure),
                 };
             }
         };
         let subject = request.subject();
         let result = match request.run_request(turn, params, tokens).await {
-            Err(failure) if needs_input(&failure) => told(Failure::bad_params(
-                "it asks for input first; call it alone with call_api",
+            Err(failure) if needs_input(&failure) => to_result(Failure::bad_params(
+                "it asks for input first; call it separately with call_api",
             )),
             Err(Failure::Cancelled) => Err(Failure::Cancelled),
-            Err(failure) => told(failure),
-            Ok(result) => Ok(add_correction_note(result, taken.as_ref())),
+            Err(failure) => to_result(failure),
+            Ok(result) => Ok(add_correction_note(result, correction.as_ref())),
         };
         BatchedAnswer {
             number: self.number,
@@ -182,7 +183,7 @@ impl CallRoute {
         writes: false,
     };
 
-    /// A tool that does not say that it only reads may write.
+    /// A tool that does not declare that it only reads may write.
     fn for_request(turn: &Turn, request: &ApiRequest) -> Self {
         match request {
             ApiRequest::Tool { name, .. } => {
@@ -203,7 +204,7 @@ impl CallRoute {
     }
 }
 
-/// True if a server asked for something that only the client can give.
+/// True if a server asked for input that only the client can give.
 fn needs_input(failure: &Failure) -> bool {
     match failure {
         Failure::CannotVisit { .. } => true,
@@ -214,7 +215,8 @@ fn needs_input(failure: &Failure) -> bool {
     }
 }
 
-/// Ten calls cannot share one progress token, nor the answers a person gave to one of them.
+/// Removes the members that concern only the batch: calls cannot share a progress token, nor the
+/// answers to one call's questions.
 fn params_for_call(params: &RawObject) -> RawObject {
     let mut params = params.clone();
     for key in ["_meta", "inputResponses", "requestState", "task"] {
@@ -223,9 +225,9 @@ fn params_for_call(params: &RawObject) -> RawObject {
     params
 }
 
-/// A modern client is asked with the result of its call, and a batch has one result for all calls.
-/// So the servers are told that the client cannot answer questions, rather than left waiting for an
-/// answer that will not come.
+/// A modern client is asked by the result of its call, and a batch has one result for all calls. So
+/// the servers learn that the client cannot answer questions, instead of waiting for an answer that
+/// will not come.
 fn without_questions(turn: &Turn) -> Turn {
     let mut turn = turn.clone();
     if turn.ask_style == AskStyle::ByResult {

@@ -1,4 +1,4 @@
-//! A tool call on a surface: to one of the always-on tools, or straight to the tool it names.
+//! A tool call on a surface: to one of the always-on tools, or directly to a named tool.
 
 use kitbag_domain::{ExposedName, Surface};
 use kitbag_wire::{Raw, RawObject};
@@ -40,8 +40,8 @@ pub(crate) async fn call_tool(turn: &Turn, params: RawObject) -> Result<Raw, Fai
     }
 }
 
-/// True for a tool that runs programs. A server's own tool of that name comes first where names are
-/// as the servers have them.
+/// True for a tool that runs programs. Where names are unchanged, a server's own tool of that name
+/// takes precedence.
 fn is_code_tool(turn: &Turn, name: &str) -> bool {
     let own = AlwaysOnTool::from_name(name);
     own.is_some_and(AlwaysOnTool::runs_code) && turn.catalog.tool(name).is_none()
@@ -51,8 +51,8 @@ async fn call_directly(turn: &Turn, name: String, params: RawObject) -> Result<R
     pipeline::run(turn, Call::Mcp(McpCall::for_tool(name, params))).await
 }
 
-/// On a frugal surface a failure is reported to the model, which can mend the call, rather than to
-/// the client, which cannot.
+/// On a frugal surface a failure is returned to the model, which can correct the call, rather than
+/// to the client, which cannot.
 async fn call_on_frugal_surface(
     turn: &Turn,
     surface: Surface,
@@ -60,8 +60,7 @@ async fn call_on_frugal_surface(
     params: RawObject,
 ) -> Result<Raw, Failure> {
     let answer = match AlwaysOnTool::from_name(&name) {
-        // The results of these two tools are counted for the tools that the model asked them to
-        // call.
+        // The results of these two tools are counted for the tools that they call.
         Some(tool @ (AlwaysOnTool::Call | AlwaysOnTool::Batch)) => {
             call_always_on_tool(turn, surface, tool, params).await
         }
@@ -79,21 +78,21 @@ async fn call_on_frugal_surface(
     }
 }
 
-/// Calls a tool by its own name, and cuts what comes back to a number of tokens.
+/// Calls a tool by its own name, and truncates the result to a number of tokens.
 pub(super) async fn call_truncated(
     turn: &Turn,
     name: String,
     mut params: RawObject,
     tokens: usize,
 ) -> Result<Raw, Failure> {
-    let taken = correct_arguments(turn, &name, &mut params);
+    let correction = correct_arguments(turn, &name, &mut params);
     let answer = call_directly(turn, name.clone(), params)
         .await
         .map(|result| {
             adaptive_list::add_used_tool(turn, &name);
             add_correction_note(
                 truncate_and_check(turn, &name, result, tokens),
-                taken.as_ref(),
+                correction.as_ref(),
             )
         });
     record_tokens(turn, &name, answer)
@@ -111,35 +110,35 @@ async fn call_always_on_tool(
     }
     match tool {
         AlwaysOnTool::Call => {
-            let (asked, taken) = parse_arguments(
+            let (arguments, correction) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let request = ApiRequest::from_arguments(asked)?;
+            let request = ApiRequest::from_arguments(arguments)?;
             let answer = request
                 .run_request(turn, params, turn.gateway.surfaces.result_tokens)
                 .await;
-            answer.map(|result| add_correction_note(result, taken.as_ref()))
+            answer.map(|result| add_correction_note(result, correction.as_ref()))
         }
         AlwaysOnTool::Batch => {
-            let (asked, taken) = parse_arguments(
+            let (arguments, correction) = parse_arguments(
                 &turn.gateway.services.checker,
                 tool,
                 params.get("arguments"),
             )?;
-            let answer = batch::run_batch(turn, asked, params).await;
-            answer.map(|result| add_correction_note(result, taken.as_ref()))
+            let answer = batch::run_batch(turn, arguments, params).await;
+            answer.map(|result| add_correction_note(result, correction.as_ref()))
         }
         AlwaysOnTool::RunIntent => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
-            intent::run_intent(turn, asked, &params).await
+            let (arguments, _) = parse_arguments(checker, tool, params.get("arguments"))?;
+            intent::run_intent(turn, arguments, &params).await
         }
         AlwaysOnTool::RunCode => {
             let checker = &turn.gateway.services.checker;
-            let (asked, _) = parse_arguments(checker, tool, params.get("arguments"))?;
-            code::run_code(turn, asked, &params).await
+            let (arguments, _) = parse_arguments(checker, tool, params.get("arguments"))?;
+            code::run_code(turn, arguments, &params).await
         }
         AlwaysOnTool::Search | AlwaysOnTool::Discover | AlwaysOnTool::EnableGroup => {
             dispatch_audited(turn, surface, tool, &params).await

@@ -1,4 +1,4 @@
-//! The always-on tools that look around: searches, looks into the catalog, and changes of groups.
+//! The always-on tools that only inquire: searches, catalog lookups, and changes of groups.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use crate::telemetry::audit::queries::{AuditedQuery, QueryOutcome};
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// Answers, and leaves a row in the audit.
+/// Answers, and writes an audit row.
 pub(super) async fn dispatch_audited(
     turn: &Turn,
     surface: Surface,
@@ -49,7 +49,8 @@ fn inquiry_kind(tool: AlwaysOnTool) -> Option<InquiryKind> {
     }
 }
 
-/// The name that is looked for. The words of a search are no name, and stand for themselves.
+/// Returns the name that is looked up. For a search, whose text is not a name, returns the tool's
+/// own name.
 fn inquiry_subject(tool: AlwaysOnTool, params: &RawObject) -> String {
     let named = ["tool", "provider", "group"].into_iter().find_map(|name| {
         let value = RawObject::peek_member(params.get("arguments")?, name)?;
@@ -80,18 +81,21 @@ async fn dispatch(
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     let given = params.get("arguments");
-    let (answer, taken) = match tool {
+    let (answer, correction) = match tool {
         AlwaysOnTool::Search => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (search::search_tools(turn, asked).await, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (search::search_tools(turn, arguments).await, correction)
         }
         AlwaysOnTool::Discover => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (discover::discover_apis(turn, asked).await?, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (discover::discover_apis(turn, arguments).await?, correction)
         }
         AlwaysOnTool::EnableGroup if surface == Surface::Adaptive => {
-            let (asked, taken) = parse_arguments(&turn.gateway.services.checker, tool, given)?;
-            (groups::enable_group(turn, &asked)?, taken)
+            let (arguments, correction) =
+                parse_arguments(&turn.gateway.services.checker, tool, given)?;
+            (groups::enable_group(turn, &arguments)?, correction)
         }
         AlwaysOnTool::EnableGroup => {
             return Err(Failure::bad_params(
@@ -113,10 +117,10 @@ async fn dispatch(
         text_result(&strip_invisible(&answer)),
         turn.gateway.surfaces.result_tokens,
     );
-    Ok(add_correction_note(result, taken.as_ref()))
+    Ok(add_correction_note(result, correction.as_ref()))
 }
 
-/// An always-on tool that was asked for as if it were one of those it stands in for.
+/// Handles an always-on tool that was called as if it were a server's tool.
 pub(super) async fn call_nested(
     turn: &Turn,
     tool: AlwaysOnTool,

@@ -1,8 +1,8 @@
-//! A call on a frugal surface as an exam sees it: what the model is told, which tool the call led
-//! to, and what that tool answered before the answer was cut.
+//! A call on a frugal surface as an eval sees it: the text for the model, the tool to which the
+//! call led, and that tool's result before truncation.
 //!
-//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and a
-//! request to an HTTP provider is not made: an exam is about tools, and does no more than it must
+//! Tools are called in the same way as by `call_api`. Of a batch only the first call is made, and
+//! requests to HTTP providers are not made: an eval concerns tools, and does only as much as necessary
 //! to see which one a model chooses.
 
 use kitbag_wire::{Raw, RawObject, raw};
@@ -24,36 +24,37 @@ use kitbag_schema::RereadArguments;
 pub struct EvalAnswer {
     /// The text that the model reads.
     pub shown: Raw,
-    /// `None` if the model called no tool and only looked at what there is.
+    /// `None` if the model called no tool and only searched or browsed.
     pub called: Option<CalledTool>,
 }
 
 pub struct CalledTool {
-    /// The exposed name as the model wrote it; that of our own tool for a request to a provider.
+    /// The exposed name as the model wrote it; for a request to a provider, the name of the
+    /// always-on tool.
     pub tool: String,
-    /// As the server is given them.
+    /// The arguments that the server gets.
     pub arguments: Raw,
-    /// The whole of it.
+    /// The untruncated result.
     pub result: Raw,
-    /// Calls of a batch after this one.
+    /// The number of later calls in a batch.
     pub also: usize,
 }
 
-/// The aim of a call, as far as it can be read.
+/// The target of a call, as far as it can be parsed.
 enum CallAim {
     Tool(AimedCall),
     Provider {
         also: usize,
     },
-    /// Searching, browsing, reading on, or something that cannot be read.
+    /// Searching, browsing, reading a remainder, or an unparsable call.
     Look,
 }
 
 struct AimedCall {
     name: String,
     arguments: Raw,
-    /// The way in which the arguments of the enclosing call were read.
-    taken: Option<RereadArguments>,
+    /// How the arguments of the enclosing call were corrected.
+    correction: Option<RereadArguments>,
     also: usize,
 }
 
@@ -65,16 +66,16 @@ pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<Eval
             called: None,
         }),
         CallAim::Provider { also } => {
-            let told = text_result("Not requested: an exam is about tools.");
+            let answer = text_result("Not requested: an eval is about tools.");
             let arguments = given_arguments(&params);
             let reached = CalledTool {
                 tool: name,
                 arguments,
-                result: told.clone(),
+                result: answer.clone(),
                 also,
             };
             Ok(EvalAnswer {
-                shown: told,
+                shown: answer,
                 called: Some(reached),
             })
         }
@@ -82,8 +83,8 @@ pub(crate) async fn call_for_eval(turn: &Turn, params: RawObject) -> Result<Eval
     }
 }
 
-/// Makes the call in the same way as `call_api`, but cuts the answer last, so that the exam sees
-/// the whole answer, too.
+/// Makes the call in the same way as `call_api`, but truncates the answer last, because the eval
+/// needs the whole answer.
 async fn call_aimed_tool(
     turn: &Turn,
     aimed: AimedCall,
@@ -92,7 +93,7 @@ async fn call_aimed_tool(
     let AimedCall {
         name,
         arguments,
-        taken,
+        correction,
         also,
     } = aimed;
     let mut params = params.with("name", &name);
@@ -104,8 +105,12 @@ async fn call_aimed_tool(
         Err(failure) => reply::to_tool_result(&failure, turn.client.era),
         Ok(result) => bridge::for_era(turn.client.era, result),
     };
-    let told = truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
-    let told = add_correction_note(add_correction_note(told, read_as.as_ref()), taken.as_ref());
+    let shown_answer =
+        truncate_to_budget(turn, result.clone(), turn.gateway.surfaces.result_tokens);
+    let shown_answer = add_correction_note(
+        add_correction_note(shown_answer, read_as.as_ref()),
+        correction.as_ref(),
+    );
     let reached = Some(CalledTool {
         tool: name,
         arguments,
@@ -113,14 +118,14 @@ async fn call_aimed_tool(
         also,
     });
     Ok(EvalAnswer {
-        shown: told,
+        shown: shown_answer,
         called: reached,
     })
 }
 
 fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
     match AlwaysOnTool::from_name(name) {
-        Some(AlwaysOnTool::Call) => aim_of_request(turn, params.get("arguments"), 0),
+        Some(AlwaysOnTool::Call) => request_aim(turn, params.get("arguments"), 0),
         Some(AlwaysOnTool::Batch) => {
             let batch = parse_arguments::<Batch>(
                 &turn.gateway.services.checker,
@@ -130,7 +135,7 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
             let calls = batch.map(|(batch, _)| batch.calls).unwrap_or_default();
             let mut aims = (0..).zip(&calls).map(|(number, it)| {
                 let after: usize = calls.len() - number - 1;
-                aim_of_request(turn, Some(it), after)
+                request_aim(turn, Some(it), after)
             });
             aims.find(|aim| !matches!(aim, CallAim::Look))
                 .unwrap_or(CallAim::Look)
@@ -146,18 +151,17 @@ fn parse_aim(turn: &Turn, name: &str, params: &RawObject) -> CallAim {
         None => CallAim::Tool(AimedCall {
             name: name.to_owned(),
             arguments: given_arguments(params),
-            taken: None,
+            correction: None,
             also: 0,
         }),
     }
 }
 
-/// A request that cannot be read counts as a look; the tool that it was meant for explains the
-/// mistake.
-fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim {
-    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, asked);
-    let Ok((request, taken)) =
-        read.and_then(|(asked, taken)| Ok((ApiRequest::from_arguments(asked)?, taken)))
+/// An unparsable request counts as browsing; the called tool explains the mistake.
+fn request_aim(turn: &Turn, given: Option<&RawValue>, also: usize) -> CallAim {
+    let read = parse_arguments(&turn.gateway.services.checker, AlwaysOnTool::Call, given);
+    let Ok((request, correction)) =
+        read.and_then(|(given, correction)| Ok((ApiRequest::from_arguments(given)?, correction)))
     else {
         return CallAim::Look;
     };
@@ -170,7 +174,7 @@ fn aim_of_request(turn: &Turn, asked: Option<&RawValue>, also: usize) -> CallAim
         ApiRequest::Tool { name, arguments } => CallAim::Tool(AimedCall {
             name,
             arguments,
-            taken,
+            correction,
             also,
         }),
         ApiRequest::Provider { .. } => CallAim::Provider { also },

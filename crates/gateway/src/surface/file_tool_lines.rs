@@ -1,4 +1,4 @@
-//! Declared tools by provider, with the endpoints behind them, for `discover_apis`.
+//! Tools from tool files by provider, with their endpoints, for `discover_apis`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::catalog::tool_files::FileTool;
 use crate::turn::Turn;
 use kitbag_schema::LineDetail;
 
-/// One line for each provider of which the caller may see a tool.
+/// Returns a line for each provider with tools that the caller may see.
 pub(super) fn provider_lines(turn: &Turn) -> Vec<String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for (_, tool) in visible_file_tools(turn) {
@@ -23,7 +23,7 @@ pub(super) fn provider_lines(turn: &Turn) -> Vec<String> {
         .collect()
 }
 
-/// The tools of one provider, each with its endpoints; nothing if there are none.
+/// Returns the tools of one provider with their endpoints; `None` if there are no tools.
 pub(super) fn lines_of_provider(turn: &Turn, provider: &str) -> Option<String> {
     let tools = visible_file_tools(turn).filter(|(_, tool)| tool.file.provider == provider);
     let lines: Vec<String> = tools

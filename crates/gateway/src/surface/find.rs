@@ -1,6 +1,5 @@
-//! Finds tools for an intent, in the same way for the model's tool, the HTTP endpoint and the
-//! command line. The search follows the policy, keeps the built-in tools back, and says how sure
-//! the result is.
+//! Finds tools for a query, in the same way for the model's tool, the HTTP endpoint and the command
+//! line. The search applies the policy, ranks built-in tools lower, and estimates its confidence.
 
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
@@ -20,7 +19,7 @@ use crate::surface::withheld::{CompletedSearch, WithheldTools};
 use crate::telemetry::audit::queries::{AuditedQuery, QueryOutcome};
 use crate::turn::Turn;
 
-/// Returns what a search says of an answer that is probably not right; `None` if it is likely to be.
+/// Returns the note for a probably wrong answer; `None` if it is likely to be right.
 #[must_use]
 pub fn doubt_note(confidence: Confidence) -> Option<String> {
     if confidence.is_likely() {
@@ -34,7 +33,7 @@ pub fn doubt_note(confidence: Confidence) -> Option<String> {
 
 const NOTHING: &str = "Nothing here seems to do this";
 
-/// The ways in which an operator can get a tool for a request that no tool here does.
+/// How an operator can get a tool for a query without a match.
 const REMEDIES: &str =
     "it may take another server (`kitbag servers find`) or an API (`kitbag tools import`)";
 
@@ -42,47 +41,47 @@ const NEAREST: &str = "The nearest are below";
 
 const REWORD: &str = "Reword, or do it in steps (read, then compute)";
 
-/// The tools that a search shows unless it is asked for more or fewer: most tasks need three to five.
+/// The default number of tools that a search shows: most tasks need three to five.
 pub(crate) const DEFAULT_LIMIT: usize = 5;
 
-/// The time that a search waits for a gateway that has just been started.
+/// How long a search waits for a gateway that has just started.
 const STARTUP_WAIT: Duration = Duration::from_secs(10);
 
-/// The longest time that a search waits for servers that have not said what they offer, and for the
-/// index to take in those that have.
+/// How long a search waits for servers that are being listed, and for the index to include those
+/// that were.
 const INDEX_WAIT: Duration = Duration::from_secs(2);
 
-/// No notice arrives here when a server fails, so a search that waits looks again.
+/// A failing server sends no notification here, so a waiting search polls.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// If the text mentions no agent, the built-in tools are in the answer only with a score of at
-/// least `GOOD` that is by `LEAD` better than that of everything else.
+/// least `MIN_BUILT_IN_SCORE` that exceeds every other score by `MIN_LEAD`.
 const MIN_BUILT_IN_SCORE: f32 = 0.42;
 const MIN_LEAD: f32 = 0.02;
 
 pub(crate) struct Findings {
     pub(crate) candidates: Vec<Candidate>,
-    /// The probability that the tools do what was asked; `None` where that cannot be told.
+    /// The probability that the tools do what the query asks; `None` if unknown.
     pub(crate) confidence: Option<Confidence>,
-    /// The votes of past uses, where there are any.
+    /// The votes of past uses, if any.
     pub(crate) votes: Option<Votes>,
-    /// The reason why words alone decided, though vectors were wanted.
+    /// The reason why only keywords were compared, although vectors were requested.
     pub(crate) degraded: Option<String>,
-    /// The language of the request, if the model is known not to know it.
+    /// The query's language, if the model is known not to support it.
     pub(crate) language: Option<&'static str>,
-    /// The request with its misspelt words corrected, if it had any.
+    /// The query with corrected spelling, if it had mistakes.
     pub(crate) corrected: Option<String>,
-    /// The servers and tools that were not known yet when the search was made.
+    /// The servers and tools that were not known yet during the search.
     pub(crate) unfinished: PendingListings,
-    /// The tools that would stand here if nothing kept them out.
+    /// The tools that would be in the answer if nothing withheld them.
     pub(crate) withheld: WithheldTools,
-    /// The catalog to look the tools up in. A search that waited for the index may be about a later
-    /// one than its request began with.
+    /// The catalog in which to look the tools up. A search that waited for the index may use a
+    /// later one than its request.
     pub(crate) catalog: Arc<Catalog>,
 }
 
 impl Findings {
-    /// Says that a request in another language finds less.
+    /// Returns a note that a query in another language finds less.
     pub(crate) fn language_note(&self) -> Option<String> {
         let language = self.language?;
         Some(format!(
@@ -90,27 +89,27 @@ impl Findings {
         ))
     }
 
-    /// Says which words were searched for, if they are not those of the request.
+    /// Returns a note with the corrected query, if it was corrected.
     pub(crate) fn correction_note(&self) -> Option<String> {
         let corrected = self.corrected.as_ref()?;
         Some(format!("Searched for: {corrected}"))
     }
 
-    /// Returns the line above an answer that is probably not right. While servers are still being
-    /// asked, nothing more can be said.
+    /// Returns the note for a probably wrong answer. While servers are being listed, it says only
+    /// that.
     pub(crate) fn doubt_note(&self) -> Option<String> {
         let doubt = self.confidence.and_then(doubt_note)?;
         Some(self.unfinished.note().unwrap_or(doubt))
     }
 
-    /// True if a tool is likely to do what was asked; `None` where that cannot be told.
+    /// True if a tool is likely to do what the query asks; `None` if unknown.
     pub(crate) fn is_confident(&self) -> Option<bool> {
         self.confidence.map(Confidence::is_likely)
     }
 }
 
-/// The best few for a request in words that came in by this way, with a row in the audit. The answer
-/// goes to a program, or only a part of it to a model, so that its tokens are not counted.
+/// Finds the best few tools for a query, and writes an audit row. The answer goes to a program, or
+/// only a part of it to a model, so its tokens are not counted.
 pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usize) -> Findings {
     let (started, arguments) = (Instant::now(), json!({ "query": text }).to_string());
     let found = find_when_indexed(
@@ -133,7 +132,7 @@ pub(crate) async fn find_audited(turn: &Turn, way: &str, text: &str, top_k: usiz
     found
 }
 
-/// The best few for an intent among what a caller may know of.
+/// Finds the best few tools that a caller may know of.
 pub(crate) async fn find_best(
     gateway: &Gateway,
     caller: &Caller,
@@ -143,7 +142,7 @@ pub(crate) async fn find_best(
     find_tools(gateway, caller, text, &best_options(caller, top_k)).await
 }
 
-/// The options of a search for the best few.
+/// Returns the options of a search for the best few tools.
 pub(crate) fn best_options(caller: &Caller, top_k: usize) -> Options {
     Options {
         top_k,
@@ -152,8 +151,8 @@ pub(crate) fn best_options(caller: &Caller, top_k: usize) -> Options {
     }
 }
 
-/// The same, for an answer that a person or a model reads: where it is doubtful, it waits a moment for what the
-/// gateway does not know yet.
+/// Like `find_best`, for an answer that a user or a model reads: a doubtful answer waits briefly
+/// for servers and tools that are not indexed yet.
 pub(crate) async fn find_when_indexed(
     gateway: &Gateway,
     caller: &Caller,
@@ -174,14 +173,14 @@ pub(crate) async fn find_when_indexed(
     find_tools(gateway, caller, text, options).await
 }
 
-/// The best for an intent among what a caller may know of.
+/// Finds the best tools that a caller may know of.
 pub(crate) async fn find_tools(
     gateway: &Gateway,
     caller: &Caller,
     text: &str,
     options: &Options,
 ) -> Findings {
-    // A client that starts its own gateway asks before the first words are in the index.
+    // A client that starts its own gateway searches before anything is indexed.
     let _ = tokio::time::timeout(STARTUP_WAIT, gateway.services.index.wait_until_begun()).await;
     let catalog = gateway.catalog();
     let unfinished = PendingListings::new(gateway, &catalog, caller);
@@ -214,7 +213,7 @@ pub(crate) async fn find_tools(
         candidates,
         confidence,
     } = found;
-    // The probabilities were fitted on requests in English.
+    // The probabilities were calibrated on queries in English.
     let can_tell = intent.language.is_none() && gateway.services.index.is_calibrated();
     Findings {
         candidates,
@@ -229,7 +228,7 @@ pub(crate) async fn find_tools(
     }
 }
 
-/// The votes of what the tenant of the caller did in like cases.
+/// Returns the votes of the caller's tenant on similar queries.
 async fn learned_votes(
     gateway: &Gateway,
     caller: &Caller,
@@ -243,7 +242,7 @@ async fn learned_votes(
         .await
 }
 
-/// The index follows the catalog with a delay, so what is held back is looked up.
+/// The index follows the catalog with a delay, so unapproved tools are checked in the catalog.
 fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &IndexSubject) -> bool {
     match subject {
         IndexSubject::Tool(entry) => {
@@ -257,13 +256,13 @@ fn may_find(gateway: &Gateway, catalog: &Catalog, caller: &Caller, subject: &Ind
     }
 }
 
-/// True if the client asks for tools of a built-in server by the server's name.
+/// True if the client filters by the name of a built-in server.
 fn is_limited_to_built_in(gateway: &Gateway, options: &Options) -> bool {
     let mut providers = options.servers.iter();
     providers.any(|provider| is_built_in(gateway, provider))
 }
 
-/// The best of the candidates that are built in, or of those that are not.
+/// Returns the best of the candidates that are built in, or of the others.
 fn best_candidate<'a>(
     gateway: &Gateway,
     found: &'a [Candidate],
@@ -280,8 +279,8 @@ fn is_built_in(gateway: &Gateway, provider: &str) -> bool {
         .is_ok_and(|name| gateway.is_built_in(&name))
 }
 
-/// True if a search is about coding agents. The built-in tools know about those and every caller
-/// has them, but most searches are about something else.
+/// True if a search is about coding agents. The built-in tools concern those and every caller has
+/// them, but most searches are about something else.
 fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
     static AGENTS: LazyLock<Library> = LazyLock::new(Library::built_in);
     let others = best_candidate(gateway, found, false).map_or(0.0, |it| it.score);
@@ -290,14 +289,14 @@ fn is_about_agents(gateway: &Gateway, text: &str, found: &[Candidate]) -> bool {
         || mentions_agents(text)
 }
 
-/// Scores without a vector are generous and say nothing here, unless the request names the tool.
+/// Keyword scores are generous and do not count here, unless the query names the tool.
 fn stands_out(built_in: &Candidate, others: f32) -> bool {
     let is_named = built_in.parts.named > 0.0;
     let is_better = built_in.score >= MIN_BUILT_IN_SCORE && built_in.score - others >= MIN_LEAD;
     is_named || built_in.cosine.is_some() && is_better
 }
 
-/// Words for what the built-in tools are about, besides the names of agents.
+/// True if the text mentions the subject of the built-in tools, apart from names of agents.
 fn mentions_agents(text: &str) -> bool {
     let text = text.to_lowercase();
     ["coding agent", "coding assistant"]

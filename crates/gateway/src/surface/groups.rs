@@ -1,4 +1,4 @@
-//! Groups of tools: every server is one, and so is every tag; configuration makes others.
+//! Groups of tools: every server and every tag is one, and the configuration defines others.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,25 @@ pub(super) struct EnableGroupArguments {
     group: String,
 }
 
-/// `enable_tool_group`: puts a group's tools into the client's list.
-pub(super) fn enable_group(turn: &Turn, asked: &EnableGroupArguments) -> Result<String, Failure> {
-    let tools = tools_in_group(turn, &asked.group)?;
-    adaptive_list::enable_group(turn, &asked.group);
+/// `enable_tool_group`: adds a group's tools to the client's list.
+pub(super) fn enable_group(
+    turn: &Turn,
+    arguments: &EnableGroupArguments,
+) -> Result<String, Failure> {
+    let tools = tools_in_group(turn, &arguments.group)?;
+    adaptive_list::enable_group(turn, &arguments.group);
     let most = kitbag_relevance::MAX_TOP_K;
     Ok(match tools.len() {
-        1 => format!("1 tool of {} is in your list now.", asked.group),
-        few if few <= most => format!("{few} tools of {} are in your list now.", asked.group),
+        1 => format!("1 tool of {} is in your list now.", arguments.group),
+        few if few <= most => format!("{few} tools of {} are in your list now.", arguments.group),
         many => format!(
             "{} has {many} tools; the first {most} are in your list now, the others are called with call_api.",
-            asked.group
+            arguments.group
         ),
     })
 }
 
-/// The tools of one group a caller may see.
+/// Returns the tools of a group that a caller may see.
 pub(super) fn tools_in_group<'a>(
     turn: &'a Turn,
     group: &str,
@@ -59,7 +62,7 @@ fn unknown_group(turn: &Turn, group: &str) -> Failure {
     }
 }
 
-/// A number of tools, in words.
+/// Formats a number of tools.
 pub(super) fn format_tool_count(tools: usize) -> String {
     if tools == 1 {
         "1 tool".to_owned()
@@ -68,7 +71,7 @@ pub(super) fn format_tool_count(tools: usize) -> String {
     }
 }
 
-/// Every group but the servers themselves, with the number of tools the caller may see in it.
+/// Counts the tools that the caller may see in every group, except for servers.
 pub(super) fn count_groups(turn: &Turn) -> BTreeMap<String, usize> {
     let mut groups = BTreeMap::new();
     for entry in visible_tools(turn) {
@@ -79,7 +82,7 @@ pub(super) fn count_groups(turn: &Turn) -> BTreeMap<String, usize> {
     groups
 }
 
-/// The tools that the caller may see.
+/// Returns the tools that the caller may see.
 pub(super) fn visible_tools(turn: &Turn) -> impl Iterator<Item = &CatalogEntry> {
     let tools = turn.catalog.tools.iter().map(|it| &**it);
     tools.filter(|entry| turn.can_see(&entry.capability))
@@ -91,8 +94,8 @@ fn is_in_group(gateway: &Gateway, entry: &CatalogEntry, group: &str) -> bool {
         || groups_of_tool(gateway, entry).any(|it| it == group)
 }
 
-/// The groups a tool is in, besides that of its server. Tags that people gave it take the place of
-/// those its server gave it.
+/// Returns the groups of a tool other than its server. Tags from the operator replace tags from the
+/// server.
 fn groups_of_tool<'a>(
     gateway: &'a Gateway,
     entry: &'a CatalogEntry,

@@ -1,18 +1,19 @@
-//! The tools that a client is shown, and those that stand in for all the others.
+//! The tools that a client sees, and the always-on tools that give access to all others.
 //!
 //! # Layout
-//! - `tools`: the tools that are always there, as a model reads them
-//! - `call`: a call on a surface, to the one of them that answers it
-//! - `looking`: those that look around, with their rows in the audit
-//! - `own`: reads the arguments of these tools
-//! - `code`: `run_code`, and the world that a program sees
-//! - `intent`: `run_intent`, the steps of a request in words
-//! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each
-//! - `reach`: a call on a surface, and the tool it led to, for the exam of models
-//! - `choice`: the tools that the adaptive surface lists beside them; `shown`: how that list follows
-//!   the client
-//! - `listed`: the tools and instructions that a client begins with; [`tokens`]: what they cost
-//! - `kept`: the rest of a long result, read as a resource; `skills`: skills found and read
+//! - `tools`: definitions of the always-on tools
+//! - `call`: dispatches a call to an always-on tool or a server's tool
+//! - `dispatch`: searches and lookups, with their audit rows
+//! - `parse_arguments`: parses the arguments of the always-on tools
+//! - `code`: `run_code`, and the host functions of a program
+//! - `intent`: `run_intent`, step by step
+//! - `search`, `discover`, `request` (for `call_api`), `batch`, `groups`: one file each; `find`:
+//!   the search itself
+//! - `eval_call`: a call on a surface, and the tool to which it led, for evals of models
+//! - `tool_choice`: the tools that the adaptive surface lists; `adaptive_list`: how that list
+//!   follows the client
+//! - `tool_list`: the tools and instructions that a client begins with; [`tokens`]: their cost
+//! - `remainder_resource`: remainders as resources; `skills`: finds and reads skills
 
 pub(crate) mod adaptive_list;
 mod batch;

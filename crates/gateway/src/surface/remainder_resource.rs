@@ -1,4 +1,4 @@
-//! The rest of a long result, read as a resource.
+//! The remainder of a truncated result as a resource.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use crate::turn::view::View;
 
 const SCHEME: &str = "kitbag://result/";
 
-/// `resources/read` of something kept, or nothing if the resource is another one.
+/// Serves `resources/read` of a remainder; `None` for any other resource.
 pub(crate) fn read_remainder(turn: &Turn, params: &RawObject) -> Option<Result<Raw, Failure>> {
     let View::Merged(surface) = turn.view else {
         return None;
@@ -32,8 +32,8 @@ pub(crate) fn read_remainder(turn: &Turn, params: &RawObject) -> Option<Result<R
     Some(Ok(RawObject::new().with("contents", &contents).to_raw()))
 }
 
-/// Returns the template under which the resources are listed. Each resource is for its caller
-/// alone, so only their pattern is listed.
+/// Returns the template for the list of resources. Each remainder is only for its caller, so only
+/// the pattern is listed.
 pub(crate) fn remainder_template() -> &'static Raw {
     static TEMPLATE: LazyLock<Raw> = LazyLock::new(|| {
         raw(&json!({

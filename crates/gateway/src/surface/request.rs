@@ -1,5 +1,5 @@
-//! The requests that `call_api` takes: a tool, a request to an HTTP provider, or the rest of a long
-//! result.
+//! The requests of `call_api`: a tool call, a request to an HTTP provider, or a page of a
+//! remainder.
 
 use http::{HeaderMap, Method};
 use kitbag_apis::ProviderCall;
@@ -18,7 +18,7 @@ use crate::call::pipeline;
 use crate::call::{ApiCall, Call};
 use crate::turn::Turn;
 
-/// The arguments as they come.
+/// The unparsed arguments.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CallApiArguments {
@@ -53,8 +53,8 @@ const ONE_OF: &str =
 const NO_PATH: &str = "`path` is missing: where below the provider's address the request goes";
 
 impl ApiRequest {
-    pub(crate) fn from_arguments(asked: CallApiArguments) -> Result<Self, Failure> {
-        match asked {
+    pub(crate) fn from_arguments(arguments: CallApiArguments) -> Result<Self, Failure> {
+        match arguments {
             CallApiArguments {
                 tool: Some(name),
                 provider: None,
@@ -98,7 +98,7 @@ impl ApiRequest {
         }
     }
 
-    /// Returns the subject of the request, in a word or two.
+    /// Returns the subject of the request for logs and headings.
     pub(super) fn subject(&self) -> String {
         match self {
             Self::Tool { name, .. } => name.clone(),
@@ -109,8 +109,8 @@ impl ApiRequest {
         }
     }
 
-    /// Carries it out. `params` are those of the call around it: what else they say, such as
-    /// where progress is to be reported or what the person answered, concerns the tool inside.
+    /// Executes the request. `params` belongs to the enclosing call: its other members, such as
+    /// the progress token or the user's answers, apply to the inner call.
     pub(super) async fn run_request(
         self,
         turn: &Turn,
@@ -147,7 +147,7 @@ impl ApiRequest {
     }
 }
 
-/// A page of a long result that is kept, with a notice of how to read on.
+/// Returns a page of a remainder, with a notice of how to continue.
 pub(super) fn remainder_page(
     turn: &Turn,
     result: String,
@@ -170,7 +170,7 @@ pub(super) fn remainder_page(
 fn parse_http_method(name: Option<String>) -> Result<Method, Failure> {
     let name = name.unwrap_or_else(|| "GET".to_owned()).to_uppercase();
     Method::from_bytes(name.as_bytes())
-        .map_err(|_| Failure::bad_params(format!("`{name}` is not an HTTP method")))
+        .map_err(|_| Failure::bad_params(format!("unknown HTTP method `{name}`")))
 }
 
 fn flatten_query(query: Map<String, Value>) -> Vec<(String, String)> {
@@ -178,11 +178,11 @@ fn flatten_query(query: Map<String, Value>) -> Vec<(String, String)> {
     query.map(|(key, value)| (key, value_text(value))).collect()
 }
 
-/// The name under which results are counted that come from no tool.
+/// The name under which results without a tool are counted.
 const METER_NAME: &str = AlwaysOnTool::Call.name();
 
-/// Models at times write the arguments as a string that contains them. What is no object even so
-/// is left as it is, to be explained.
+/// Models sometimes write the arguments as a JSON string. If it does not contain an object, it is
+/// left unchanged for the error message.
 pub(super) fn unwrap_arguments(arguments: &RawValue) -> Raw {
     let text: Option<String> = serde_json::from_str(arguments.get()).ok();
     let object = text.and_then(|text| match text.trim() {

@@ -1,7 +1,7 @@
-//! Text of tool authors as the frugal surfaces show it to a model: as data, without what cannot be
-//! seen, and without the secrets its server was given.
+//! Sanitizes text of tool authors for models on the frugal surfaces: as data, without invisible
+//! characters, and without the secrets of its server.
 //!
-//! JSON is cleaned as text, string by string, so that numbers keep their digits and members their
+//! JSON is sanitized as text, string by string, so that numbers keep their digits and members their
 //! order.
 
 use std::borrow::Cow;
@@ -16,19 +16,19 @@ use serde_json::value::RawValue;
 
 use crate::call::failure::Failure;
 
-/// Members of a result whose text is handed back to a server as it is.
+/// Members of a result that clients send back to a server unchanged.
 const OPAQUE: [&str; 3] = ["requestState", "taskId", "nextCursor"];
 
-/// JSON of a server as a model may read it.
+/// Sanitizes a server's JSON for a model.
 pub(crate) fn sanitize_json(json: Raw, secrets: &Secrets) -> Raw {
     let Cow::Owned(clean) = sanitize_strings(json.get(), secrets) else {
         return json;
     };
-    // Only strings were replaced, by strings, so it is JSON as before.
+    // Only strings were replaced by strings, so it is still JSON.
     RawValue::from_string(clean).unwrap_or(json)
 }
 
-/// Returns a server's account of what went wrong, as a model may read it.
+/// Sanitizes a server's error message for a model.
 pub(crate) fn sanitize_failure(failure: Failure, secrets: &Secrets) -> Failure {
     match failure {
         Failure::Upstream(CallError::Refused { server, mut error }) => {
@@ -44,8 +44,8 @@ pub(crate) fn sanitize_text(text: &str, secrets: &Secrets) -> String {
     secrets.mask_text(&strip_invisible(text)).into_owned()
 }
 
-/// Lets the questions in a result name the server that asks, where several servers are merged and
-/// the person sees only Kitbag.
+/// Adds the server's name to the questions in a result, where several servers are merged and the
+/// user sees only Kitbag.
 pub(crate) fn name_server_in_result(result: Raw, server: &ServerName) -> Raw {
     if !result.get().contains("\"inputRequests\"") {
         return result;
@@ -81,7 +81,7 @@ fn name_server_in_question(question: Raw, server: &ServerName) -> Raw {
     object.to_raw()
 }
 
-/// A question with the name of the server that asks in front of its text.
+/// Prefixes a question's text with the name of the server that asks.
 pub(crate) fn name_server_in_params(method: &str, params: Raw, server: &ServerName) -> Raw {
     let Ok(mut object) = RawObject::open(&params) else {
         return params;
@@ -116,7 +116,7 @@ fn name_server_in_message(message: Raw, server: &ServerName) -> Raw {
     object.to_raw()
 }
 
-/// The content of a message is one block or several; the first text is introduced.
+/// The content of a message is one block or several; the first text gets the prefix.
 fn name_server_in_content(content: &RawValue, server: &ServerName) -> Option<Raw> {
     let Ok(mut blocks) = serde_json::from_str::<Vec<Raw>>(content.get()) else {
         return name_server_in_block(content, server);
@@ -150,7 +150,7 @@ fn sanitize_strings<'a>(json: &'a str, secrets: &Secrets) -> Cow<'a, str> {
     })
 }
 
-/// ASCII without the escapes that could stand for something invisible.
+/// True for ASCII without escapes that could represent invisible characters.
 fn is_plain(json: &str) -> bool {
     json.is_ascii()
         && !["\\u", "\\b", "\\f", "\\r", "\u{7f}"]
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_cannot_be_seen_and_secrets_are_taken_out() {
+    fn only_invisible_characters_and_secrets_are_removed() {
         let untouched = r#"{"a" : 1.00,"n":12345678901234567890,"t":"x\n\"y\" é 😀","u":"\u00e9"}"#;
         check(untouched, untouched);
         check(
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_handed_back_to_the_server_stays_as_it_is() {
+    fn opaque_members_stay_unchanged() {
         let json =
             "{\"requestState\":\"\u{202e}\",\"text\":\"a\",\"x\":{\"requestState\":\"\u{202e}b\"}}";
         check(
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_says_which_server_asks() {
+    fn a_question_names_the_server_that_asks() {
         let server = "github".parse().unwrap();
         let check = |method: &str, params: &Value, pointer: &str, expected: &str| {
             let found = name_server_in_params(method, raw(params), &server);

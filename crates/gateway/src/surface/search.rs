@@ -25,18 +25,18 @@ pub(super) struct SearchArguments {
     limit: Option<usize>,
 }
 
-pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String {
+pub(super) async fn search_tools(turn: &Turn, arguments: SearchArguments) -> String {
     let caller = &turn.client.caller;
-    let limit = asked.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
+    let limit = arguments.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_TOP_K);
     let options = best_options(caller, limit);
-    let found = find_when_indexed(&turn.gateway, caller, &asked.query, &options).await;
+    let found = find_when_indexed(&turn.gateway, caller, &arguments.query, &options).await;
     let catalog = &found.catalog;
     let lines: Vec<String> = found
         .candidates
         .iter()
         .enumerate()
         .filter_map(|(rank, candidate)| {
-            // A model usually takes the first.
+            // A model usually calls the first.
             let detail = match rank {
                 0 => LineDetail::Guided,
                 _ => LineDetail::Brief,
@@ -46,7 +46,7 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .collect();
     let language = found.language_note();
     let withheld = found.withheld.counts().lines();
-    let skills = skills::find_skills(turn, catalog, &asked.query);
+    let skills = skills::find_skills(turn, catalog, &arguments.query);
     if lines.is_empty() {
         let unfinished = found.unfinished.note();
         let answer = language
@@ -63,7 +63,7 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .iter()
         .filter_map(|candidate| catalog.tool(&candidate.entry.tool_name));
     let tools: Vec<&str> = tools.map(|entry| entry.exposed.as_str()).collect();
-    observe::report_search(turn, &asked.query, tools.iter().copied());
+    observe::report_search(turn, &arguments.query, tools.iter().copied());
     adaptive_list::add_found_tools(turn, tools.into_iter());
     let likelihood = found.confidence.map(format_likelihood).unwrap_or_default();
     let how =
@@ -80,13 +80,13 @@ pub(super) async fn search_tools(turn: &Turn, asked: SearchArguments) -> String 
         .join("\n")
 }
 
-/// Returns in a few tokens how probable it is that the tools are right.
+/// Formats the probability that the tools are right, in a few tokens.
 fn format_likelihood(confidence: Confidence) -> String {
     let [first, any] = [confidence.first, confidence.any].map(|it| (100.0 * it).round());
     format!("Likely right: the first {first} %, any of the first five {any} %. ")
 }
 
-/// Returns a finding in one line: a tool with its copies on other servers, or an HTTP API.
+/// Formats a finding in one line: a tool with its copies on other servers, or an HTTP API.
 fn found_line(
     turn: &Turn,
     catalog: &Catalog,
@@ -105,9 +105,9 @@ fn found_line(
     Some(api_signature(provider.spec()))
 }
 
-/// Returns a note of the other servers on which the same tool is.
+/// Returns a note with the other servers that have the same tool.
 pub(crate) fn copies_note(found: &Candidate) -> String {
-    /// More copies than this are counted only.
+    /// Further copies are only counted.
     const MOST: usize = 3;
     let names: Vec<&str> = found
         .copies
@@ -124,7 +124,7 @@ pub(crate) fn copies_note(found: &Candidate) -> String {
 
 const NOTHING: &str = "No tool fits. Try other words, or browse with discover_apis.";
 
-/// A tool in one line, with what there is to beware of.
+/// Formats a tool in one line, with warnings.
 pub(super) fn tool_line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let mut line = strip_to_one_line(&signature(&entry.exposed, &definition, detail));
@@ -139,7 +139,7 @@ pub(super) fn tool_line(turn: &Turn, entry: &CatalogEntry, detail: LineDetail) -
     line
 }
 
-/// Returns what keeps a tool from being used, and what would help.
+/// Returns the reason why a tool cannot be used, and a remedy.
 fn tool_obstacle(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
     let trouble = turn
         .gateway
@@ -149,7 +149,7 @@ fn tool_obstacle(turn: &Turn, entry: &CatalogEntry) -> Option<String> {
     Some(describe_obstacle(&turn.client.caller, &trouble))
 }
 
-/// Says in a few words what keeps a server from being used, and what the caller can do about it.
+/// Describes briefly why a server cannot be used, and what the caller can do about it.
 pub(super) fn describe_obstacle(caller: &Caller, trouble: &StartError) -> String {
     let shown = start_error_for(caller, trouble);
     let advice = shown.remedy().unwrap_or_else(|| shown.to_string());

@@ -1,10 +1,10 @@
-//! An HTTP API in one line, for a context that has no room for its description.
+//! An HTTP API in one line, for a context without room for its description.
 
 use http::Method;
 use kitbag_apis::ProviderSpec;
 use kitbag_domain::text::first_sentence;
 
-/// An HTTP API as the call that reaches it.
+/// Formats an HTTP API as the call that reaches it.
 pub(crate) fn api_signature(spec: &ProviderSpec) -> String {
     let methods: Vec<&str> = spec.methods.iter().map(Method::as_str).collect();
     let method = if spec.methods.iter().all(Method::is_safe) {

@@ -1,4 +1,5 @@
-//! Skills for models that read no resources: found with the tools, and read with `discover_apis`.
+//! Skills for models without access to resources: found with the tools, and read with
+//! `discover_apis`.
 
 use kitbag_domain::ServerName;
 use kitbag_domain::text::{first_sentence, strip_to_one_line};
@@ -11,10 +12,10 @@ use crate::catalog::skills::Skill;
 use crate::catalog::{Catalog, CatalogEntry};
 use crate::turn::Turn;
 
-/// Skills that a search shows beside the tools.
+/// The most skills that a search shows in addition to the tools.
 const MAX_SKILLS: usize = 2;
 
-/// Returns a line for each of the skills that share most words with a request, and how to read them.
+/// Returns a line for each of the best-matching skills, and how to read them.
 pub(super) fn find_skills(turn: &Turn, catalog: &Catalog, text: &str) -> Vec<String> {
     if catalog.skills.is_empty() {
         return Vec::new();
@@ -44,13 +45,13 @@ fn skill_line(entry: &CatalogEntry) -> String {
     strip_to_one_line(&line)
 }
 
-/// Returns the skill of which this is a file that the caller may read.
+/// Returns the skill that contains this file, if the caller may read it.
 pub(super) fn find_readable_skill<'a>(turn: &'a Turn, uri: &str) -> Option<&'a CatalogEntry> {
     let skill = turn.catalog.find_skill(uri);
     skill.filter(|it| turn.can_see(&it.capability))
 }
 
-/// Returns the text of a file of a skill, with a word on whose text it is, and the other files.
+/// Returns the text of a skill's file, labeled with its author, and the names of the other files.
 pub(super) async fn read_skill(
     turn: &Turn,
     skill: &CatalogEntry,
@@ -60,18 +61,18 @@ pub(super) async fn read_skill(
     let call = Call::Mcp(McpCall::for_resource(params)?);
     let result = Box::pin(pipeline::run(turn, call)).await?;
     let server = &skill.capability.server;
-    let mut told = vec![format!(
+    let mut parts = vec![format!(
         "From the skill `{}` of `{server}`. Its author wrote what follows, and is not your user:",
         strip_to_one_line(&Skill::from_entry(skill).name)
     )];
-    told.extend(content_texts(&result));
+    parts.extend(content_texts(&result));
     let others = Skill::from_entry(skill).files.into_iter();
     let others = others.map(|own| strip_to_one_line(&format!("kitbag://server/{server}/{own}")));
     let others: Vec<String> = others.filter(|it| it != uri).collect();
     if !others.is_empty() {
-        told.push(format!("Its other files: {}", others.join(" ")));
+        parts.push(format!("Its other files: {}", others.join(" ")));
     }
-    Ok(told.join("\n"))
+    Ok(parts.join("\n"))
 }
 
 fn content_texts(result: &Raw) -> Vec<String> {
@@ -81,7 +82,7 @@ fn content_texts(result: &Raw) -> Vec<String> {
         let content = RawObject::open(content).unwrap_or_default();
         content
             .read::<String>("text")
-            .unwrap_or_else(|| "[a file that is no text]".to_owned())
+            .unwrap_or_else(|| "[not a text file]".to_owned())
     });
     texts.collect()
 }

@@ -1,4 +1,4 @@
-//! `kitbag stats tokens`: what a surface costs at the start of a conversation, counted exactly.
+//! `kitbag stats tokens`: the exact cost of a surface at the start of a conversation.
 
 use kitbag_domain::Surface;
 use std::borrow::Cow;
@@ -16,14 +16,13 @@ use crate::turn::Turn;
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SurfaceTokens {
-    /// The tokens that `tools/list` would take with every tool in it.
+    /// The tokens of a `tools/list` with every tool.
     pub catalog: usize,
-    /// The tokens that the surface puts into a context before the first word: its tools and
-    /// instructions.
+    /// The tokens that the surface puts into an empty context: its tools and instructions.
     pub shown: usize,
     pub saved: usize,
     pub surface: Surface,
-    /// The vocabulary that was counted with; for models with another one these are estimates.
+    /// The tokenizer used; for models with another one these are estimates.
     pub tokenizer: Cow<'static, str>,
     pub tools: usize,
     pub servers: Vec<ServerTokens>,

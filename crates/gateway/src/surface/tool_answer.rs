@@ -1,5 +1,4 @@
-//! The answer to a tool call as a context can hold it: cut to fit, with remarks for the model, and
-//! counted.
+//! The answer to a tool call for a model: truncated, annotated, and counted.
 
 use kitbag_budget::{TruncateOutcome, notice};
 use kitbag_wire::{Raw, RawObject, raw};
@@ -12,7 +11,7 @@ use crate::turn::Turn;
 use crate::turn::view::View;
 use kitbag_schema::{Misfit, RereadArguments};
 
-/// Puts what a client is answered on the bill of the tool of this name.
+/// Counts the tokens of an answer for the tool of this name.
 pub(super) fn record_tokens(
     turn: &Turn,
     name: &str,
@@ -27,33 +26,28 @@ pub(super) fn record_tokens(
     answer
 }
 
-/// Reads arguments that do not fit as they were meant, where they can only have been meant in one
-/// way.
-pub(crate) fn correct_arguments(
-    turn: &Turn,
-    name: &str,
-    params: &mut RawObject,
-) -> Option<RereadArguments> {
+/// Corrects malformed arguments, if only one correction is possible.
+pub(crate) fn correct_arguments(turn: &Turn, name: &str, params: &mut RawObject) -> Option<RereadArguments> {
     let definition = &turn.catalog.tool(name)?.definition;
     let checker = &turn.gateway.services.checker;
-    let taken = checker.reread_arguments(definition, params.get("arguments")?)?;
-    params.set("arguments", taken.arguments.clone());
-    Some(taken)
+    let correction = checker.reread_arguments(definition, params.get("arguments")?)?;
+    params.set("arguments", correction.arguments.clone());
+    Some(correction)
 }
 
-/// Tells the model how its arguments were read.
-pub(crate) fn add_correction_note(result: Raw, taken: Option<&RereadArguments>) -> Raw {
-    match taken {
+/// Appends a note on how the arguments were corrected.
+pub(crate) fn add_correction_note(result: Raw, correction: Option<&RereadArguments>) -> Raw {
+    match correction {
         // A question, or the ticket of a task, is not for the model.
-        Some(taken) if RawObject::peek_member(&result, "content").is_some() => {
-            append_text(result, &format!("[{taken}]"))
+        Some(correction) if RawObject::peek_member(&result, "content").is_some() => {
+            append_text(result, &format!("[{correction}]"))
         }
         _ => result,
     }
 }
 
-/// A tool's result cut to fit. It says so if its tool's own output schema forbids it, so that a
-/// reader does not rely on its shape.
+/// Truncates a tool's result. If the result violates the tool's own output schema, appends a note,
+/// so that a reader does not rely on its structure.
 pub(super) fn truncate_and_check(turn: &Turn, name: &str, result: Raw, tokens: usize) -> Raw {
     let broken = output_misfit(turn, name, &result);
     let result = truncate_to_budget(turn, result, tokens);
@@ -78,7 +72,7 @@ fn output_misfit(turn: &Turn, name: &str, result: &Raw) -> Option<Misfit> {
     Some(misfit)
 }
 
-/// Cuts a result that is too long, and keeps the whole of it for this caller.
+/// Truncates a result that is too long, and stores the whole for this caller.
 pub(super) fn truncate_to_budget(turn: &Turn, result: Raw, tokens: usize) -> Raw {
     if bridge::input_requests(&result).is_some() {
         return result;
@@ -98,7 +92,7 @@ pub(super) fn truncate_to_budget(turn: &Turn, result: Raw, tokens: usize) -> Raw
     }
 }
 
-/// Returns what this client has to count or filter a result without reading it.
+/// Returns the tool with which this client can count or filter a result without reading it.
 fn counting_tool(turn: &Turn) -> &'static str {
     let has_programs = match turn.view {
         View::Merged(surface) => AlwaysOnTool::RunCode.is_on(surface, &turn.gateway.code),
@@ -114,12 +108,12 @@ pub(super) fn continuation_call(result: &str, offset: usize) -> String {
     format!("call_api(result: \"{result}\", offset: {offset})")
 }
 
-/// A result that is only text, as the always-on tools give it.
+/// Returns a text-only result, as the always-on tools return it.
 pub(super) fn text_result(text: &str) -> Raw {
     raw(&json!({ "content": [{ "type": "text", "text": text }] }))
 }
 
-/// A result with one more text in it.
+/// Appends a text to a result.
 pub(super) fn append_text(result: Raw, text: &str) -> Raw {
     let Ok(mut object) = RawObject::open(&result) else {
         return result;

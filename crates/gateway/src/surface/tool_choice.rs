@@ -1,11 +1,11 @@
-//! Chooses the tools that the adaptive surface lists beside the always-on tools: never more than
-//! twenty, unless the operator wants all of them for a client that is new.
+//! Chooses the tools that the adaptive surface lists in addition to the always-on tools: at most
+//! twenty, unless the operator wants all of them for a new client.
 //!
-//! The list has all tools, where there are no more than that. Otherwise it has first the tools that
-//! the configuration pinned, then the groups that the client enabled, then the tools that the
-//! client found or used last and those for the last words of the person, then those that its
-//! credential uses, and then others: the nearest to what is known of the client, or else some of
-//! each server. The more the uses show that few tools are enough, the shorter the list is.
+//! If there are no more than that, all tools are listed. Otherwise the list begins with the tools
+//! pinned in the configuration, followed by the groups that the client enabled, the tools that the
+//! client last found or used and those for the user's last prompt, the tools that its credential
+//! uses, and others: the nearest to the client's name, or else some of each server. The more the
+//! usage shows that few tools are enough, the shorter the list.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 
@@ -21,12 +21,12 @@ use crate::state::clock::now;
 use crate::surface::find::find_best;
 use crate::turn::Turn;
 
-/// Places for tools that the credential has not used yet: without them it would never see a new one.
+/// Slots for tools that the credential has not used yet; otherwise it would never see new ones.
 const UNUSED_SLOTS: usize = 2;
-/// Most tasks need three to five tools, so a shorter list saves nothing worth a search.
+/// Most tasks need three to five tools, so a shorter list does not justify a search.
 const MIN_LENGTH: usize = 5;
 
-/// The tools a client's list shows.
+/// Returns the tools of a client's list.
 pub(crate) async fn choose_tools(turn: &Turn) -> Vec<&CatalogEntry> {
     let visible: Vec<&CatalogEntry> = groups::visible_tools(turn).collect();
     let own = without_built_in(turn, &visible);
@@ -45,17 +45,17 @@ pub(crate) async fn choose_tools(turn: &Turn) -> Vec<&CatalogEntry> {
         return own;
     }
     let enough = favourites.enough.unwrap_or(MAX_TOP_K);
-    let places = (list.entries.len() + enough + UNUSED_SLOTS).clamp(MIN_LENGTH, MAX_TOP_K);
+    let length = (list.entries.len() + enough + UNUSED_SLOTS).clamp(MIN_LENGTH, MAX_TOP_K);
     let used = favourites.tools.iter().take(enough);
     list.add(used.filter_map(|name| find_visible(turn, name)));
-    if list.entries.len() < places {
+    if list.entries.len() < length {
         list.add(nearest_tools(turn).await);
         list.add(spread_over_servers(&own));
     }
-    list.truncate_to(places)
+    list.truncate_to(length)
 }
 
-/// Each tool once, in the order in which it was added first.
+/// Each tool once, in the order of its first addition.
 #[derive(Default)]
 struct ToolList<'a> {
     entries: Vec<&'a CatalogEntry>,
@@ -71,13 +71,13 @@ impl<'a> ToolList<'a> {
         }
     }
 
-    fn truncate_to(mut self, places: usize) -> Vec<&'a CatalogEntry> {
-        self.entries.truncate(places);
+    fn truncate_to(mut self, length: usize) -> Vec<&'a CatalogEntry> {
+        self.entries.truncate(length);
         self.entries
     }
 }
 
-/// The tools of the servers. Every caller has the built-in tools, so they are listed only for a
+/// Returns the tools of servers. Every caller has the built-in tools, so they are listed only for a
 /// client that uses them.
 fn without_built_in<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let visible = visible.iter().copied();
@@ -86,17 +86,17 @@ fn without_built_in<'a>(turn: &Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a Ca
         .collect()
 }
 
-/// The tools that the operator, the client or the person wants to see.
+/// Returns the tools that the operator, the client or the user requested.
 fn requested_tools<'a>(turn: &'a Turn, visible: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let lists = &turn.gateway.services.client_lists;
-    let (groups, recent) = lists.list_of(&adaptive_list::list_holder(turn));
-    let (_, said) = lists.list_of(&ListHolder::Credential(turn.caller().clone()));
+    let (groups, recent) = lists.list_for(&adaptive_list::list_holder(turn));
+    let (_, prompt_tools) = lists.list_for(&ListHolder::Credential(turn.caller().clone()));
     let pinned = visible.iter().copied().filter(|it| is_pinned(turn, it));
     let enabled = groups
         .iter()
         .filter_map(|group| groups::tools_in_group(turn, group).ok())
         .flatten();
-    let recent = recent.iter().chain(&said);
+    let recent = recent.iter().chain(&prompt_tools);
     let recent = recent.filter_map(|name| find_visible(turn, name));
     pinned.chain(enabled).chain(recent).collect()
 }
@@ -111,11 +111,11 @@ fn find_visible<'a>(turn: &'a Turn, name: &str) -> Option<&'a CatalogEntry> {
     entry.filter(|entry| turn.can_see(&entry.capability))
 }
 
-/// The tools that the credential uses, as of a few minutes ago.
+/// Returns the tools that the credential uses, as of a few minutes ago.
 async fn favourite_tools(turn: &Turn) -> ListedFavourites {
     let services = &turn.gateway.services;
     let learned = match turn.gateway.learning.enabled {
-        true => services.learner.lessons_of(turn.caller()).await,
+        true => services.learner.lessons_for(turn.caller()).await,
         false => None,
     };
     let key = turn.caller().key.as_ref();
@@ -128,7 +128,7 @@ async fn favourite_tools(turn: &Turn) -> ListedFavourites {
     })
 }
 
-/// The tools that are nearest to the name that a legacy client gives itself.
+/// Returns the tools nearest to a legacy client's name for itself.
 async fn nearest_tools(turn: &Turn) -> Vec<&CatalogEntry> {
     let name = turn.client.name.as_ref();
     let Some(name) = name.filter(|_| turn.client.era == Era::Legacy) else {
@@ -141,7 +141,7 @@ async fn nearest_tools(turn: &Turn) -> Vec<&CatalogEntry> {
         .collect()
 }
 
-/// One tool of each server, then a second one of each, and so on.
+/// Takes one tool of each server, then a second one of each, and so on.
 fn spread_over_servers<'a>(tools: &[&'a CatalogEntry]) -> Vec<&'a CatalogEntry> {
     let mut by_server: BTreeMap<&ServerName, VecDeque<&CatalogEntry>> = BTreeMap::new();
     for tool in tools {

@@ -1,4 +1,4 @@
-//! The tools and the instructions that a client of a surface begins with.
+//! The tools and instructions that a client of a surface starts with.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::state::gateway::Gateway;
 use crate::turn::Turn;
 use crate::turn::view::View;
 
-/// The tools that a frugal surface lists, which always fit one page.
+/// Returns the tools that a frugal surface lists, which always fit one page.
 pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
     let mut definitions = always_on_tools(turn);
     if surface == Surface::Adaptive {
@@ -29,7 +29,7 @@ pub(crate) async fn surface_tools(turn: &Turn, surface: Surface) -> Raw {
     RawObject::new().with("tools", &definitions).to_raw()
 }
 
-/// The tools of the gateway itself that a client is shown.
+/// Returns the always-on tools that the client sees.
 pub(crate) fn always_on_tools(turn: &Turn) -> Vec<Raw> {
     let View::Merged(surface) = turn.view else {
         return Vec::new();
@@ -46,7 +46,8 @@ pub(crate) fn always_on_tools(turn: &Turn) -> Vec<Raw> {
         .collect()
 }
 
-/// Returns the guide to the servers behind the search. A change of it will be announced.
+/// Returns the guide to the servers behind the search, and records it, so that its changes are
+/// announced.
 fn current_guide(turn: &Turn) -> Option<Arc<str>> {
     let guide = guide_for(&turn.gateway, &turn.catalog, turn.caller());
     let announced = &turn.gateway.services.announced_guides;
@@ -54,7 +55,7 @@ fn current_guide(turn: &Turn) -> Option<Arc<str>> {
     guide
 }
 
-/// Returns what stands behind the tool that finds others: on the surface that is to cost least, only
+/// Returns the guide as a sentence for the tool that finds others; on the cheapest surface, only
 /// names.
 fn guide_sentence(turn: &Turn, surface: Surface, guide: Option<Arc<str>>) -> Option<String> {
     match surface {
@@ -93,7 +94,7 @@ fn definition_with_guide(tool: AlwaysOnTool, surface: Surface, behind: Option<&s
     }
 }
 
-/// A result that is cut loses its structured content, so none can be promised.
+/// A truncated result loses its structured content, so no output schema is listed.
 fn without_output_schema(definition: &Raw) -> Raw {
     let Ok(mut object) = RawObject::open(definition) else {
         return definition.clone();
@@ -104,8 +105,8 @@ fn without_output_schema(definition: &Raw) -> Raw {
     }
 }
 
-/// The instructions of the gateway. Every word costs tokens in every context, so a frugal surface
-/// has few. Servers that are hidden from the caller are neither named nor counted.
+/// Returns the gateway's instructions. Every word costs tokens in every context, so a frugal
+/// surface has few. Servers hidden from the caller are neither named nor counted.
 pub(crate) fn surface_instructions(
     gateway: &Gateway,
     catalog: &Catalog,
@@ -125,7 +126,7 @@ pub(crate) fn surface_instructions(
                 names.join(", ")
             ))
         }
-        // Its two tools say everything.
+        // Its two tools are self-explanatory.
         Surface::Code => None,
         Surface::Search | Surface::Adaptive => Some(format!(
             "The tools of {count} servers and APIs. search_available_tools finds tools, call_api runs them. \

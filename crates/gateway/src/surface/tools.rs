@@ -1,5 +1,5 @@
-//! The tools that are always there, as a model reads them. Every word is paid for in every
-//! context, so there are few.
+//! The always-on tools as a model reads them. Every word costs tokens in every context, so there
+//! are few.
 
 use kitbag_config::Code;
 use kitbag_domain::Surface;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::batch::MAX_CALLS;
 
-/// Returns the definitions that calls of our own tools are held against.
+/// Returns the definitions against which calls of always-on tools are validated.
 pub fn always_on_definitions() -> Vec<Value> {
     AlwaysOnTool::ALL
         .into_iter()
@@ -57,8 +57,8 @@ impl AlwaysOnTool {
         }
     }
 
-    /// True if a surface lists the tool. The tools that run programs are on those surfaces alone
-    /// that the configuration names.
+    /// True if a surface lists the tool. Tools that run programs are listed only on the configured
+    /// surfaces.
     pub(super) fn is_on(self, surface: Surface, code: &Code) -> bool {
         match self {
             Self::RunIntent => code.surfaces.contains(&surface),
@@ -66,7 +66,7 @@ impl AlwaysOnTool {
                 code.surfaces.contains(&surface)
                     && code.route.execution_mode != ExecutionMode::McpOnly
             }
-            // Only the adaptive surface has a list that groups can be put into.
+            // Only the adaptive surface has a list to which groups can be added.
             Self::EnableGroup => surface == Surface::Adaptive,
             Self::Search | Self::Discover | Self::Call | Self::Batch => {
                 matches!(surface, Surface::Adaptive | Surface::Search)
@@ -74,7 +74,7 @@ impl AlwaysOnTool {
         }
     }
 
-    /// True for the tools that are served only where they are listed.
+    /// True for tools that can be called only where they are listed.
     pub(super) fn runs_code(self) -> bool {
         matches!(self, Self::RunIntent | Self::RunCode)
     }
@@ -89,8 +89,8 @@ impl AlwaysOnTool {
         &DEFINITIONS[self as usize]
     }
 
-    /// The definition that calls are held against. It says more than a model is charged for, and
-    /// leaves the calls of a batch to be checked one by one.
+    /// Returns the definition for validation. It has more details than the listed one, and leaves
+    /// the calls of a batch to be validated one by one.
     pub(super) fn checked_definition(self) -> &'static Raw {
         static CHECKED: LazyLock<Vec<Raw>> = LazyLock::new(|| {
             AlwaysOnTool::ALL
@@ -104,7 +104,7 @@ impl AlwaysOnTool {
     fn full_definition(self) -> Value {
         let mut definition = self.base_definition();
         let schema = &mut definition["inputSchema"];
-        // The names in these are those of other tools, or data.
+        // Their members are names of other tools' arguments, or data.
         for name in ["arguments", "query", "params"] {
             if let Some(inner) = schema["properties"].get_mut(name)
                 && inner["type"] == "object"
@@ -125,8 +125,8 @@ impl AlwaysOnTool {
         definition
     }
 
-    /// The definition as a list shows it. The tools of the surface `code` are to be as cheap as they
-    /// can be, so theirs says only what a model needs.
+    /// Returns the definition as listed. The tools of the surface `code` must be as cheap as
+    /// possible, so their definitions contain only the members that a model needs.
     fn listed_definition(self) -> Value {
         let mut definition = self.base_definition();
         if self.runs_code()
@@ -152,7 +152,7 @@ impl AlwaysOnTool {
         definition
     }
 
-    /// Returns the description, the properties of the arguments, and which of these are required.
+    /// Returns the description, the properties of the arguments, and the required ones.
     fn definition_parts(self) -> (&'static str, Value, Value) {
         let text = json!({ "type": "string" });
         let object = json!({ "type": "object" });
@@ -217,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tool_files_of_always_on_tools_declare_what_lists_show() {
+    fn the_tool_files_of_always_on_tools_match_the_listed_definitions() {
         let catalog = ToolCatalog::built_in();
         for (tool, id) in [
             (AlwaysOnTool::Discover, "discover"),
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// A tool file says of each object that its keys are free; lists spare the words.
+    /// A tool file declares for each object that additional members are allowed; lists omit this.
     fn write_out(schema: &mut Value) {
         let is_free = *schema == json!({ "type": "object" });
         if is_free {

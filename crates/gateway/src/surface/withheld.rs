@@ -1,11 +1,10 @@
-//! Counts the tools that would stand in the answer of a search if nothing kept them out: a filter of
-//! the request, a rule, or the approval that is still missing. A model that hears of none would
-//! conclude that there is no such tool.
+//! Counts the tools that a search would return if nothing withheld them: a filter of the request, a
+//! rule, or a missing approval. Otherwise a model would conclude that there is no such tool.
 //!
-//! A count tells of what is hidden, so it has only what the caller may know of anyway: its own filters;
-//! tools that wait for approval, where rules would show them to the caller; and what rules forbid, to
-//! the person at this machine alone, who reads those rules. For a caller with a key a forbidden tool
-//! does not exist.
+//! A count reveals hidden tools, so it includes only tools that the caller may know of: tools withheld by
+//! the caller's own filters; unapproved tools, if rules would show them to the caller; and tools
+//! denied by rules, only for the local user, who can read those rules. For a caller with a key a
+//! denied tool does not exist.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +16,7 @@ use crate::catalog::Catalog;
 use crate::index::{IndexSubject, SnapshotMatches};
 use crate::state::gateway::Gateway;
 
-/// The tools that were kept out, by name. The names stay in here: they are what rules hide.
+/// The withheld tools, by name. The names are private: rules hide them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WithheldTools(BTreeMap<String, WithheldReason>);
 
@@ -29,7 +28,7 @@ enum WithheldReason {
     Rule,
 }
 
-/// The number of tools that each cause kept out of an answer.
+/// The number of tools that each cause withheld from an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct WithheldCounts {
@@ -52,7 +51,7 @@ pub(crate) struct CompletedSearch<'a> {
     pub(crate) options: &'a Options,
 }
 
-/// A tool that is less than this part as good as the best does not fit; it only fills a place.
+/// A tool whose score is below this fraction of the best is not relevant.
 const MIN_RELATIVE_SCORE: f32 = 0.8;
 
 impl WithheldTools {
@@ -70,7 +69,7 @@ impl WithheldTools {
         Self(withheld.collect())
     }
 
-    /// Takes those of another search over; a tool that both withheld counts once.
+    /// Merges the tools of another search; duplicates count once.
     pub(crate) fn merge(mut self, other: &Self) -> Self {
         let others = other.0.iter();
         self.0
@@ -97,7 +96,7 @@ impl WithheldCounts {
         *self == Self::default()
     }
 
-    /// A line for each cause, as a model or a person reads it.
+    /// Returns a line for each cause, for a model or a user.
     pub fn lines(&self) -> Vec<String> {
         let causes = [
             (self.filter, ["the filters leave", "out"]),
@@ -108,8 +107,9 @@ impl WithheldCounts {
             (self.approval, ["a person has not approved", "yet"]),
             (self.rule, ["a rule keeps", "from you"]),
         ];
-        let told = causes.into_iter().filter(|(count, _)| *count > 0);
-        told.map(|(count, cause)| format_cause(count, cause))
+        let found_causes = causes.into_iter().filter(|(count, _)| *count > 0);
+        found_causes
+            .map(|(count, cause)| format_cause(count, cause))
             .collect()
     }
 }
@@ -151,7 +151,7 @@ impl CompletedSearch<'_> {
         }
     }
 
-    /// Returns why a tool is not in the answer; nothing if it could have been.
+    /// Returns the reason why a tool is not in the answer; `None` if it could have been.
     fn withheld_reason(&self, found: &Candidate) -> Option<WithheldReason> {
         let name = &found.entry.tool_name;
         if self.catalog.unapproved.tool(name).is_some() {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_told_with_its_number() {
+    fn each_cause_is_listed_with_its_count() {
         let counts = WithheldCounts {
             filter: 1,
             unknown_cost: 2,

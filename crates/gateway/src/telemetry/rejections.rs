@@ -104,8 +104,8 @@ impl Rejection {
         match self {
             Self::KeyUnknown { key: None, .. } => Some("unknown"),
             Self::KeyUnknown { key: Some(_), .. } => Some("revoked or expired"),
-            Self::NotABearer => Some("not of the form of a key"),
-            Self::OperatorKey => Some("an operator's, which calls nothing"),
+            Self::NotABearer => Some("not in the format of a key"),
+            Self::OperatorKey => Some("an operator's key, which cannot call tools"),
             Self::Foreign { .. } | Self::KeyMissing | Self::TooManyRequests | Self::Store(_) => {
                 None
             }

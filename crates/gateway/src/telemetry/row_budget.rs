@@ -53,7 +53,7 @@ impl TenantBudgets {
 
 /// Returns a note on skipped rows.
 pub(crate) fn describe_skipped(skipped: u64) -> Option<String> {
-    (skipped > 0).then(|| format!("{skipped} more since the row before this one"))
+    (skipped > 0).then(|| format!("{skipped} more since the previous row"))
 }
 
 #[cfg(test)]
@@ -67,10 +67,10 @@ mod tests {
             one_every: Duration::from_secs(3),
         };
         let (mut budget, start) = (RowBudget::default(), Instant::now());
-        let told: Vec<_> = (0..1000)
+        let skipped_counts: Vec<_> = (0..1000)
             .filter_map(|_| budget.try_spend(&limits, start))
             .collect();
-        assert_eq!(told, [0; 20]);
+        assert_eq!(skipped_counts, [0; 20]);
         assert_eq!(
             budget.try_spend(&limits, start + limits.one_every),
             Some(980)
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(budget.try_spend(&limits, start + limits.one_every), None);
         let later = start + limits.one_every * 100;
         assert_eq!(budget.try_spend(&limits, later), Some(1));
-        let told = (0..1000).filter_map(|_| budget.try_spend(&limits, later));
-        assert_eq!(told.count(), 19);
+        let skipped_counts = (0..1000).filter_map(|_| budget.try_spend(&limits, later));
+        assert_eq!(skipped_counts.count(), 19);
     }
 }

@@ -1,8 +1,8 @@
 //! One request that is being served: the client, the endpoint it uses, its trace, and the channel for
 //! messages to the client while the request runs.
 //!
-//! Holds the gateway and catalog the request began with. Every room that serves requests receives a
-//! [`Turn`]; this room calls none of them.
+//! Holds the gateway and catalog that the request began with. Every module that serves requests
+//! receives a [`Turn`]; this module calls none of them.
 
 pub(crate) mod client;
 pub(crate) mod run;
@@ -269,7 +269,7 @@ impl Drop for WaitGuard {
 }
 
 fn client_gone_error() -> ErrorObject {
-    let message = "the client disconnected without answering";
+    let message = "the client disconnected without an answer";
     ErrorObject::new(code::INTERNAL_ERROR, message)
 }
 

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_context_of_headers_goes_on_in_meta_and_that_of_meta_is_worth_more() {
+    fn headers_are_forwarded_in_meta_and_meta_takes_precedence() {
         let headers = [
             ("traceparent", TRACE),
             ("tracestate", "a=1"),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_the_standards_goes_no_further() {
+    fn invalid_values_are_dropped() {
         check(
             &[],
             &json!({ "traceparent": "garbage", "tracestate": "a=1" }),
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_of_the_gateway_takes_the_place_of_the_parent() {
+    fn the_gateways_span_replaces_the_parent() {
         let context = TraceContext::from_params(&params(&json!({ "traceparent": TRACE })));
         let span = OTHER.parse().ok();
         assert_eq!(context.under_span(span).api_headers()["traceparent"], OTHER);

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(door: &McpEndpoint, key: Option<&str>, client: Option<&str>, expect: &View) {
+    fn check(endpoint: &McpEndpoint, key: Option<&str>, client: Option<&str>, expect: &View) {
         let surfaces = Surfaces {
             keys: vec![("k1".to_owned(), Surface::Adaptive)],
             clients: vec![(Pattern::for_any_text("claude*").unwrap(), Surface::All)],
@@ -88,11 +88,11 @@ mod tests {
             key: key.map(|id| KeyId(id.to_owned())),
             ..Caller::local()
         };
-        assert_eq!(door.resolve_view(&surfaces, &caller, client), *expect);
+        assert_eq!(endpoint.resolve_view(&surfaces, &caller, client), *expect);
     }
 
     #[test]
-    fn the_door_decides_then_the_key_then_the_name_of_the_client() {
+    fn the_endpoint_decides_then_the_key_then_the_clients_name() {
         let server: ServerName = "git".parse().unwrap();
         check(
             &McpEndpoint::Server(server.clone()),

@@ -108,11 +108,11 @@ async fn an_expired_key_is_refused_like_a_revoked_one_and_the_log_says_why() {
     assert_eq!(refused, revoked);
     let log = until("both refusals are in the log", async || {
         let log = gateway.log();
-        log.contains("a revoked key was refused").then_some(log)
+        log.contains("rejected a revoked key").then_some(log)
     })
     .await;
     assert!(
-        log.contains("an expired key was refused") && log.contains(brief["id"].as_str().unwrap()),
+        log.contains("rejected an expired key") && log.contains(brief["id"].as_str().unwrap()),
         "{log}"
     );
     assert!(!log.contains(token(&brief)), "{log}");

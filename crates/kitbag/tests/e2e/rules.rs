@@ -47,7 +47,7 @@ async fn guarded() -> (Gateway, String) {
 fn check_refused(raw: &str, asked: &Value) {
     let words = [
         "may not use",
-        "must be spelt",
+        "must be spelled",
         "there is no resource",
         "there is no prompt",
     ];

@@ -97,7 +97,7 @@ async fn a_listing_that_one_machine_reads_is_shown_by_the_gateway_of_another_wit
     until("the server was asked in vain", async || {
         gateway
             .log()
-            .contains("every server has been asked")
+            .contains("all servers have been listed")
             .then_some(())
     })
     .await;

@@ -232,7 +232,7 @@ async fn what_cannot_or_should_not_be_added_is_told_apart() {
     let told = home.fails(&["servers", "add", "com.else/ledger"]);
     assert!(
         told.contains(
-            "try: perhaps one of these:\n       kitbag servers add io.github.acme/ledger"
+            "try: did you mean one of these?\n       kitbag servers add io.github.acme/ledger"
         ),
         "{told}"
     );

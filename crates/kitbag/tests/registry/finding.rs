@@ -58,7 +58,7 @@ async fn a_search_without_results_or_without_a_registry_says_what_to_do() {
     );
     assert_eq!(
         home.fails(&["servers", "find", "too-much"]),
-        "error: the registry HERE is rate-limiting requests (429)\n  try: try again in 7 seconds\n"
+        "error: the registry HERE is rate limiting requests (429)\n  try: try again in 7 seconds\n"
     );
     let told = home.fails(&[
         "servers",

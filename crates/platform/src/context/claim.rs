@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_trusted_source_decides_and_of_equals_the_newest() {
+    fn the_most_trusted_source_decides_and_then_the_newest() {
         check(
             &["900 CRM 2 10"],
             Some("900"),
@@ -159,7 +159,7 @@ mod tests {
             Some("900"),
             true,
             "`CRM` (tier 2, reliable, observed 1970-01-11) says so, and is more trusted than every source that says \
-             otherwise; one more source says the same; against it speaks above all `850`, from `press` (tier 3, reported, \
+             otherwise; one more source says the same; the strongest contradiction is `850`, from `press` (tier 3, reported, \
              observed 1970-01-21)",
         );
         check(
@@ -167,7 +167,7 @@ mod tests {
             Some("900"),
             true,
             "`new` (tier 1, authoritative, observed 1970-01-21) says so, and is newer than equally trusted sources \
-             that say otherwise; against it speaks above all `850`, from `old` (tier 1, authoritative, observed \
+             that say otherwise; the strongest contradiction is `850`, from `old` (tier 1, authoritative, observed \
              1970-01-11)",
         );
         check(
@@ -175,7 +175,7 @@ mod tests {
             Some("850"),
             true,
             "`a` (tier 1, authoritative, observed 1970-01-11) says so, but an equally trusted source of the same time \
-             says otherwise, so this is undecided; against it speaks above all `900`, from `b` (tier 1, authoritative, \
+             says otherwise, so this is undecided; the strongest contradiction is `900`, from `b` (tier 1, authoritative, \
              observed 1970-01-11)",
         );
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn case_and_blanks_make_no_contradiction() {
+    fn case_and_white_space_do_not_contradict() {
         check(
             &["Berlin CRM 1 10", "berlin wiki 4 9"],
             Some("Berlin"),

@@ -75,11 +75,13 @@ pub fn parse_query(parameters: &[(String, String)]) -> Result<FeedbackQuery, Str
 
 fn parse_parameter(query: &mut FeedbackQuery, name: &str, value: &str) -> Result<(), String> {
     match name {
-        "status" => query.open = Some(parse_status(value).map_err(unusable(name, value))?),
-        "kind" => query.kind = Some(parse_kind(value).map_err(unusable(name, value))?),
-        "tenant" => query.tenant = Some(value.parse().map_err(unusable(name, value))?),
-        "limit" => query.limit = parse_limit(value).map_err(unusable(name, value))?,
-        "cursor" => query.before_id = Some(parse_cursor(value).map_err(unusable(name, value))?),
+        "status" => query.open = Some(parse_status(value).map_err(invalid_parameter(name, value))?),
+        "kind" => query.kind = Some(parse_kind(value).map_err(invalid_parameter(name, value))?),
+        "tenant" => query.tenant = Some(value.parse().map_err(invalid_parameter(name, value))?),
+        "limit" => query.limit = parse_limit(value).map_err(invalid_parameter(name, value))?,
+        "cursor" => {
+            query.before_id = Some(parse_cursor(value).map_err(invalid_parameter(name, value))?)
+        }
         _ => {
             let known = "status, kind, tenant, limit and cursor";
             return Err(format!(
@@ -90,7 +92,7 @@ fn parse_parameter(query: &mut FeedbackQuery, name: &str, value: &str) -> Result
     Ok(())
 }
 
-fn unusable<E: fmt::Display>(name: &str, value: &str) -> impl FnOnce(E) -> String {
+fn invalid_parameter<E: fmt::Display>(name: &str, value: &str) -> impl FnOnce(E) -> String {
     move |why| format!("invalid `{name}={value}`: {why}")
 }
 
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_asked_is_asked_and_the_rest_is_told() {
+    fn valid_parameters_are_parsed_and_others_are_reported() {
         let query = parse_query(&parameters(
             "status=open&kind=bug&tenant=acme&limit=5&cursor=7",
         ));

@@ -1,4 +1,4 @@
-//! The context plane: facts from a file, questions, and claims.
+//! Tests of the context plane: facts from a file, questions, and claims.
 
 use super::*;
 use crate::context::import::{ContextImport, ContextImportError, ImportedFacts, import_facts};
@@ -26,8 +26,8 @@ const FACTS: &str = r#"
 {"subject": "Fabrikam", "predicate": "office", "object": "Berlin", "source": {"name": "CRM", "quote": "Office: Berlin"}, "authority": 2, "observed_at": "2026-05-01"}
 "#;
 
-/// The objects of the facts that are found, in order.
-async fn found(kitbag: &TestPlatform, tenant: &str, arguments: Value) -> String {
+/// Returns the objects of the find_objects facts, in order.
+async fn find_objects(kitbag: &TestPlatform, tenant: &str, arguments: Value) -> String {
     let answer = kitbag.call(tenant, "context-query query", arguments).await;
     let Some(facts) = answer["facts"].as_array() else {
         return answer.to_string();
@@ -70,7 +70,7 @@ async fn facts_are_found_by_a_question_a_subject_and_a_predicate() {
         (json!({ "subject": "Tailspin\u{0}" }), ""),
     ] {
         assert_eq!(
-            found(&kitbag, "acme", arguments.clone()).await,
+            find_objects(&kitbag, "acme", arguments.clone()).await,
             objects,
             "{arguments}"
         );
@@ -97,14 +97,17 @@ async fn facts_are_found_by_a_question_a_subject_and_a_predicate() {
 }
 
 #[tokio::test]
-async fn a_tenant_sees_its_own_facts_and_those_for_all() {
+async fn a_tenant_sees_its_own_facts_and_shared_ones() {
     let kitbag = TestPlatform::open(None).await;
     kitbag.import(Some("acme"), FACTS).await.unwrap();
     let shared = r#"{"subject": "Fabrikam", "predicate": "office", "object": "Paris", "source": {"name": "Wiki", "quote": "Paris"}, "authority": 4, "observed_at": "2026-05-01"}"#;
     kitbag.import(None, shared).await.unwrap();
     let office = json!({ "predicate": "office" });
-    assert_eq!(found(&kitbag, "acme", office.clone()).await, "Berlin Paris");
-    assert_eq!(found(&kitbag, "globex", office).await, "Paris");
+    assert_eq!(
+        find_objects(&kitbag, "acme", office.clone()).await,
+        "Berlin Paris"
+    );
+    assert_eq!(find_objects(&kitbag, "globex", office).await, "Paris");
     let claim = json!({ "subject": "fabrikam", "predicate": "office" });
     let acme = kitbag
         .call("acme", "context-explain explain", claim.clone())
@@ -131,7 +134,7 @@ async fn a_tenant_sees_its_own_facts_and_those_for_all() {
 }
 
 #[tokio::test]
-async fn a_claim_is_explained_with_what_backs_contradicts_and_has_ended() {
+async fn a_claim_is_explained_with_backing_contradicting_and_ended_facts() {
     let kitbag = TestPlatform::open(None).await;
     kitbag.import(None, FACTS).await.unwrap();
     let claim = json!({ "subject": "CONTOSO", "predicate": "Renewal_Date" });
@@ -147,21 +150,25 @@ async fn a_claim_is_explained_with_what_backs_contradicts_and_has_ended() {
 }
 
 #[tokio::test]
-async fn a_file_with_a_mistake_is_refused_with_the_line_and_nothing_is_kept() {
+async fn a_file_with_a_mistake_is_rejected_with_the_line_and_nothing_is_stored() {
     let kitbag = TestPlatform::open(None).await;
     let good = FACTS.lines().nth(1).unwrap();
     for (from, to, told) in [
-        ("\"reliable\"", "9", "the authority is 1 (authoritative)"),
-        ("2026-10-01", "soon", "`soon` is no moment"),
-        ("https:", "file:", "is not an address on the web"),
-        ("\"Contoso\"", "\" \"", "a text is empty"),
-        ("900,", "[900],", "the object is a text"),
+        (
+            "\"reliable\"",
+            "9",
+            "the authority must be 1 (authoritative)",
+        ),
+        ("2026-10-01", "soon", "`soon` is not a timestamp"),
+        ("https:", "file:", "is not an HTTP URL"),
+        ("\"Contoso\"", "\" \"", "the text is empty"),
+        ("900,", "[900],", "the object must be a text"),
         ("\"predicate\"", "\"tenant\"", "unknown field `tenant`"),
     ] {
         let text = format!("{good}\n\n{}", good.replace(from, to));
         let error = kitbag.import(None, &text).await.unwrap_err().to_string();
         assert!(
-            error.starts_with("line 3 is no fact") && error.contains(told),
+            error.starts_with("line 3 is not a fact") && error.contains(told),
             "{error}"
         );
     }
@@ -178,13 +185,13 @@ async fn a_file_with_a_mistake_is_refused_with_the_line_and_nothing_is_kept() {
         "{error}"
     );
     assert_eq!(
-        found(&kitbag, "acme", json!({ "subject": "contoso" })).await,
+        find_objects(&kitbag, "acme", json!({ "subject": "contoso" })).await,
         ""
     );
 }
 
 #[tokio::test]
-async fn a_question_is_compared_by_words_where_meanings_cannot_be_computed() {
+async fn a_question_is_compared_by_words_if_embedding_fails() {
     let kitbag = TestPlatform::open(None).await;
     kitbag.import(None, FACTS).await.unwrap();
     let embed: EmbedFunction = Arc::new(|_| {

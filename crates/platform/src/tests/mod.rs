@@ -1,4 +1,4 @@
-//! The tools through the one door that the gateway uses.
+//! Tests of the tools through the public API that the gateway uses.
 
 mod context;
 mod web;
@@ -49,7 +49,7 @@ impl TestPlatform {
         }
     }
 
-    /// Calls `tool action` for a tenant; the answer, or `CODE: message`.
+    /// Calls `tool action` for a tenant; returns the answer, or `CODE: message`.
     async fn call(&self, tenant: &str, call: &str, arguments: Value) -> Value {
         let (tool, action) = call.split_once(' ').unwrap();
         let (tool, action) = (tool.parse().unwrap(), action.parse().unwrap());
@@ -78,7 +78,8 @@ fn caller(tenant: &str) -> PlatformCaller {
     }
 }
 
-/// Texts are as alike as they share words: enough to tell that vectors are made and compared.
+/// Texts are as similar as the number of words they share: enough to check that vectors are
+/// computed and compared.
 fn by_words() -> EmbedFunction {
     Arc::new(|texts| {
         let (TextsToEmbed::Questions(texts) | TextsToEmbed::Documents(texts)) = texts;
@@ -101,7 +102,7 @@ fn vector(text: &str) -> Vec<f32> {
 }
 
 #[tokio::test]
-async fn every_action_of_the_tool_files_is_carried_out() {
+async fn every_action_of_the_tool_files_runs() {
     let kitbag = TestPlatform::open(None).await;
     let catalog = ToolCatalog::built_in();
     let own = catalog
@@ -140,7 +141,7 @@ async fn every_action_of_the_tool_files_is_carried_out() {
 }
 
 #[tokio::test]
-async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
+async fn an_agent_stores_changes_lists_and_deletes_values_of_its_own_tenant() {
     let kitbag = TestPlatform::open(None).await;
     let at = "2026-11-16T00:00:00Z";
     for (tenant, call, arguments, answer) in [
@@ -148,7 +149,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
             "acme",
             "get",
             json!({ "key": "sync" }),
-            json!("NOT_FOUND: nothing is kept under the key `sync`"),
+            json!("NOT_FOUND: no value is stored under the key `sync`"),
         ),
         (
             "acme",
@@ -160,9 +161,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
             "acme",
             "set",
             json!({ "key": "sync", "value": null, "if_version": 0 }),
-            json!(
-                "CONFLICT: the key `sync` has version 1 and not 0: it was changed since it was read"
-            ),
+            json!("CONFLICT: the key `sync` has version 1, not 0: it changed since it was read"),
         ),
         (
             "acme",
@@ -174,7 +173,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
             "globex",
             "get",
             json!({ "key": "sync" }),
-            json!("NOT_FOUND: nothing is kept under the key `sync`"),
+            json!("NOT_FOUND: no value is stored under the key `sync`"),
         ),
         (
             "acme",
@@ -215,9 +214,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
             "acme",
             "delete",
             json!({ "key": "sync", "if_version": 7 }),
-            json!(
-                "CONFLICT: the key `sync` has version 1 and not 7: it was changed since it was read"
-            ),
+            json!("CONFLICT: the key `sync` has version 1, not 7: it changed since it was read"),
         ),
         (
             "acme",
@@ -229,14 +226,14 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
             "acme",
             "set",
             json!({ "key": "large", "value": "x".repeat(65_535) }),
-            json!("TOO_LARGE: the value has 65537 bytes as JSON, and a value may have 65536"),
+            json!("TOO_LARGE: the value has 65537 bytes as JSON; the limit is 65536"),
         ),
         (
             "acme",
             "set",
             json!({ "key": "a\u{0}b", "value": 1 }),
             json!(
-                "INVALID_ARGUMENTS: the arguments cannot be used: a key has 1 to 256 characters, and no control characters"
+                "INVALID_ARGUMENTS: invalid arguments: a key has 1 to 256 characters, and no control characters"
             ),
         ),
         (
@@ -253,7 +250,7 @@ async fn an_agent_keeps_changes_lists_and_forgets_values_of_its_own_tenant() {
 }
 
 #[tokio::test]
-async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agent() {
+async fn a_report_reaches_the_operator_with_the_agents_identity() {
     let kitbag = TestPlatform::open(None).await;
     let report = json!({
         "kind": "blocked", "summary": "No tool reads \u{1b}[31mCAD files", "tool": "files", "severity": "high"
@@ -287,7 +284,7 @@ async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agen
         ),
         (
             json!({ "kind": "idea", "summary": "x".repeat(201) }),
-            "has 201 characters, and may have 200",
+            "has 201 characters; the limit is 200",
         ),
         (
             json!({ "kind": "rant", "summary": "x" }),
@@ -300,7 +297,7 @@ async fn a_report_reaches_the_operator_with_everything_that_is_known_of_the_agen
 }
 
 #[tokio::test]
-async fn what_the_operator_has_not_switched_on_or_written_says_so() {
+async fn missing_configuration_is_reported() {
     let kitbag = TestPlatform::open(None).await;
     let off = Platform::new(PlatformServices {
         store: kitbag.store.clone(),
@@ -319,17 +316,17 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
         (
             "context-query query",
             json!({ "question": "x" }),
-            "CONTEXT_PLANE_UNAVAILABLE: this gateway has no context plane",
+            "CONTEXT_PLANE_UNAVAILABLE: the context plane is not enabled on this gateway",
         ),
         (
             "context-explain explain",
             json!({ "subject": "x", "predicate": "y" }),
-            "CONTEXT_PLANE_UNAVAILABLE: this gateway has no context plane",
+            "CONTEXT_PLANE_UNAVAILABLE: the context plane is not enabled on this gateway",
         ),
         (
             "icp-scorer score",
             company.clone(),
-            "CONFIG_MISSING: the operator has no ideal customer profile",
+            "CONFIG_MISSING: no ideal customer profile is valid today",
         ),
     ] {
         let answer = kitbag.call("acme", call, arguments).await;
@@ -337,7 +334,7 @@ async fn what_the_operator_has_not_switched_on_or_written_says_so() {
     }
     let broken = TestPlatform::open(Some("[[profile]]\nx = 1")).await;
     let answer = broken.call("acme", "icp-scorer score", company).await;
-    let told = "CONFIG_INVALID: a data file of the operator has a mistake: line 2, `profile`: unknown key `x`";
+    let told = "CONFIG_INVALID: invalid data file: line 2, `profile`: unknown key `x`";
     assert!(answer.as_str().unwrap().starts_with(told), "{answer}");
 }
 
@@ -357,7 +354,7 @@ country = { weight = 1, fits = { FR = 100 } }
 "#;
 
 #[tokio::test]
-async fn companies_are_scored_the_best_first_against_the_profile_of_the_day() {
+async fn companies_are_scored_best_first_against_the_current_profile() {
     let kitbag = TestPlatform::open(Some(PROFILES)).await;
     let companies = json!([
         { "name": "small", "employees": 12 },
@@ -388,6 +385,6 @@ async fn companies_are_scored_the_best_first_against_the_profile_of_the_day() {
     let unnamed = kitbag.call("acme", "icp-scorer score", unnamed).await;
     assert_eq!(
         unnamed,
-        "INVALID_ARGUMENTS: there are several ideal customer profiles"
+        "INVALID_ARGUMENTS: there are several ideal customer profiles; `profile` is missing"
     );
 }

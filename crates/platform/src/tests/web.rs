@@ -1,4 +1,5 @@
-//! The tools for pages of the web. Real pages are read and pictured in `crates/web` and end to end.
+//! Tests of the tools for web pages. Real pages are read and captured in `crates/web` and in
+//! end-to-end tests.
 
 use std::time::Duration;
 
@@ -9,7 +10,8 @@ use kitbag_web::{
 
 use super::*;
 
-/// Rooms that reach nothing: no address is allowed, no answer is waited for, and there is no browser.
+/// Returns pages that reach nothing: no address is allowed, every timeout is zero, and there is no
+/// browser.
 pub(super) fn unreachable_pages() -> WebPages {
     let guard: AddressGuard = Arc::new(|address| Err(address.to_string()));
     WebPages {
@@ -26,7 +28,7 @@ pub(super) fn unreachable_pages() -> WebPages {
 }
 
 #[tokio::test]
-async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
+async fn unreachable_pages_have_an_error_code_and_a_remedy() {
     let kitbag = TestPlatform::open(None).await;
     for (call, arguments, expected) in [
         (
@@ -47,7 +49,7 @@ async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
         (
             "web-fetch fetch",
             json!({ "url": "https://a.example", "format": "pdf" }),
-            "INVALID_ARGUMENTS: the arguments",
+            "INVALID_ARGUMENTS: invalid arguments",
         ),
         (
             "browser screenshot",
@@ -59,11 +61,11 @@ async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
             json!({ "url": "https://a.example", "width": 5000 }),
             "INVALID_ARGUMENTS: a picture is between",
         ),
-        // The path is for the operator alone.
+        // The path is only for the operator.
         (
             "browser screenshot",
             json!({ "url": "https://a.example" }),
-            "CONFIG_MISSING: pages are pictured with a browser, and the one that the configuration names is not there",
+            "CONFIG_MISSING: the browser that the configuration names does not exist",
         ),
     ] {
         let told = kitbag.call("acme", call, arguments.clone()).await;
@@ -74,7 +76,7 @@ async fn what_no_page_can_be_got_from_has_a_word_for_programs_and_advice() {
 }
 
 #[test]
-fn the_tool_files_have_the_bounds_and_usual_values_of_the_rooms() {
+fn the_tool_files_have_the_same_bounds_and_defaults_as_the_code() {
     let catalog = ToolCatalog::built_in();
     let usual = ScreenshotRequest::new("");
     let side = ScreenshotRequest::MAX_SIDE;

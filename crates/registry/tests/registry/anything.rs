@@ -1,5 +1,5 @@
-//! Whatever an entry of the registry says, nothing in it becomes an option of the program that runs it, or a
-//! variable of the person who does.
+//! Whatever an entry of the registry contains, it never becomes an option of the program that runs
+//! it, or a variable of the user.
 
 use kitbag_registry::{FilledPlan, PlanAnswers, RegistryServer, choose, offered_kinds};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 proptest! {
     #[test]
-    fn no_entry_brings_an_option_or_a_variable_along(entry in entry()) {
+    fn no_entry_adds_an_option_or_a_variable(entry in entry()) {
         let Ok(server) = serde_json::from_value::<RegistryServer>(entry.clone()) else { return Ok(()) };
         for kind in offered_kinds(&server) {
             let Ok(plan) = choose(&server, Some(kind), |_| true) else { continue };
@@ -34,7 +34,7 @@ fn entry() -> impl Strategy<Value = Value> {
     })
 }
 
-/// In every name of a package that would do harm.
+/// A part of every harmful package name.
 const PACKAGE: &str = "evil";
 
 fn identifier() -> impl Strategy<Value = String> {
@@ -83,7 +83,7 @@ fn remote() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An entry may say which options it wants; the person is shown them.
+/// An entry may request options; they are shown to the user.
 fn argument() -> impl Strategy<Value = Value> {
     let word = || "[a-z${}]{0,8}";
     prop_oneof![
@@ -95,7 +95,7 @@ fn argument() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Words that would do harm in some place, and any others.
+/// Words that would be harmful in some positions, and any others.
 fn text() -> impl Strategy<Value = String> {
     const HARMFUL: &[&str] = &[
         "--privileged",

@@ -1,4 +1,4 @@
-//! What comes back when a registry is asked, over real HTTP.
+//! Requests to a registry over real HTTP.
 
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{EntryStatus, Registry, RegistryEntry};
@@ -15,7 +15,7 @@ fn names(entries: &[RegistryEntry]) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
+async fn a_search_reads_all_pages_and_skips_unreadable_entries() {
     let shelf = Shelf::open().await;
     let found = at(&shelf).find_servers("weather").await.unwrap();
     assert_eq!(
@@ -30,7 +30,7 @@ async fn a_search_reads_all_pages_and_keeps_what_can_be_read() {
 }
 
 #[tokio::test]
-async fn words_are_looked_for_one_by_one_when_no_name_has_them_all() {
+async fn words_are_searched_one_by_one_when_no_name_has_them_all() {
     let shelf = Shelf::open().await;
     let found = at(&shelf)
         .find_servers(" Forecasts: weather ")
@@ -103,22 +103,22 @@ async fn every_error_comes_with_a_remedy() {
     };
     assert_eq!(
         entry("io.github.acme/wether", None).await,
-        "the registry HERE knows no server `io.github.acme/wether` => look for it: kitbag servers find wether"
+        "the registry HERE has no server `io.github.acme/wether` => search for it: kitbag servers find wether"
     );
     assert_eq!(
         entry("com.else/ledger", None).await,
-        "the registry HERE knows no server `com.else/ledger` => perhaps one of these: \
+        "the registry HERE has no server `com.else/ledger` => did you mean one of these? \
          kitbag servers add io.github.acme/ledger"
     );
     assert_eq!(
         entry("io.github.acme/weather", Some("9.9/9")).await,
-        "the registry HERE knows no version `9.9/9` of `io.github.acme/weather` => take the latest: \
+        "the registry HERE has no version `9.9/9` of `io.github.acme/weather` => add the latest version: \
          kitbag servers add io.github.acme/weather"
     );
     let find = async |text: &str| reported(registry.find_servers(text).await.unwrap_err());
     assert_eq!(
         find("too-much").await,
-        "the registry HERE is rate-limiting requests (429) => try again in 7 seconds"
+        "the registry HERE is rate limiting requests (429) => try again in 7 seconds"
     );
     assert!(
         find("broken")
@@ -128,7 +128,7 @@ async fn every_error_comes_with_a_remedy() {
     assert!(
         find("page")
             .await
-            .contains("sent something else than servers: expected value at line 1 column 1")
+            .contains("sent an unexpected response: expected value at line 1 column 1")
     );
 
     let nowhere = Registry::new("http://127.0.0.1:1/".parse().unwrap())

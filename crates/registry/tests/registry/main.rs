@@ -1,4 +1,4 @@
-//! A registry is asked, and what it says becomes something to launch.
+//! Requests to a registry, and launch plans from its answers.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 

@@ -1,4 +1,4 @@
-//! From `server.json` to what is launched, for every shape of entry.
+//! Tests of launch plans from every form of `server.json`.
 
 use kitbag_domain::Remedy as _;
 use kitbag_registry::{
@@ -18,15 +18,15 @@ async fn server(name: &str) -> RegistryServer {
         .server
 }
 
-/// The plan of an entry, as `kind` if that is not empty, where everything can be run.
+/// Returns the plan of an entry, of this kind if it is not empty, on a machine with all programs.
 async fn plan(name: &str, kind: &str) -> Result<RunPlan, String> {
     let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
     choose(&server(name).await, wanted, |_| true).map_err(|error| error.to_string())
 }
 
-/// What the plan says once it has the answers: `A=1 program word word`.
+/// Formats the plan with the answers: `A=1 program word word`.
 #[track_caller]
-fn filled(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
+fn fill_plan(plan: &RunPlan, given: &[(&str, &str)]) -> Result<String, String> {
     let mut answers = PlanAnswers::default();
     for (name, answer) in given {
         let input = plan
@@ -71,7 +71,7 @@ fn check(plan: &Result<RunPlan, String>, given: &[(&str, &str)], expected: Resul
     let found = plan
         .as_ref()
         .map_err(Clone::clone)
-        .and_then(|plan| filled(plan, given));
+        .and_then(|plan| fill_plan(plan, given));
     assert_eq!(found.as_deref().map_err(String::as_str), expected);
 }
 
@@ -131,7 +131,7 @@ async fn arguments_go_in_order_with_defaults_and_as_often_as_given() {
     check(
         &plan,
         &[("mode", "words"), ("mode", "meaning")],
-        Err("`mode` is given twice"),
+        Err("`mode` was specified twice"),
     );
     let plan = plan.unwrap();
     let wrong = |name: &str| {
@@ -216,7 +216,7 @@ async fn a_hosted_server_gets_its_address_and_headers_filled() {
 }
 
 #[tokio::test]
-async fn of_many_ways_the_one_that_runs_here_is_taken() {
+async fn the_way_whose_program_is_installed_is_chosen() {
     let server = server("io.github.acme/everywhere").await;
     let names: Vec<_> = offered_kinds(&server)
         .iter()
@@ -254,7 +254,7 @@ async fn of_many_ways_the_one_that_runs_here_is_taken() {
 }
 
 #[tokio::test]
-async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
+async fn an_unusable_way_is_rejected_with_the_reason() {
     let refused = async |name: &str, kind: &str| {
         let wanted = (!kind.is_empty()).then(|| kind.parse().unwrap());
         let error = choose(&server(name).await, wanted, |_| true).unwrap_err();
@@ -263,25 +263,25 @@ async fn a_way_that_cannot_be_gone_is_refused_with_the_reason() {
     assert!(
         refused("io.github.acme/bundle", "")
             .await
-            .starts_with("it comes as a bundle (MCPB)")
+            .starts_with("it is a bundle (MCPB)")
     );
     assert!(
         refused("io.github.acme/empty", "")
             .await
-            .starts_with("the entry says neither what to launch")
+            .starts_with("the entry has neither a package")
     );
     assert_eq!(
         refused("io.github.acme/weather", "oci").await,
-        "there is no way of the kind `oci` => choose what there is: --package npm"
+        "the entry has no way to run it as `oci` => choose one of: --package npm"
     );
     assert_eq!(
         refused("io.github.mallory/helper", "pypi").await,
-        "`--from=elsewhere` cannot be the name or the version of a package => "
+        "`--from=elsewhere` is not a valid name or version of a package => "
     );
     assert!(
         refused("io.github.mallory/helper", "oci")
             .await
-            .starts_with("`1 --privileged` cannot be")
+            .starts_with("`1 --privileged` is not")
     );
 }
 

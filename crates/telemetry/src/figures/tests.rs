@@ -17,7 +17,7 @@ fn client<'a>(tenant: &'a Tenant, session: Option<&'a Arc<str>>) -> MeteredClien
 }
 
 #[test]
-fn a_tenant_is_shown_its_own_figures_alone() {
+fn a_tenant_sees_only_its_own_figures() {
     let mut tables = UsageFigures::default();
     let (acme, globex) = (tenant("acme"), tenant("globex"));
     tables.record_answer(&client(&acme, Some(&"one".into())), "git__log", 10);
@@ -35,7 +35,7 @@ fn a_tenant_is_shown_its_own_figures_alone() {
     assert!(own.tools.values().all(|tool| tool.returned == 10));
 }
 
-fn seen(tool: &str, outcome: Outcome) -> Observation {
+fn observation(tool: &str, outcome: Outcome) -> Observation {
     Observation {
         at: Timestamp(0),
         caller: Caller {
@@ -54,11 +54,11 @@ fn seen(tool: &str, outcome: Outcome) -> Observation {
 }
 
 #[test]
-fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
+fn calls_of_hidden_tools_are_counted_like_calls_of_unknown_ones() {
     let mut tables = UsageFigures::default();
-    tables.record_call(&seen("payroll", Outcome::Denied), "fin__payroll");
-    tables.record_call(&seen("nothing", Outcome::Invalid), UNKNOWN);
-    tables.record_call(&seen("report", Outcome::Ok), "fin__report");
+    tables.record_call(&observation("payroll", Outcome::Denied), "fin__payroll");
+    tables.record_call(&observation("nothing", Outcome::Invalid), UNKNOWN);
+    tables.record_call(&observation("report", Outcome::Ok), "fin__report");
     let own = tables.for_tenant(&"acme".parse().unwrap(), |name, _| name != "fin__payroll");
     let rows: Vec<_> = own
         .tool_series(true)
@@ -89,10 +89,10 @@ fn what_is_hidden_from_a_tenant_is_counted_with_what_does_not_exist() {
 }
 
 #[test]
-fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
+fn tools_of_one_server_share_a_series_unless_requested_per_tool() {
     let mut tables = UsageFigures::default();
     for tool in ["a", "b", "c"] {
-        tables.record_call(&seen(tool, Outcome::Ok), &format!("fin__{tool}"));
+        tables.record_call(&observation(tool, Outcome::Ok), &format!("fin__{tool}"));
     }
     let together = tables.tool_series(false);
     assert_eq!((together.len(), tables.tool_series(true).len()), (1, 3));
@@ -106,7 +106,7 @@ fn tools_of_one_server_are_one_series_unless_each_is_wanted() {
 }
 
 #[test]
-fn what_strangers_call_themselves_cannot_fill_the_memory() {
+fn client_names_cannot_fill_the_memory() {
     let (mut tables, acme) = (UsageFigures::default(), tenant("acme"));
     for number in 0..MAX_TOOLS + 10 {
         let session = format!("session {number}").into();
@@ -127,7 +127,7 @@ fn what_strangers_call_themselves_cannot_fill_the_memory() {
 }
 
 #[test]
-fn a_latency_falls_into_the_bucket_that_reaches_it() {
+fn a_latency_is_counted_in_its_bucket() {
     let mut called = CallFigures::default();
     for (milliseconds, outcome) in [
         (3, Outcome::Ok),

@@ -15,23 +15,23 @@ use crate::call::failure::Failure;
 use crate::catalog::list_servers::ListingPermits;
 use crate::catalog::overrides;
 
-/// The tools and prompts of a server to the letter, held back or not.
+/// The unmodified tools and prompts of a server, approved or not.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ServerDefinitions {
     pub server: ServerName,
     pub tools: Vec<Raw>,
     pub prompts: Vec<Raw>,
-    /// Of definitions in which a secret is masked, the hashes before that.
+    /// The hashes of definitions with masked secrets, from before masking.
     pub unmasked: Vec<UnmaskedHash>,
-    /// The reason why the server gave no answer.
+    /// The reason why the server did not answer.
     pub silence: Option<String>,
-    /// The reasons why something may be missing.
+    /// The reasons why definitions may be missing.
     pub gaps: Vec<String>,
 }
 
 impl ServerDefinitions {
-    /// Returns every tool and prompt, as the lock file knows it.
-    pub fn listed(&self) -> Vec<ListedDefinition> {
+    /// Returns every tool and prompt in the form of the lock file.
+    pub fn definitions(&self) -> Vec<ListedDefinition> {
         let offer = ListedOffer {
             tools: &self.tools,
             prompts: &self.prompts,
@@ -67,34 +67,34 @@ impl ServerDefinitions {
 }
 
 impl App {
-    /// Asks these servers anew what they offer.
+    /// Lists these servers again.
     pub async fn list_definitions(&self, servers: &[ServerName]) -> Vec<ServerDefinitions> {
         let gateway = self.host.gateway();
         let servers = gateway
             .upstreams
             .iter()
             .filter(|it| servers.contains(it.name()));
-        let places = ListingPermits::default();
-        join_all(servers.map(|server| self.list_server_definitions(server, &places))).await
+        let permits = ListingPermits::default();
+        join_all(servers.map(|server| self.list_server_definitions(server, &permits))).await
     }
 
     async fn list_server_definitions(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> ServerDefinitions {
-        match places.list_server(&self.host, server).await {
+        match permits.list_server(&self.host, server).await {
             Ok(listing) => ServerDefinitions::from_listing(server.name(), &listing),
             Err(error) => ServerDefinitions::unreachable(server.name(), error.to_string()),
         }
     }
 
-    /// Returns the definition of the tool of that name, as a local client gets it.
+    /// Returns the definition of the tool with that name, as a local client gets it.
     pub fn tool_definition(&self, name: &str) -> Result<Option<Value>, Failure> {
         let gateway = self.host.gateway();
         let catalog = gateway.catalog();
-        if let Some(held) = catalog.unapproved.tool(name)
-            && let Some(reason) = catalog.unapproved.reason(held)
+        if let Some(capability) = catalog.unapproved.tool(name)
+            && let Some(reason) = catalog.unapproved.reason(capability)
         {
             return Err(Failure::Unapproved {
                 kind: Kind::Tool,
@@ -108,13 +108,13 @@ impl App {
         Ok(entry.and_then(|entry| serde_json::from_str(entry.definition.get()).ok()))
     }
 
-    /// Returns the declarations of the configuration that do not fit their tools, and why.
+    /// Returns the overrides of the configuration that do not match their tools, with the reasons.
     pub fn override_problems(&self) -> Vec<(String, String)> {
         let gateway = self.host.gateway();
         overrides::find_override_problems(&gateway, &gateway.catalog())
     }
 
-    /// Returns everything that is not as it was approved, as far as servers have been asked.
+    /// Returns everything that differs from its approved definition, as far as servers are listed.
     pub fn drifted_definitions(&self) -> BTreeMap<ServerName, Vec<DriftedDefinition>> {
         self.host.gateway().catalog().unapproved.drifted.clone()
     }

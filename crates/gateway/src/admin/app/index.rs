@@ -1,4 +1,4 @@
-//! The verbs that build, check and search the index of the gateway, and compute its priors.
+//! Commands that build, check and search the gateway's index, and compute its priors.
 
 use kitbag_embedding::EmbedderError;
 use kitbag_relevance::Options;
@@ -19,11 +19,11 @@ pub struct NotIndexed {
 
 impl NotIndexed {
     pub const REMEDY: &str =
-        "see the names with `kitbag tools`; if it is there, index it with `kitbag index build`";
+        "list the names with `kitbag tools`; if it is listed, index it with `kitbag index build`";
 }
 
 impl App {
-    /// The tools for an intent, best first, and a warning if vectors are wanting.
+    /// Returns the tools for a query, best first, with a warning if vectors are missing.
     pub async fn search_tools(
         &self,
         text: &str,
@@ -46,7 +46,7 @@ impl App {
         })
     }
 
-    /// Lists every server anew and computes the vectors that are missing. Tells which gave no
+    /// Lists every server again and computes missing vectors. Returns the servers that did not
     /// answer.
     pub async fn build_index(
         &self,
@@ -59,7 +59,7 @@ impl App {
         Ok(failed)
     }
 
-    /// Computes the priors of tools from the audit, and takes them over into index and mirror.
+    /// Computes the priors of tools from the audit, and updates the index and the mirror.
     pub async fn run_priors(&self) -> anyhow::Result<PriorsSummary> {
         let gateway = self.host.gateway();
         let index = &gateway.services.index;
@@ -82,7 +82,7 @@ impl App {
         Ok(search::verify_index(&self.host.gateway()).await)
     }
 
-    /// Returns what the mirror of the index holds under a tool's name.
+    /// Returns the entry of the index's mirror for a tool.
     pub async fn index_entry(&self, name: &str) -> anyhow::Result<Value> {
         let stored = self
             .host
@@ -110,7 +110,7 @@ impl App {
             .0
     }
 
-    /// True if the index has every tool with its vector, as the index of a running gateway has.
+    /// True if every tool is indexed with its vector, as in a running gateway.
     fn is_indexed(&self) -> bool {
         let gateway = self.host.gateway();
         let (tools, snapshot) = (

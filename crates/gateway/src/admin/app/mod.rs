@@ -1,11 +1,10 @@
-//! A gateway in this process, built once from the configuration and asked by every verb of the
-//! command line.
+//! A gateway in this process, built once from the configuration and used by every command.
 //!
 //! # Layout
 //! - `definitions`: the definitions that servers list, for the person who approves them
-//! - `index`: the verbs that build, check and search the index
-//! - `know`: asking servers what they offer, and the servers that do not say
-//! - `report`: what the gateway tells of itself and of its servers
+//! - `index`: commands that build, check and search the index
+//! - `unlisted`: listing servers, and the servers that fail
+//! - `report`: reports about the gateway and its servers
 
 mod definitions;
 mod index;
@@ -62,20 +61,20 @@ pub struct App {
     /// The tasks that end when the gateway is closed.
     background: Mutex<Vec<AbortHandle>>,
     since: Timestamp,
-    /// The address on which the gateway serves HTTP, if it does.
+    /// The address on which the gateway serves HTTP, if any.
     address: OnceLock<SocketAddr>,
 }
 
-/// The events beside a request: progress and cancellation.
+/// Progress and cancellation of a request.
 pub struct CallOptions<'a> {
-    /// The function that gets the progress that a server reports.
+    /// Called with the progress that a server reports.
     pub progress: &'a mut (dyn FnMut(CallProgress) + Send),
-    /// The token is cancelled when the caller does not want the answer any more.
+    /// Cancelled when the caller no longer wants the answer.
     pub cancelled: CancellationToken,
 }
 
 impl<'a> CallOptions<'a> {
-    /// Makes the value for a request that is always seen to its end.
+    /// Options for a request that is never cancelled.
     pub fn with_progress(progress: &'a mut (dyn FnMut(CallProgress) + Send)) -> Self {
         Self {
             progress,
@@ -103,17 +102,17 @@ impl App {
         &self.host
     }
 
-    /// Keeps tasks that work beside requests, to end them when the gateway is closed.
+    /// Registers background tasks, to abort them when the gateway is closed.
     pub fn abort_on_close(&self, tasks: impl IntoIterator<Item = AbortHandle>) {
         lock(&self.background).extend(tasks);
     }
 
-    /// Notes the address on which the gateway serves HTTP.
+    /// Sets the address on which the gateway serves HTTP.
     pub fn set_address(&self, address: SocketAddr) {
         self.address.get_or_init(|| address);
     }
 
-    /// Stops every server and writes down what is still to be written.
+    /// Stops every server and writes pending data.
     pub async fn close(&self) {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
@@ -121,7 +120,7 @@ impl App {
         self.finish_background().await;
     }
 
-    /// The same while other gateways of this process go on.
+    /// Like `close`, while other gateways of this process continue.
     pub async fn close_without_shutdown(&self) {
         let gateway = self.host.gateway();
         gateway.services.sessions.close_all();
@@ -141,8 +140,8 @@ impl App {
         gateway.services.store.close().await;
     }
 
-    /// Returns what one server offers. The server is asked anew if `refresh` is set or if nothing
-    /// is known of it.
+    /// Returns the capabilities of one server. The server is listed again if `refresh` is set or if
+    /// it was never listed.
     pub async fn server_report(
         &self,
         name: &ServerName,
@@ -163,7 +162,7 @@ impl App {
         Ok(ServerReport::new(name, &listing, started.elapsed()))
     }
 
-    /// The tools a local client sees at the endpoint, as far as they are known.
+    /// Returns the known tools that a local client sees at the endpoint.
     pub fn tool_rows(&self) -> Vec<ToolRow> {
         let gateway = self.host.gateway();
         offers::tool_rows(&gateway.catalog(), &gateway.policy)
@@ -184,28 +183,28 @@ impl App {
         offers::resource_rows(&gateway.catalog(), &gateway.policy)
     }
 
-    /// Calls a tool by the name the endpoint shows, in the way in which every client of a frugal
-    /// surface calls it: arguments are held against the listing before the server is started.
+    /// Calls a tool by its exposed name, like a client of a frugal surface: the arguments are
+    /// validated against the listing before the server is started.
     pub async fn call_tool(
         &self,
         name: &str,
         arguments: Map<String, Value>,
         meanwhile: CallOptions<'_>,
     ) -> anyhow::Result<Value> {
-        // Any token will do: the server is given another one.
+        // Any token will do: the server gets another one.
         let meta = RawObject::new().with("progressToken", name);
         let mut params = call_params(name, &arguments).with("_meta", &meta);
         let (turn, messages) = self.new_turn("kitbag call", Surface::Search);
-        let taken = correct_arguments(&turn, name, &mut params);
+        let correction = correct_arguments(&turn, name, &mut params);
         let call = McpCall::for_tool(name.to_owned(), params);
         let result = self.run_call((turn, messages), call, meanwhile).await?;
         Ok(serde_json::from_str(
-            add_correction_note(result, taken.as_ref()).get(),
+            add_correction_note(result, correction.as_ref()).get(),
         )?)
     }
 
-    /// Returns what a prompt says. Its arguments are held against its declaration before the server
-    /// is started.
+    /// Returns a prompt. Its arguments are validated against its declaration before the server is
+    /// started.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -218,7 +217,7 @@ impl App {
         Ok(serde_json::from_str(result.get())?)
     }
 
-    /// Returns the contents of a resource, to the letter: a person may want to keep it as a file.
+    /// Returns the unmodified contents of a resource, because the user may save them as a file.
     pub async fn read_resource(
         &self,
         uri: &str,
@@ -251,7 +250,7 @@ impl App {
         let called = loop {
             tokio::select! {
                 biased;
-                Some(held) = messages.recv() => read_progress(&held.message).into_iter().for_each(&mut *progress),
+                Some(outgoing) = messages.recv() => read_progress(&outgoing.message).into_iter().for_each(&mut *progress),
                 called = &mut calling => break called,
             }
         };
@@ -262,21 +261,20 @@ impl App {
         }
     }
 
-    /// Returns what the surface costs a local client's context at its start, as far as tools are
-    /// known.
+    /// Returns the surface's initial cost in a local client's context, as far as tools are known.
     pub async fn surface_tokens(&self, surface: Surface) -> SurfaceTokens {
         let (turn, _unheard) = self.new_turn("kitbag stats tokens", surface);
         count_surface_tokens(&turn, surface).await
     }
 
-    /// Returns what the meter has counted for every tenant since the gateway was started.
+    /// Returns the meter's counts of every tenant since the gateway was started.
     pub fn usage_figures(&self) -> Value {
         let gateway = self.host.gateway();
         usage_json(&gateway.visible_figures(&gateway.catalog(), &Caller::local()))
     }
 
-    /// Hears what the person said to an agent, and returns the tools worth knowing for it.
-    pub async fn suggest_tools(&self, words: &str) -> PromptTools {
+    /// Processes the user's prompt to an agent, and returns relevant tools.
+    pub async fn suggest_tools(&self, text: &str) -> PromptTools {
         let by = QueryContext {
             gateway: &self.host.gateway(),
             caller: &Caller::local(),
@@ -284,15 +282,15 @@ impl App {
             origin: &Origin::default(),
             purpose: Purpose::Use,
         };
-        let words = UserPrompt {
-            text: words,
-            way: "kitbag hook",
-            places: DEFAULT_LIMIT,
+        let prompt = UserPrompt {
+            text,
+            route: "kitbag hook",
+            limit: DEFAULT_LIMIT,
         };
-        find_tools_for_prompt(by, words).await
+        find_tools_for_prompt(by, prompt).await
     }
 
-    /// Calls one of the always-on tools, as a client of the surface `code` does.
+    /// Calls one of the always-on tools, like a client of the surface `code`.
     pub async fn call_always_on_tool(
         &self,
         tool: &str,
@@ -313,7 +311,7 @@ impl App {
         self.host.gateway().catalog().knows_tool(name)
     }
 
-    /// Returns what the gateway says of itself.
+    /// Returns the gateway's status.
     pub fn status(&self) -> Status {
         let gateway = self.host.gateway();
         let servers = gateway.upstreams.iter();
@@ -326,7 +324,7 @@ impl App {
         }
     }
 
-    /// Ends a server and starts it again, whatever was wrong with it before.
+    /// Stops a server and starts it again, whatever its state.
     pub async fn restart_server(&self, name: &ServerName) -> anyhow::Result<ServerReport> {
         let server = self.host.gateway().upstreams.get(name).cloned();
         let server = server.ok_or_else(|| Failure::UnknownServer {
@@ -338,8 +336,7 @@ impl App {
 }
 
 impl App {
-    /// Returns a request by the person at this machine, and the messages that the person gets while
-    /// it is served.
+    /// Returns a turn for the local user, and the messages that the user gets while it is served.
     pub(crate) fn new_turn(
         &self,
         name: &str,
@@ -366,7 +363,7 @@ impl std::fmt::Debug for App {
     }
 }
 
-/// The person at this machine as a client, under the name of a verb.
+/// The local user as a client named after a command.
 fn local_client(verb: &str) -> McpClient {
     McpClient {
         caller: Caller::local(),
@@ -378,7 +375,7 @@ fn local_client(verb: &str) -> McpClient {
     }
 }
 
-/// Returns the progress of the server, if the message is a progress notification.
+/// Returns the server's progress, if the message is a progress notification.
 fn read_progress(message: &Message) -> Option<CallProgress> {
     let Message::Notification(notification) = message else {
         return None;

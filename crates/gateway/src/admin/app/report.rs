@@ -1,4 +1,4 @@
-//! Reports that a gateway gives of itself, of its servers, and of a call under way.
+//! Reports about a gateway, its servers, and a call in progress.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub struct ServerReport {
     pub tools: usize,
     pub prompts: usize,
     pub resources: usize,
-    /// The tools that do not say whether they only read, and how many of them are taken to.
+    /// The tools without effect hints, and how many of them are assumed to only read.
     #[serde(default)]
     pub unannotated: usize,
     #[serde(default)]
@@ -39,7 +39,7 @@ pub struct CallProgress {
     pub message: Option<String>,
 }
 
-/// The facts that a gateway tells about itself.
+/// A gateway's status.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Status {
     pub pid: u32,
@@ -54,7 +54,7 @@ pub struct Status {
 pub struct ServerStatus {
     pub name: ServerName,
     pub running: bool,
-    /// The number of tools that the server offered when it was asked last.
+    /// The number of tools in the server's last listing.
     pub tools: usize,
 }
 

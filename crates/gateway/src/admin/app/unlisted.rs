@@ -1,4 +1,4 @@
-//! Asks servers what they offer, for verbs that need to know, and reports the servers that do not say.
+//! Lists servers for commands that need their capabilities, and reports the servers that fail.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use super::App;
 use crate::catalog::list_servers::{ListingPermits, refresh_listing};
 use crate::front::announce::ListChanges;
 
-/// A verb waits so long, from the first request on, for a server that others are asking already.
+/// How long a command waits, from the first request on, for a server that is already being listed.
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// A server whose tools are not known, and the reason in one line.
+/// A server whose tools are unknown, and the reason in one line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnlistedServer {
     pub server: ServerName,
@@ -23,44 +23,44 @@ pub struct UnlistedServer {
 }
 
 impl App {
-    /// Asks every server that was never listed, or only this one. A gateway that has asked a server
-    /// in vain asks it again in the background, so that no verb waits for a server that fails;
-    /// only a verb about this one server does.
+    /// Lists every server that was never listed, or only this one. A gateway that failed to list a
+    /// server tries again in the background, so that commands do not wait for a failing server,
+    /// except a command about that server.
     pub async fn list_unlisted(&self, only: Option<&ServerName>) -> Vec<UnlistedServer> {
-        let places = ListingPermits::default();
-        let (gateway, places) = (self.host.gateway(), &places);
+        let permits = ListingPermits::default();
+        let (gateway, permits) = (self.host.gateway(), &permits);
         let unknown = gateway.upstreams.iter().filter(|server| {
             server.listing().is_none() && only.is_none_or(|only| only == server.name())
         });
-        let asked = unknown.map(async |server| match only {
-            Some(_) => self.list_server(server, places).await,
-            None => self.list_unless_failing(server, places).await,
+        let listings = unknown.map(async |server| match only {
+            Some(_) => self.list_server(server, permits).await,
+            None => self.list_unless_failing(server, permits).await,
         });
-        join_all(asked).await.into_iter().flatten().collect()
+        join_all(listings).await.into_iter().flatten().collect()
     }
 
-    /// Asks all servers what they offer, whatever is known of them.
+    /// Lists all servers again.
     pub(super) async fn relist_all(&self) -> Vec<UnlistedServer> {
-        let places = ListingPermits::default();
+        let permits = ListingPermits::default();
         let gateway = self.host.gateway();
-        let asked = gateway.upstreams.iter();
-        let asked = asked.map(|server| self.list_server(server, &places));
-        join_all(asked).await.into_iter().flatten().collect()
+        let listings = gateway.upstreams.iter();
+        let listings = listings.map(|server| self.list_server(server, &permits));
+        join_all(listings).await.into_iter().flatten().collect()
     }
 
     async fn list_server(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> Option<UnlistedServer> {
-        let listed = places.list_server(&self.host, server).await;
+        let listed = permits.list_server(&self.host, server).await;
         listed.err().map(|error| UnlistedServer::from_error(&error))
     }
 
     async fn list_unless_failing(
         &self,
         server: &Arc<Server>,
-        places: &ListingPermits,
+        permits: &ListingPermits,
     ) -> Option<UnlistedServer> {
         if let Some(failure) = server.list_failure() {
             if !server.is_reading_lists() {
@@ -72,21 +72,21 @@ impl App {
             return Some(UnlistedServer::from_error(&failure));
         }
         let Some(since) = server.first_listed_at() else {
-            return self.list_server(server, places).await;
+            return self.list_server(server, permits).await;
         };
-        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, places)).await
+        match tokio::time::timeout_at(since + FIRST_ANSWER, self.list_server(server, permits)).await
         {
             Ok(silent) => silent,
             Err(_) => Some(UnlistedServer {
                 server: server.name().clone(),
-                reason: format!("`{}` is still being asked what it offers", server.name()),
+                reason: format!("`{}` is still being listed", server.name()),
             }),
         }
     }
 }
 
 impl UnlistedServer {
-    /// Tells the cause rather than how often it occurred.
+    /// Reports the cause rather than the number of failures.
     fn from_error(error: &CallError) -> Self {
         let reason = match error {
             CallError::Start(StartError::BackingOff { last, .. }) => last.to_string(),

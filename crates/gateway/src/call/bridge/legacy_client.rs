@@ -7,8 +7,8 @@ use kitbag_wire::meta::method;
 use kitbag_wire::{Raw, RawObject, is_too_deep};
 
 use super::{
-    MAX_QUESTIONS, forward_event, input_requests, next_event, prepare_question, refuse_question,
-    send_call,
+    MAX_QUESTIONS, decline_excess_question, forward_event, input_requests, next_event,
+    prepare_question, send_call,
 };
 use crate::call::failure::Failure;
 use crate::call::resolve::McpTarget;
@@ -44,7 +44,7 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
     })
 }
 
-/// Follows the call to its end, and asks the client its questions.
+/// Follows the call to its end, and passes its questions to the client.
 async fn follow_call(
     turn: &Turn,
     target: &McpTarget,
@@ -56,12 +56,12 @@ async fn follow_call(
     loop {
         match event {
             CallEvent::Done(done) => {
-                // A server on a pipe does not say to which call of a client a question belongs. The
-                // open questions belong to another call, which waits for their answers.
+                // A server on a pipe does not say to which of a client's calls a question belongs.
+                // The open questions belong to another call, which waits for their answers.
                 tokio::spawn(questions.for_each(async |()| ()));
                 return Ok(done?);
             }
-            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => decline_excess_question(ask),
             CallEvent::Ask(ask)
                 if turn
                     .client
@@ -98,7 +98,7 @@ async fn ask_questions(
     questions: &RawObject,
 ) -> Result<RawObject, Failure> {
     let questions = questions.get_object("inputRequests").unwrap_or_default();
-    let asked = questions.iter().map(|(key, question)| async move {
+    let pending = questions.iter().map(|(key, question)| async move {
         let question = RawObject::open(question).map_err(|error| {
             Failure::bad_params(format!("the server's question is malformed: {error}"))
         })?;
@@ -114,7 +114,7 @@ async fn ask_questions(
             .map_err(|error| Failure::ClientRefused { error })?;
         Ok::<_, Failure>((key.to_owned(), answer))
     });
-    let answers = futures::future::try_join_all(asked).await?;
+    let answers = futures::future::try_join_all(pending).await?;
     Ok(answers.into_iter().collect())
 }
 

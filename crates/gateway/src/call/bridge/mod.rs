@@ -30,8 +30,7 @@ use crate::surface::sanitize;
 use crate::turn::view::View;
 use crate::turn::{AskStyle, Turn};
 
-/// Questions that a server may ask in one call before the first is answered. A user could not answer
-/// more.
+/// The most questions that a server may have open in one call; a user could not answer more.
 const MAX_QUESTIONS: usize = 32;
 
 pub(crate) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
@@ -41,11 +40,11 @@ pub(crate) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
     }
 }
 
-/// Sends the call, and returns it with its first event. A server that rejects the expired session has
-/// not processed the call, so the call is sent again.
+/// Sends the call, and returns it with its first event. A server that rejects an expired session
+/// has not processed the call, so the call is sent again.
 async fn send_call(target: &McpTarget) -> Result<(InFlightCall, CallEvent), Failure> {
     match target.server.send(&target.outbound).await {
-        // The session had ended when the server was asked for its lists.
+        // The session had expired before, when the server was asked for its lists.
         Err(CallError::SessionExpired { .. }) => {}
         sent => {
             let mut in_flight = sent?;
@@ -87,7 +86,7 @@ fn is_deep(text: &Raw) -> bool {
     is_too_deep(text.get().as_bytes())
 }
 
-/// Forwards an event to the client, unless the client does not want it.
+/// Forwards an event to the client, if the client wants it.
 fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     match event {
         CallEvent::Progress(params) => notify_client(turn, server, method::PROGRESS, Some(params)),
@@ -101,7 +100,7 @@ fn forward_event(turn: &Turn, server: &Server, event: CallEvent) {
     }
 }
 
-/// Sends a notification of a server to the client, sanitized on the frugal surfaces.
+/// Sends a server's notification to the client, sanitized on the frugal surfaces.
 fn notify_client(turn: &Turn, server: &Server, method: &str, params: Option<Raw>) {
     let shown = match turn.view.is_frugal() {
         true => params.map(|params| sanitize::sanitize_json(params, &server.secrets())),
@@ -110,8 +109,8 @@ fn notify_client(turn: &Turn, server: &Server, method: &str, params: Option<Raw>
     turn.back.notify(method, shown);
 }
 
-/// Declines a question that the client cannot answer. Many servers pass the error on to the client, so
-/// its code is one of the client's era.
+/// Declines a question that the client cannot answer. Many servers forward the error to the client,
+/// so its code belongs to the client's era.
 fn decline_question(turn: &Turn, ask: ClientQuestion) {
     let capability = match ask.method.as_str() {
         method::LIST_ROOTS => "roots",
@@ -128,8 +127,8 @@ fn decline_question(turn: &Turn, ask: ClientQuestion) {
 }
 
 /// Declines a question of a server with too many open questions.
-fn refuse_question(ask: ClientQuestion) {
-    let message = format!("{MAX_QUESTIONS} questions of this call are open already");
+fn decline_excess_question(ask: ClientQuestion) {
+    let message = format!("this call already has {MAX_QUESTIONS} open questions");
     ask.answer(Err(ErrorObject::new(code::INVALID_REQUEST, message)));
 }
 

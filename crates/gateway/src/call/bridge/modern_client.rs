@@ -1,4 +1,5 @@
-//! Carries a call for a client that gets questions as the result, and repeats the call with the answers.
+//! Carries a call for a client that gets questions as the result, and repeats the call with the
+//! answers.
 
 use std::time::Duration;
 
@@ -8,7 +9,9 @@ use kitbag_wire::meta::{code, method, result_type};
 use kitbag_wire::{ErrorObject, Raw, RawObject};
 use tokio::time::{Instant, timeout_at};
 
-use super::{MAX_QUESTIONS, add_origin, forward_event, next_event, refuse_question, send_call};
+use super::{
+    MAX_QUESTIONS, add_origin, decline_excess_question, forward_event, next_event, send_call,
+};
 use crate::call::conversation::{
     Conversation, KeyedQuestions, QUESTION_GAP, deliver_answers, number_questions, question_to_raw,
 };
@@ -26,7 +29,7 @@ const URL_ELICITATION_REQUIRED: i64 = -32042;
 pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Raw, Failure> {
     let params = &mut target.outbound.params;
     let Some(ticket) = Ticket::in_params(params) else {
-        // The state of a modern server is forwarded.
+        // A modern server's state is forwarded.
         return ParkableCall { turn, target }.begin_call().await;
     };
     let answers = params.get_object("inputResponses").unwrap_or_default();
@@ -39,7 +42,7 @@ pub(super) async fn carry_call(turn: &Turn, target: &mut McpTarget) -> Result<Ra
             questions,
         } => call.resume_call(in_flight, questions, &answers).await,
         ParkedCall::CallAgain => call.begin_call().await,
-        // The ticket of a run belongs to another request, so `claim` refuses it.
+        // A run's ticket belongs to another request, so `claim` rejects it.
         ParkedCall::Run(_) => call.begin_call().await,
     }
 }
@@ -101,20 +104,20 @@ impl ParkableCall<'_> {
         mut in_flight: InFlightCall,
         questions: KeyedQuestions<ClientQuestion>,
     ) -> Raw {
-        let asked = questions.iter().map(|(key, question)| {
+        let requests = questions.iter().map(|(key, question)| {
             let params = add_origin(question.params.as_ref(), self.target.server.name());
             (
                 key.clone(),
                 question_to_raw(&question.method, Some(&params)),
             )
         });
-        let asked: RawObject = asked.collect();
+        let requests: RawObject = requests.collect();
         in_flight.release_slot();
         let parked = ParkedCall::Waiting {
             in_flight,
             questions,
         };
-        self.conversation().park(&asked, parked)
+        self.conversation().park(&requests, parked)
     }
 
     fn finish_call(&self, done: Result<Raw, CallError>) -> Result<Raw, Failure> {
@@ -146,7 +149,7 @@ enum GatherOutcome {
     Done(Result<Raw, CallError>),
 }
 
-/// Collects the questions that the server questions right after the first, so that the client is asked
+/// Collects the questions that the server asks right after the first, so that the client is asked
 /// once.
 async fn gather_questions(
     call: &ParkableCall<'_>,
@@ -163,7 +166,7 @@ async fn gather_questions(
     .await
     {
         match event {
-            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => refuse_question(ask),
+            CallEvent::Ask(ask) if questions.len() >= MAX_QUESTIONS => decline_excess_question(ask),
             CallEvent::Ask(ask) if can_answer(turn, &ask) => questions.push(ask),
             CallEvent::Done(done) => return GatherOutcome::Done(done),
             other => forward_event(turn, &call.target.server, other),

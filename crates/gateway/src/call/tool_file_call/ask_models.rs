@@ -1,7 +1,7 @@
 //! Asks a language model, with the credential of the caller's tenant.
 //!
-//! The request goes to the first model that can be asked. Another one follows only if the one before it has certainly not
-//! worked on the prompt: it was not asked at all, or sent it back at once.
+//! The request goes to the first available model. The next one is tried only if the previous one
+//! has certainly not processed the prompt: it was not contacted, or rejected the prompt at once.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) async fn ask_models(
 ) -> Result<ActionOutcome, CallRefusal> {
     let request = PromptRequest::from_arguments(tool, arguments)?;
     let data = turn.gateway.platform.dated_data().await?;
-    let measured = turn.gateway.services.index.measured();
+    let measured = turn.gateway.services.index.measured_priors();
     let known = ModelKnowledge {
         day: data.at(today()),
         prompt_tokens: request.prompt.tokens(kitbag_budget::estimate_tokens),
@@ -56,15 +56,15 @@ fn model_record(measured: &Arc<MeasuredPriors>, provider: &str, model: &str) -> 
     }
 }
 
-/// Asks one model after the other until one has the prompt.
+/// Tries one model after the other until one has processed the prompt.
 async fn ask_in_order(
     attempt: &ModelAttempt<'_>,
     candidates: &[ModelCandidate],
 ) -> Result<ActionOutcome, CallRefusal> {
     let mut passed: Vec<SkippedModel> = Vec::new();
     let mut refusals: Vec<CallRefusal> = Vec::new();
-    for (place, candidate) in candidates.iter().enumerate() {
-        let is_last = place + 1 == candidates.len();
+    for (position, candidate) in candidates.iter().enumerate() {
+        let is_last = position + 1 == candidates.len();
         match attempt.ask_model(candidate, is_last).await {
             Ok(answer) => return Ok(to_outcome(candidate, &answer, &passed)),
             Err(FailedAttempt::Untouched(refusal)) => {
@@ -77,28 +77,29 @@ async fn ask_in_order(
     Err(most_informative(refusals))
 }
 
-/// A provider that the tenant uses says more than one for which it has no credential.
+/// A refusal by a provider that the tenant uses is more informative than one about a missing
+/// credential.
 fn most_informative(mut refusals: Vec<CallRefusal>) -> CallRefusal {
-    let told = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
+    let informative = refusals.iter().position(|it| it.code != "CONFIG_MISSING");
     match refusals.is_empty() {
         true => PromptError::NoRoute.into(),
-        false => refusals.swap_remove(told.unwrap_or_default()),
+        false => refusals.swap_remove(informative.unwrap_or_default()),
     }
 }
 
-/// The words of the model come first, and everything about them second.
+/// Puts the model's text first, and the facts about the answer second.
 fn to_outcome(
     candidate: &ModelCandidate,
     answer: &PromptAnswer,
     passed: &[SkippedModel],
 ) -> ActionOutcome {
     let about = text_content(&answer.to_metadata(candidate, passed).to_string());
-    let (words, is_error) = match &answer.text {
-        Some(words) => (words.clone(), false),
+    let (text, is_error) = match &answer.text {
+        Some(text) => (text.clone(), false),
         None => (no_text_refusal(candidate, answer).to_text(), true),
     };
     ActionOutcome {
-        result: raw(&json!({ "content": [text_content(&words), about], "isError": is_error })),
+        result: raw(&json!({ "content": [text_content(&text), about], "isError": is_error })),
         price: answer.cost,
     }
 }
@@ -111,9 +112,9 @@ fn no_text_refusal(candidate: &ModelCandidate, answer: &PromptAnswer) -> CallRef
     let reason = reason.map_or_else(String::new, |it| format!("; its reason is `{it}`"));
     CallRefusal {
         code: "NO_TEXT",
-        message: format!("`{model}` of {provider} answered without words{reason}"),
+        message: format!("`{model}` of {provider} returned no text{reason}"),
         advice: Some(
-            "raise max_tokens if it ran out of them, or put the prompt in other words".to_owned(),
+            "raise max_tokens if the limit was reached, or rephrase the prompt".to_owned(),
         ),
     }
 }

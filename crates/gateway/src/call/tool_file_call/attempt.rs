@@ -1,8 +1,8 @@
-//! One model that is asked, and what its answer shows about the model.
+//! One attempt to ask a model, and its effect on the model's priors.
 //!
-//! An answer, and a failure that is the provider's own, leave a row in the audit, from which the priors learn how the model
-//! does. Of a refused credential or a spent quota they learn nothing: those are the tenant's, and other tenants are
-//! led to the same model.
+//! An answer, and a failure that is the provider's own, leave an audit row, from which the model's
+//! priors are computed. A refused credential or an exhausted quota leaves none: it concerns the
+//! tenant, while other tenants are routed to the same model.
 
 use std::time::{Duration, Instant};
 
@@ -19,10 +19,10 @@ use crate::catalog::tool_files::{ModelProvider, ModelProviders, model_subject};
 use crate::state::clock::now;
 use crate::turn::Turn;
 
-/// A provider that would hold a prompt back for longer is passed over if another one can be asked.
+/// A provider with a longer rate-limit wait is skipped if another one is available.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
-/// Everything that is the same for all models that may be asked.
+/// Everything that all attempts have in common.
 pub(super) struct ModelAttempt<'a> {
     pub(super) turn: &'a Turn,
     pub(super) providers: &'a ModelProviders,
@@ -33,16 +33,16 @@ pub(super) struct ModelAttempt<'a> {
 }
 
 pub(super) enum FailedAttempt {
-    /// The provider has certainly not worked on the prompt, and another one may be asked.
+    /// The provider has certainly not processed the prompt; another one may be tried.
     Untouched(CallRefusal),
     Ended(CallRefusal),
 }
 
-/// A provider, the request that asks a model of it, and the places in its answer.
+/// A provider, the request for one of its models, and the paths of the fields in its answer.
 struct ModelEndpoint<'a> {
     provider: &'a ModelProvider,
     request: &'a ActionSpec,
-    places: &'a ProviderRow,
+    row: &'a ProviderRow,
 }
 
 impl ModelAttempt<'_> {
@@ -78,7 +78,7 @@ impl ModelAttempt<'_> {
         let provider = self.providers.get(&candidate.provider)?;
         Some(ModelEndpoint {
             request: provider.request(&candidate.action)?,
-            places: self.day.provider(&candidate.provider)?,
+            row: self.day.provider(&candidate.provider)?,
             provider,
         })
     }
@@ -87,7 +87,7 @@ impl ModelAttempt<'_> {
         let credentials = &self.turn.gateway.services.credentials;
         let tenant = &self.turn.caller().tenant;
         let credential = credentials
-            .credential_of(tenant, provider.credential())
+            .find_credential(tenant, provider.credential())
             .await;
         credential.map_err(|error| CallRefusal::from_store_error(&error))
     }
@@ -112,10 +112,11 @@ impl ModelAttempt<'_> {
         answer: &ActionAnswer,
     ) -> PromptAnswer {
         let (answer, count) = (answer_json(answer), kitbag_budget::estimate_tokens);
-        PromptAnswer::from_response(candidate, found.places, &answer, self.prompt_tokens, count)
+        PromptAnswer::from_response(candidate, found.row, &answer, self.prompt_tokens, count)
     }
 
-    /// Leaves a row about a model. Only those that the data knows have one: callers choose any other name.
+    /// Writes an audit row for the model, if the catalog data lists it: callers choose any other
+    /// name.
     fn record_attempt(
         &self,
         candidate: &ModelCandidate,
@@ -136,7 +137,7 @@ impl ModelAttempt<'_> {
             capability: model_subject(&candidate.provider, &candidate.model).into_shortened(),
             outcome,
             latency: began.elapsed(),
-            // The price stands in the row of the call.
+            // The price is in the call's own row.
             cost: CallCost {
                 tokens,
                 price: None,
@@ -147,9 +148,9 @@ impl ModelAttempt<'_> {
 }
 
 impl FailedAttempt {
-    /// A credential that the provider refuses is told rather than passed over: the operator must hear of it.
+    /// A rejected credential is reported rather than skipped: the operator must learn of it.
     fn from_answer(provider: &str, answer: &ActionAnswer) -> Self {
-        /// Some providers say so when they are overloaded.
+        /// Some providers use it when overloaded.
         const OVERLOADED: u16 = 529;
         let refusal = CallRefusal::from_provider_answer(provider, answer);
         match answer.status {
@@ -203,7 +204,7 @@ fn provider_outcome(answer: &Result<ActionAnswer, ActionError>) -> Option<Outcom
     }
 }
 
-/// An answer that is no JSON has nothing where the data says that the text stands.
+/// A non-JSON answer has no value at any path.
 fn answer_json(answer: &ActionAnswer) -> Value {
     let json = answer.content.iter().find_map(|part| match part {
         AnswerPart::Json(json) => serde_json::from_str(json.get()).ok(),

@@ -1,7 +1,7 @@
-//! Carries out an action of a declared tool, with the credential of the caller's tenant.
+//! Runs an action of a tool file, with the credential of the caller's tenant.
 //!
-//! A failure is a result that the model can read, with a word for programs and advice: the tool was
-//! called, and this is how that ended.
+//! A failure is a result for the model, with a code for programs and advice: the tool was called,
+//! and this is the outcome.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -44,10 +44,10 @@ pub(crate) async fn run_action(
     Ok(done.unwrap_or_else(|refusal| ActionOutcome::without_price(refusal.to_tool_result())))
 }
 
-/// The end of a call.
+/// The result of a call.
 pub(crate) struct ActionOutcome {
     pub(crate) result: Raw,
-    /// The price of the call, if it has shown one.
+    /// The price of the call, if the answer reported one.
     pub(crate) price: Option<NanoUsd>,
 }
 
@@ -69,7 +69,9 @@ async fn call_api(
     let declaration = target.tool.file.api.as_ref();
     let name = declaration.and_then(|api| api.credential.as_ref());
     let credentials = &turn.gateway.services.credentials;
-    let credential = credentials.credential_of(&turn.caller().tenant, name).await;
+    let credential = credentials
+        .find_credential(&turn.caller().tenant, name)
+        .await;
     let credential = credential.map_err(|error| CallRefusal::from_store_error(&error))?;
     let request = chosen.action.request.as_ref();
     let request = request.expect("every action of a tool with an API is a request");
@@ -83,7 +85,7 @@ async fn call_api(
     Ok(answer.await?)
 }
 
-/// Returns the price that the answer names, or else that of the tokens in it.
+/// Returns the price that the answer reports, or else the price of its tokens.
 fn call_price(cost: DeclaredCost, usage: AnswerUsage) -> Option<NanoUsd> {
     if let Some(usd) = usage.cost_usd {
         return Some(NanoUsd::from_usd(usd));
@@ -117,7 +119,7 @@ async fn call_platform(
 fn platform_result(answer: PlatformAnswer) -> Raw {
     let content = match answer {
         PlatformAnswer::Json(value) => vec![text_content(&value.to_string())],
-        PlatformAnswer::Text(words) => vec![text_content(&words)],
+        PlatformAnswer::Text(text) => vec![text_content(&text)],
         PlatformAnswer::Image {
             bytes,
             media_type,
@@ -131,8 +133,8 @@ fn platform_result(answer: PlatformAnswer) -> Raw {
     raw(&json!({ "content": content, "isError": false }))
 }
 
-pub(super) fn text_content(words: &str) -> Value {
-    json!({ "type": "text", "text": strip_invisible(words) })
+pub(super) fn text_content(text: &str) -> Value {
+    json!({ "type": "text", "text": strip_invisible(text) })
 }
 
 #[cfg(test)]
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_price_is_the_one_in_the_answer_or_else_that_of_its_tokens() {
+    fn the_price_is_reported_or_computed_from_tokens() {
         let cost = DeclaredCost {
             per_call: None,
             per_million_input_tokens: Some(NanoUsd::from_usd(2.0)),

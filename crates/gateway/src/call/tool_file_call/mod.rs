@@ -1,8 +1,8 @@
-//! A call of a tool that comes from a file.
+//! Calls of tools from tool files.
 //!
-//! - `target`: the action that the arguments choose, and the check of its arguments
+//! - `target`: the action that the arguments select, and its validation
 //! - `carry_out`: the action, with the credential of the caller's tenant
-//! - `ask_models`: an action that a language model carries out; `attempt`: one model that is asked
+//! - `ask_models`: an action that a language model performs; `attempt`: one request to a model
 //! - `refusal`: the reason why there is no answer
 
 mod ask_models;

@@ -1,4 +1,4 @@
-//! The reason why a declared tool gives no answer: a word for programs, a sentence, and advice.
+//! The reason why a tool-file call failed: a code for programs, a message, and advice.
 
 use kitbag_apis::{ActionAnswer, ActionError, AnswerPart};
 use kitbag_domain::Remedy;
@@ -24,19 +24,19 @@ impl CallRefusal {
         }
     }
 
-    /// The reason is for the operator, in the log; a caller could do nothing with it.
+    /// The reason goes to the operator's log; a caller could do nothing about it.
     pub(super) fn from_store_error(error: &kitbag_store::Error) -> Self {
-        tracing::error!(%error, "a credential could not be read");
+        tracing::error!(%error, "failed to read a credential");
         Self {
             code: "CREDENTIAL_UNREADABLE",
             message: "the credential for this tool could not be read".to_owned(),
-            advice: Some("the operator finds the reason in the log of the gateway".to_owned()),
+            advice: Some("the gateway's log contains the reason".to_owned()),
         }
     }
 
-    /// An answer of a provider that reports an error.
+    /// Converts a provider's error response.
     pub(super) fn from_provider_answer(provider: &str, answer: &ActionAnswer) -> Self {
-        let words = answer.content.iter().find_map(|part| match part {
+        let text = answer.content.iter().find_map(|part| match part {
             AnswerPart::Text(text) => Some(text.as_str()),
             AnswerPart::Json(_) | AnswerPart::Image { .. } => None,
         });
@@ -46,17 +46,17 @@ impl CallRefusal {
                 429 => "RATE_LIMITED",
                 _ => "PROVIDER_ERROR",
             },
-            message: format!("`{provider}` answered {}", words.unwrap_or_default()),
+            message: format!("`{provider}` answered {}", text.unwrap_or_default()),
             advice: answer.advice.clone(),
         }
     }
 
     pub(super) fn to_text(&self) -> String {
-        let mut words = format!("{}: {}", self.code, self.message);
+        let mut text = format!("{}: {}", self.code, self.message);
         if let Some(advice) = &self.advice {
-            words.push_str(&format!("\n{advice}"));
+            text.push_str(&format!("\n{advice}"));
         }
-        words
+        text
     }
 
     pub(super) fn to_tool_result(&self) -> Raw {

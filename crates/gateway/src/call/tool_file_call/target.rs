@@ -1,4 +1,5 @@
-//! A call of a declared tool: the action that its arguments choose, and the arguments of that action.
+//! The target of a tool-file call: the action that the arguments select, and the arguments of that
+//! action.
 
 use std::sync::Arc;
 
@@ -12,18 +13,18 @@ use serde_json::{Map, Value};
 use crate::call::failure::Failure;
 use crate::catalog::tool_files::FileTool;
 
-/// A call on its way. The action is chosen and its arguments are checked before it is carried out.
+/// A call in progress. Its action is selected and its arguments are validated before it runs.
 pub(crate) struct ToolFileTarget {
     pub(crate) tool: Arc<FileTool>,
     /// The arguments as the caller wrote them.
     pub(crate) arguments: Raw,
-    /// The price that carrying it out has shown.
+    /// The price that the execution reported.
     pub(crate) observed_price: Option<NanoUsd>,
-    /// The headers that tell the API which trace the call belongs to.
+    /// Headers with the trace context for the API.
     pub(crate) trace: HeaderMap,
 }
 
-/// An action with arguments that fit its schema.
+/// An action with arguments that match its schema.
 pub(crate) struct ChosenAction<'a> {
     pub(super) action: &'a ToolAction,
     pub(super) arguments: Map<String, Value>,
@@ -41,15 +42,15 @@ impl ToolFileTarget {
         }
     }
 
-    /// Holds the arguments against the schema of the action that they choose, on every surface: the
-    /// file says what the tool takes, and there is no server behind it that would check.
+    /// Validates the arguments against the schema of the selected action, on every surface: the
+    /// file declares the arguments, and no server validates them later.
     pub(crate) fn check_arguments(&self, checker: &Checker) -> Result<(), Failure> {
         if is_too_deep(self.arguments.get().as_bytes()) {
             return Err(Failure::arguments_too_deep());
         }
         let chosen = self.choose_action()?;
-        let place = self.action_index(chosen.action);
-        let definition = &self.tool.action_definitions[place];
+        let index = self.action_index(chosen.action);
+        let definition = &self.tool.action_definitions[index];
         let checked = checker.check_arguments(definition, &raw(&chosen.arguments));
         checked.map_err(|misfit| Failure::Arguments {
             tool: self.tool.file.name.to_string(),
@@ -69,11 +70,11 @@ impl ToolFileTarget {
 
     fn action_index(&self, action: &ToolAction) -> usize {
         let actions = &self.tool.file.actions;
-        let place = actions.iter().position(|it| it.name == action.name);
-        place.expect("the action was chosen from these")
+        let index = actions.iter().position(|it| it.name == action.name);
+        index.expect("the action was chosen from these")
     }
 
-    /// The effect of the action that is asked for; of the whole tool if none is.
+    /// Returns the effect of the selected action, or of the whole tool if none is selected.
     pub(crate) fn write_class(&self) -> WriteClass {
         match self.choose_action() {
             Ok(chosen) => chosen.action.write_class(),

@@ -1,7 +1,7 @@
-//! Holds tool files against the checks of `kitbag tools check` before they are offered.
+//! Runs the checks of `kitbag tools check` on tool files before they are offered.
 //!
-//! Not asked here is what a gateway does not know or what takes a search: the pages of tools, and
-//! whether their intents find them.
+//! Skipped are checks that need the tools' documentation pages or a search: whether the pages
+//! exist, and whether their intents find them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -14,7 +14,7 @@ use kitbag_tool_files::{
     check_manifest, check_tool,
 };
 
-/// The files of all directories, with everything that is wrong with them.
+/// The files of all directories, with their mistakes.
 #[derive(Default)]
 pub(crate) struct CheckedFiles {
     files: Arc<ToolCatalog>,
@@ -32,7 +32,7 @@ struct ManifestText {
     text: String,
 }
 
-/// Returns the mistakes for which a gateway leaves tool files of this configuration out.
+/// Returns the mistakes for which a gateway omits tool files of this configuration.
 pub fn find_tool_file_mistakes(settings: &CatalogSettings) -> Vec<CheckFinding> {
     let read = CatalogDirectories::read(settings.directories.clone());
     let checked = CheckedFiles::check(
@@ -50,7 +50,7 @@ pub fn looks_secret(word: &str) -> bool {
 }
 
 impl CheckedFiles {
-    /// Checks the files. What was found in a file before holds while the file is the same.
+    /// Checks the files. Findings of an unchanged file are reused.
     pub(super) fn check(files: &Arc<ToolCatalog>, directories: &[PathBuf], before: &Self) -> Self {
         let own = files.tools().iter().filter(|file| !file.is_built_in());
         let of_files = own.map(|file| {
@@ -71,7 +71,7 @@ impl CheckedFiles {
         }
     }
 
-    /// True if neither a file nor a manifest has changed.
+    /// True if no file and no manifest has changed.
     pub(super) fn is_current(&self, files: &Arc<ToolCatalog>, directories: &[PathBuf]) -> bool {
         Arc::ptr_eq(&self.files, files) && self.manifests == read_manifests(directories)
     }
@@ -85,7 +85,7 @@ impl CheckedFiles {
         of_files.chain(&self.manifest_findings)
     }
 
-    /// True if a check has found something in the file.
+    /// True if a check has found a mistake in the file.
     pub(super) fn has_findings_for(&self, file: &ToolFile) -> bool {
         let alone = self.file_findings.get(&file.path);
         alone.is_some_and(|(_, found)| !found.is_empty())

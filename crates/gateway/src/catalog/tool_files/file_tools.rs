@@ -1,4 +1,4 @@
-//! The tools of files that are in force, ready to be listed and called.
+//! The effective tools from tool files, ready to be listed and called.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::file_checks::CheckedFiles;
 use super::model_providers::ModelProviders;
 use crate::state::address_guard::address_guard;
 
-/// All tools of files that are in force at one moment.
+/// All effective tools from tool files.
 #[derive(Default)]
 pub(crate) struct FileTools {
     checked: CheckedFiles,
@@ -27,19 +27,19 @@ pub(crate) struct FileTools {
     model_providers: Arc<ModelProviders>,
 }
 
-/// One tool, with everything that is made of its file once.
+/// One tool, with everything that is derived once from its file.
 #[derive(Debug)]
 pub(crate) struct FileTool {
     pub(crate) file: Arc<ToolFile>,
     /// The definition that clients see.
     pub(crate) definition: Raw,
-    /// For each action, the definition that its arguments are held against.
+    /// For each action, the definition against which its arguments are validated.
     pub(crate) action_definitions: Vec<Raw>,
     endpoint: ToolEndpoint,
     pub(crate) executor: FileToolExecutor,
 }
 
-/// The side that carries a tool out.
+/// The executor of a tool.
 #[derive(Debug)]
 pub(crate) enum FileToolExecutor {
     Api(Box<DeclaredApi>),
@@ -48,7 +48,8 @@ pub(crate) enum FileToolExecutor {
 }
 
 impl FileTools {
-    /// Of the tools before, those that are the same stay: they know what their APIs permit for now.
+    /// Unchanged tools are reused from `before`, because they know the current rate limits of their
+    /// APIs.
     pub(super) fn new(
         checked: CheckedFiles,
         settings: &CatalogSettings,
@@ -103,12 +104,12 @@ impl FileTools {
     }
 }
 
-/// The HTTP clients of tools, one for each set of rules about addresses.
+/// The HTTP clients of tools, one for each set of address rules.
 #[derive(Default)]
 pub(super) struct ApiClients(Vec<(AddressRules, GuardedClient)>);
 
 impl ApiClients {
-    /// Returns the API of a file, where the operator says that it is.
+    /// Returns the API of a file at the base URL that the operator configured.
     pub(super) fn build_api(
         &mut self,
         file: &ToolFile,
@@ -135,8 +136,8 @@ impl ApiClients {
     }
 }
 
-/// A file of the operator's own is offered. One that comes with the binary is offered if the operator
-/// names it, or has set a credential that it can be carried out with.
+/// A tool file of the operator is offered. A built-in one is offered if the operator names it, or
+/// has set a credential for it.
 fn is_offered(
     file: &ToolFile,
     settings: &CatalogSettings,
@@ -192,8 +193,8 @@ impl FileTool {
         }
     }
 
-    /// A tool that no gateway offers.
-    pub(crate) fn detached(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
+    /// Builds a tool that no gateway offers.
+    pub(crate) fn without_gateway(file: &Arc<ToolFile>, settings: &CatalogSettings) -> Self {
         let endpoint = settings.endpoint(&file.id);
         Self::new(file, endpoint, &mut ApiClients::default())
     }
@@ -202,7 +203,7 @@ impl FileTool {
         self.file == *file && self.endpoint == *endpoint
     }
 
-    /// The facts that the index takes from the file, as an operator would declare them.
+    /// Returns the facts that the index takes from the file, in the form of an operator's override.
     pub(crate) fn index_facts(&self) -> ToolOverride {
         let ToolFile {
             cost,

@@ -1,9 +1,9 @@
-//! The tools that come from files, as they are in force: read with the configuration, and again when a
-//! file or a credential changes.
+//! The effective tools from tool files: read with the configuration, and again when a file or a
+//! credential changes.
 //!
-//! - `checked`: the checks that a file must pass
-//! - `in_force`: the tools, ready to be listed and called
-//! - `model_providers`: the providers of language models, which some of them ask
+//! - `file_checks`: the checks that a file must pass
+//! - `file_tools`: the tools, ready to be listed and called
+//! - `model_providers`: the providers of language models, which some of the tools ask
 
 mod file_checks;
 mod file_tools;
@@ -25,12 +25,12 @@ pub use file_checks::{find_tool_file_mistakes, looks_secret};
 pub(crate) use file_tools::{FileTool, FileToolExecutor, FileTools};
 pub(crate) use model_providers::{ModelProvider, ModelProviders, is_model, model_subject};
 
-/// The name that rules have for all tools that come from files.
+/// The server name under which rules refer to tools from tool files.
 pub(crate) fn tool_files_server() -> ServerName {
     CatalogSettings::SERVER.parse().expect("it is a valid name")
 }
 
-/// The tool files of one configuration, as they were when last looked at.
+/// The tool files of one configuration, as last read.
 pub(crate) struct LoadedToolFiles {
     settings: CatalogSettings,
     directories: Mutex<CatalogDirectories>,
@@ -38,8 +38,8 @@ pub(crate) struct LoadedToolFiles {
 }
 
 impl LoadedToolFiles {
-    /// Reads the files. `credentials` are the names under which some tenant has one, and `before` the
-    /// tools of the configuration before.
+    /// Reads the files. `credentials` contains the names of the credentials that any tenant has,
+    /// and `before` the tools of the previous configuration.
     pub(crate) fn read(
         settings: CatalogSettings,
         credentials: &BTreeSet<CredentialName>,
@@ -64,8 +64,8 @@ impl LoadedToolFiles {
         self.offered.load_full()
     }
 
-    /// Looks for files and credentials that came, changed or went. Returns true if other tools are
-    /// offered now. It reads files, so it runs on a thread that may wait.
+    /// Picks up new, changed and removed files and credentials. Returns true if the offered tools
+    /// have changed. It reads files, so it runs on a blocking thread.
     pub(crate) fn refresh(&self, credentials: &BTreeSet<CredentialName>) -> bool {
         let mut directories = lock(&self.directories);
         let before = self.tools();
@@ -83,19 +83,19 @@ impl LoadedToolFiles {
     }
 }
 
-/// Warns of the mistakes that are new.
+/// Warns of new mistakes.
 fn warn_of_new_problems(now: &CheckedFiles, before: &CheckedFiles) {
     let (problems, known) = (now.files().problems(), before.files().problems());
     for problem in problems.iter().filter(|it| !known.contains(it)) {
         let remedy = problem.remedy();
-        tracing::warn!(%problem, remedy, "a tool file is left out");
+        tracing::warn!(%problem, remedy, "skipped a tool file");
     }
     let known: Vec<_> = before.findings().collect();
     for problem in now.findings().filter(|it| !known.contains(it)) {
         let remedy = problem.advice.as_deref();
         match now.files().tools().iter().any(|it| it.path == problem.file) {
-            true => tracing::warn!(%problem, remedy, "a tool file is left out"),
-            false => tracing::warn!(%problem, remedy, "the manifest of tool files has a mistake"),
+            true => tracing::warn!(%problem, remedy, "skipped a tool file"),
+            false => tracing::warn!(%problem, remedy, "the manifest of tool files has an error"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The providers of language models, ready to be asked.
+//! The providers of language models, ready for requests.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use kitbag_tool_spec::{ActionSpec, CredentialName};
 use super::file_tools::ApiClients;
 use super::tool_files_server;
 
-/// All providers that come with the binary, each where the operator says that it is.
+/// All built-in providers, each at the base URL that the operator configured.
 #[derive(Debug, Default)]
 pub(crate) struct ModelProviders(Vec<ModelProvider>);
 
@@ -23,7 +23,7 @@ pub(crate) struct ModelProvider {
 }
 
 impl ModelProviders {
-    /// Those that are the same stay: they know what each tenant is permitted for now.
+    /// Unchanged providers are reused, because they know the current limits of each tenant.
     pub(super) fn reuse_or_build(
         self: &Arc<Self>,
         settings: &CatalogSettings,
@@ -62,7 +62,7 @@ impl ModelProvider {
     }
 }
 
-/// The model as a thing that the audit and the priors know. No tool has a slash in its name.
+/// Returns the model as a capability for the audit and the priors. No tool has a slash in its name.
 pub(crate) fn model_subject(provider: &str, model: &str) -> Capability {
     Capability::tool(tool_files_server(), format!("{provider}/{model}"))
 }

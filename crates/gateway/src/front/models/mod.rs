@@ -1,6 +1,6 @@
-//! `/anthropic/` and `/openai/`: requests to models, passed on to their vendors. Three of the paths
-//! offer tools to a model; of those requests the list of tools is made shorter. Everything else
-//! passes as it is, in both directions.
+//! `/anthropic/` and `/openai/`: forwards model requests to their vendors. On three of the paths,
+//! requests contain tools for a model, and their tool lists are trimmed. Everything else passes
+//! unchanged, in both directions.
 
 mod outgoing_request;
 mod rejection;
@@ -67,8 +67,8 @@ async fn relay_request(
     }
 }
 
-/// Lets a caller in by the rules of `/mcp`. The headers in which `/mcp` looks for a key belong to the
-/// vendor here, so the gateway's own key has a header of its own.
+/// Admits a caller by the rules of `/mcp`. The headers in which `/mcp` expects a key belong to the
+/// vendor here, so the gateway's own key has a separate header.
 async fn admit_caller(
     gateway: &Gateway,
     peer: SocketAddr,
@@ -96,16 +96,16 @@ struct AdmittedModelRequest {
     gateway: Arc<Gateway>,
     caller: Caller,
     vendor: Vendor,
-    /// The API whose tools are trimmed, if the request is one of those.
+    /// The API whose tool lists are trimmed, if the request is for one.
     api: Option<ModelApi>,
 }
 
-/// A body on its way to the vendor.
+/// A request body for the vendor.
 struct OutgoingBody {
     body: RelayedBody,
     figures: ModelFigures,
-    /// The load counts for the caller until the vendor has the body.
-    _held: Option<Reservation>,
+    /// Counts for the caller until the vendor has the body.
+    _reservation: Option<Reservation>,
 }
 
 impl AdmittedModelRequest {
@@ -124,14 +124,14 @@ impl AdmittedModelRequest {
         match answered {
             Ok(answer) => Ok(to_client_response(answer)),
             Err(error) => Err(ModelRejection::Unreached {
-                place: self.gateway.models.vendor_origin(self.vendor),
+                url: self.gateway.models.vendor_origin(self.vendor),
                 error,
             }),
         }
     }
 
-    /// Reads the whole body and cuts tools out of it. A body that cannot be read as the API wants it
-    /// goes on as it is, because the vendor says best what is wrong with it.
+    /// Reads the whole body and trims its tools. A body that the gateway cannot parse is forwarded
+    /// unchanged, because the vendor reports best what is wrong with it.
     async fn read_and_trim(
         &self,
         api: ModelApi,
@@ -146,7 +146,7 @@ impl AdmittedModelRequest {
         }
         let incoming = self.gateway.services.in_flight.track_upload(&self.caller);
         let most = self.gateway.models.max_body_bytes();
-        let (body, held) = read_body(body, most, incoming).await?;
+        let (body, reservation) = read_body(body, most, incoming).await?;
         let text = std::str::from_utf8(&body).unwrap_or_default();
         let (shorter, figures) = match ModelRequest::parse(api, text) {
             Some(request) => {
@@ -159,7 +159,7 @@ impl AdmittedModelRequest {
         Ok(OutgoingBody {
             body: shorter.map_or_else(|| body.into(), Into::into),
             figures,
-            _held: held,
+            _reservation: reservation,
         })
     }
 
@@ -207,7 +207,7 @@ const ONE_REQUEST: ModelFigures = ModelFigures {
 };
 
 impl OutgoingBody {
-    /// A body that passes piece by piece; nothing of it is held.
+    /// Streams a body without buffering it.
     fn pass_through(body: Body) -> Self {
         let body = if body.is_end_stream() {
             RelayedBody::default()
@@ -217,12 +217,12 @@ impl OutgoingBody {
         Self {
             body,
             figures: ONE_REQUEST,
-            _held: None,
+            _reservation: None,
         }
     }
 }
 
-/// The answer piece by piece, as it comes. An answer that breaks off breaks off here, too.
+/// Streams the response as it arrives. A response that breaks off breaks off here, too.
 fn to_client_response(answer: http::Response<RelayedBody>) -> HttpResponse {
     let (head, body) = answer.into_parts();
     let mut response = HttpResponse::new(Body::new(body));
@@ -232,7 +232,7 @@ fn to_client_response(answer: http::Response<RelayedBody>) -> HttpResponse {
     response
 }
 
-/// Returns the part of a path that the vendor knows.
+/// Returns the path at the vendor.
 fn vendor_path(vendor: Vendor, path: &str) -> &str {
     let rest = path.strip_prefix(path_prefix(vendor)).unwrap_or_default();
     if rest.is_empty() { "/" } else { rest }

@@ -1,5 +1,4 @@
-//! The reasons why the gateway itself answers a request to a model, in the form in which the
-//! vendor's clients read errors.
+//! The gateway's own errors for model requests, in the format of the vendor's clients.
 
 use axum::response::Response as HttpResponse;
 use http::StatusCode;
@@ -16,11 +15,11 @@ use crate::telemetry::rejections::Rejection;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ModelRejection {
     #[error(
-        "this gateway passes no requests on to models; set `enabled = true` under [models] in its configuration"
+        "this gateway does not forward model requests; set `enabled = true` under [models] in its configuration"
     )]
     Disabled,
     #[error(
-        "this gateway wants an API key of its own: send `x-kitbag-key: kb_…` (make one with `kitbag key create`)"
+        "this gateway requires its own API key: send `x-kitbag-key: kb_…` (create one with `kitbag key create`)"
     )]
     KeyMissing,
     #[error(transparent)]
@@ -29,12 +28,12 @@ pub(super) enum ModelRejection {
     UnknownTenant { reason: String },
     #[error(transparent)]
     Unreadable(#[from] Failure),
-    #[error("the path or query of the request is not one that HTTP allows")]
+    #[error("invalid path or query")]
     OddTarget,
     #[error(transparent)]
     Vendor(#[from] VendorError),
-    #[error("{place} could not be reached: {error}")]
-    Unreached { place: String, error: RelayError },
+    #[error("{url} could not be reached: {error}")]
+    Unreached { url: String, error: RelayError },
 }
 
 impl From<Rejection> for ModelRejection {
@@ -82,7 +81,7 @@ fn error_body(vendor: Vendor, status: StatusCode, message: &str) -> Value {
     }
 }
 
-/// Returns the name that the vendors have for errors of a status.
+/// Returns the vendors' name for errors of a status.
 fn error_type(status: StatusCode) -> &'static str {
     match status {
         StatusCode::UNAUTHORIZED => "authentication_error",

@@ -1,4 +1,4 @@
-//! The tools that go into the context of the asking program, and those that do not fit there.
+//! The retrieved tools that fit the requesting program's context, and the others.
 
 use kitbag_budget::estimate_tokens;
 use kitbag_fetch::Secrets;
@@ -15,13 +15,13 @@ use crate::surface::sanitize;
 use crate::surface::signature::api_signature;
 use kitbag_schema::{LineDetail, signature};
 
-/// The tools that go into the asking program's context, and those that are left out of it.
+/// The tools for the requesting program's context, and the omitted ones.
 #[derive(Debug, Default)]
 pub(super) struct RetrievedContext {
     pub(super) tools: Vec<Raw>,
     pub(super) shown: Vec<RetrievedTool>,
     pub(super) left_out: Vec<LeftOutTool>,
-    /// About how many tokens the tools are.
+    /// Estimated tokens of the tools.
     pub(super) tokens: usize,
 }
 
@@ -40,14 +40,14 @@ pub(super) struct RetrievedTool {
     metadata: Value,
 }
 
-/// A tool that was found and is not handed out.
+/// A found tool that is not returned.
 #[derive(Debug, Serialize)]
 pub(super) struct LeftOutTool {
     tool_name: String,
     reason: String,
 }
 
-/// Writes tools down in the format that was asked for.
+/// Formats tools as requested.
 pub(super) struct ToolWriter<'a> {
     pub(super) gateway: &'a Gateway,
     pub(super) catalog: &'a Catalog,
@@ -55,7 +55,7 @@ pub(super) struct ToolWriter<'a> {
 }
 
 impl RetrievedContext {
-    /// Takes the best tools first, as long as the budget lasts. A tool that does not fit is not
+    /// Adds the best tools first, until the budget is spent. A tool that does not fit is not
     /// replaced by a worse one.
     pub(super) fn within_budget<'a>(
         writer: &ToolWriter<'_>,
@@ -65,7 +65,7 @@ impl RetrievedContext {
         let (mut context, mut spent) = (Self::default(), 0);
         for candidate in found {
             let name = &candidate.entry.tool_name;
-            // A model usually takes the first.
+            // A model usually calls the first.
             let detail = match context.shown.is_empty() {
                 true => LineDetail::Guided,
                 false => LineDetail::Brief,
@@ -123,7 +123,8 @@ impl RetrievedTool {
 }
 
 impl ToolWriter<'_> {
-    /// The tool of this name. An HTTP API is no tool, so only a line can say how it is called.
+    /// Formats the tool with this name. An HTTP API is not a tool, so only the line format can
+    /// describe it.
     fn write_tool(&self, name: &str, detail: LineDetail) -> Result<Option<Raw>, UnsupportedTool> {
         let Some(entry) = self.catalog.tool(name) else {
             return Ok(self.api_line(name));

@@ -1,4 +1,4 @@
-//! The tools for one intent or for several, which share the places that a context has.
+//! The tools for one or several intents, which share the slots of the result.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,10 +13,10 @@ use crate::state::gateway::Gateway;
 use crate::surface::find::{Findings, find_when_indexed};
 use crate::surface::withheld::WithheldTools;
 
-/// The search that is made for each intent.
+/// The settings of the search for each intent.
 pub(super) struct SearchSettings<'a> {
     pub(super) options: &'a Options,
-    /// The least probability that a tool is right with which an intent gets any.
+    /// The least probability of a correct tool at which an intent gets any tools.
     pub(super) min_confidence: f32,
 }
 
@@ -35,22 +35,21 @@ impl SearchSettings<'_> {
 
 pub(super) struct RetrieveFindings {
     pub(super) candidates: Vec<Candidate>,
-    /// The confidence in the intent whose tools are the least likely to be right; `None` where it cannot
-    /// be told of every intent.
+    /// The lowest confidence of all intents; `None` if it is unknown for any of them.
     pub(super) confidence: Option<Confidence>,
     pub(super) degraded: Option<String>,
-    /// The language of a request that is not in English.
+    /// The language of a query that is not in English.
     pub(super) language: Option<&'static str>,
-    /// The intent with its misspelt words corrected, if there is one intent and it had any.
+    /// The corrected query, if there is a single intent and it had misspelled words.
     pub(super) corrected: Option<String>,
     pub(super) unfinished: PendingListings,
     pub(super) withheld: WithheldTools,
-    /// One row for each intent, if there were several.
+    /// One row per intent, if there were several.
     pub(super) intents: Option<Vec<QueryRow>>,
     pub(super) catalog: Arc<Catalog>,
 }
 
-/// The tools of one intent, best first.
+/// The tools for one intent, best first.
 #[derive(Debug, Serialize)]
 pub(super) struct QueryRow {
     intent: String,
@@ -66,7 +65,7 @@ impl RetrieveFindings {
         gateway: &Gateway,
         caller: &Caller,
         intent: &str,
-        asked: &SearchSettings<'_>,
+        settings: &SearchSettings<'_>,
     ) -> Self {
         let Findings {
             candidates,
@@ -78,7 +77,7 @@ impl RetrieveFindings {
             language,
             corrected,
             unfinished,
-        } = asked.find_tools(gateway, caller, intent).await;
+        } = settings.find_tools(gateway, caller, intent).await;
         Self {
             candidates,
             confidence,
@@ -96,15 +95,15 @@ impl RetrieveFindings {
         gateway: &Gateway,
         caller: &Caller,
         intents: &[String],
-        asked: &SearchSettings<'_>,
+        settings: &SearchSettings<'_>,
     ) -> Self {
         let mut each = Vec::new();
         for intent in intents {
-            each.push(asked.find_tools(gateway, caller, intent).await);
+            each.push(settings.find_tools(gateway, caller, intent).await);
         }
         let candidates = interleave(
             each.iter().map(|it| it.candidates.as_slice()),
-            asked.options.top_k,
+            settings.options.top_k,
         );
         let kept: HashSet<_> = candidates
             .iter()
@@ -151,15 +150,15 @@ impl QueryRow {
     }
 }
 
-/// The catalog of the last search, which is the newest.
+/// Returns the catalog of the last search, which is the newest.
 fn latest_catalog(found: &[Findings]) -> Arc<Catalog> {
     found
         .last()
         .map_or_else(Arc::default, |last| last.catalog.clone())
 }
 
-/// The best of each, then the second of each, and so on: no intent is crowded out by the scores of
-/// another, which mean something among its own tools only.
+/// Takes the best tool of each, then the second of each, and so on, because scores are comparable
+/// only within one intent.
 fn interleave<'a>(lists: impl Iterator<Item = &'a [Candidate]>, most: usize) -> Vec<Candidate> {
     let lists: Vec<_> = lists.collect();
     let longest = lists.iter().map(|list| list.len()).max().unwrap_or(0);

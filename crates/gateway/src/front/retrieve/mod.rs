@@ -1,4 +1,4 @@
-//! `POST /v1/retrieve`: the tools for an intent, ready to be put into a context.
+//! `POST /v1/retrieve`: the tools for an intent, formatted for a context.
 
 mod context;
 mod findings;
@@ -38,12 +38,12 @@ pub(super) async fn post_retrieve(
         Err(refused) => return refused,
     };
     let (caller, body) = (&posted.caller, &posted.bytes);
-    let asked = RetrieveRequest::parse(body).and_then(|mut asked| {
-        asked.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
-        Ok(asked)
+    let request = RetrieveRequest::parse(body).and_then(|mut request| {
+        request.normalize_providers(&known_providers(&gateway, &gateway.catalog(), caller))?;
+        Ok(request)
     });
-    match asked {
-        Ok(asked) => {
+    match request {
+        Ok(request) => {
             let by = QueryContext {
                 gateway: &gateway,
                 caller,
@@ -51,13 +51,13 @@ pub(super) async fn post_retrieve(
                 origin: &origin,
                 purpose: Purpose::Use,
             };
-            answer_retrieve(by, asked, &String::from_utf8_lossy(body)).await
+            answer_retrieve(by, request, &String::from_utf8_lossy(body)).await
         }
         Err(wrong) => error_json(StatusCode::BAD_REQUEST, &wrong),
     }
 }
 
-/// The servers and APIs that a caller may know of.
+/// Returns the servers and APIs that a caller may know of.
 fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec<String> {
     let servers = gateway.upstreams.iter().map(|server| server.name());
     let visible = servers
@@ -66,20 +66,24 @@ fn known_providers(gateway: &Gateway, catalog: &Catalog, caller: &Caller) -> Vec
     visible.map(ToString::to_string).collect()
 }
 
-/// Answers, and leaves a row in the audit.
-async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &str) -> HttpResponse {
+/// Answers, and writes an audit row.
+async fn answer_retrieve(
+    by: QueryContext<'_>,
+    request: RetrieveRequest,
+    body: &str,
+) -> HttpResponse {
     let QueryContext {
         gateway, caller, ..
     } = by;
     let started = Instant::now();
-    let options = search_options(&asked, caller);
+    let options = search_options(&request, caller);
     let search = SearchSettings {
         options: &options,
-        min_confidence: asked.min_confidence.unwrap_or(0.0),
+        min_confidence: request.min_confidence.unwrap_or(0.0),
     };
-    let found = find_tools(gateway, caller, &asked.intents, &search).await;
-    report_query(gateway, caller, &asked.intents, &found);
-    let least = asked.min_score.unwrap_or(0.0);
+    let found = find_tools(gateway, caller, &request.intents, &search).await;
+    report_query(gateway, caller, &request.intents, &found);
+    let least = request.min_score.unwrap_or(0.0);
     let candidates = found
         .candidates
         .iter()
@@ -87,9 +91,9 @@ async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &st
     let writer = ToolWriter {
         gateway,
         catalog: &found.catalog,
-        format: asked.format,
+        format: request.format,
     };
-    let context = RetrievedContext::within_budget(&writer, candidates, asked.token_budget);
+    let context = RetrievedContext::within_budget(&writer, candidates, request.token_budget);
     let (indexed, embedded) = gateway.index_counts(&found.catalog, caller);
     let mut answer = RawObject::new()
         .with("tools", &context.tools)
@@ -118,7 +122,7 @@ async fn answer_retrieve(by: QueryContext<'_>, asked: RetrieveRequest, body: &st
     json_response(StatusCode::OK, answer.to_raw().get().to_owned())
 }
 
-/// A program that asks for tools puts them before a model, which calls one of them soon.
+/// A program that retrieves tools passes them to a model, which will soon call one of them.
 fn report_query(
     gateway: &Gateway,
     caller: &Caller,
@@ -131,18 +135,18 @@ fn report_query(
     }
 }
 
-fn search_options(asked: &RetrieveRequest, caller: &Caller) -> Options {
+fn search_options(request: &RetrieveRequest, caller: &Caller) -> Options {
     Options {
-        top_k: asked.top_k,
-        max_cost_usd: asked.max_cost_usd,
-        include_unknown_cost: asked.include_unknown_cost,
-        max_latency_ms_p99: asked.max_latency_ms_p99,
+        top_k: request.top_k,
+        max_cost_usd: request.max_cost_usd,
+        include_unknown_cost: request.include_unknown_cost,
+        max_latency_ms_p99: request.max_latency_ms_p99,
         tenant: Some(caller.tenant.clone()),
-        scopes: asked.scopes.clone(),
-        servers: asked.providers.clone(),
-        tags: asked.tags.clone(),
-        write_classes: asked.write_class.clone(),
-        exclude: asked.exclude.clone(),
+        scopes: request.scopes.clone(),
+        servers: request.providers.clone(),
+        tags: request.tags.clone(),
+        write_classes: request.write_class.clone(),
+        exclude: request.exclude.clone(),
         ..Options::default()
     }
 }
@@ -163,7 +167,7 @@ async fn find_tools(
     }
 }
 
-/// Adds to the answer how sure the search is of what it found.
+/// Adds the confidence of the search to the answer.
 fn put_confidence(answer: &mut RawObject, found: &RetrieveFindings) {
     if let Some(intents) = &found.intents {
         answer.put("intents", intents);

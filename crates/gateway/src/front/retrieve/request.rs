@@ -1,5 +1,5 @@
-//! Reads field by field the request that a program sends to `/v1/retrieve`. An impossible value is
-//! refused, and the refusal names the values that would be possible.
+//! Parses and validates requests to `/v1/retrieve`, field by field. An error names the valid
+//! values.
 
 use kitbag_domain::WriteClass;
 use kitbag_domain::nearest_name;
@@ -25,31 +25,31 @@ pub(super) struct RetrieveRequest {
     pub(super) format: DefinitionFormat,
 }
 
-/// The things that are to be done.
+/// The intents of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestedQueries {
     One(String),
-    /// Each finds its own tools, and all share the places.
+    /// Each intent finds its own tools, and all share the slots.
     Several(Vec<String>),
 }
 
-/// Each is embedded by itself, and each wants a place among at most twenty tools.
+/// Each is embedded by itself, and each needs one of at most twenty slots.
 const MOST_INTENTS: usize = 10;
 
-/// The form in which the tools are written down.
+/// The output format of the tools.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum DefinitionFormat {
     /// One line each.
     #[default]
     Compact,
-    /// As `tools/list` gives them.
+    /// As in `tools/list`.
     Mcp,
     Anthropic,
     Openai,
 }
 
-/// The fault of a request, as the answer tells it.
+/// A request error, as returned in the answer.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(super) struct RequestFault {
     pub(super) message: String,
@@ -61,9 +61,9 @@ pub(super) struct RequestFault {
     pub(super) advice: Option<String>,
 }
 
-/// Each field, and what it may hold.
+/// Each field, and its valid values.
 const FIELDS: [(&str, &str); 15] = [
-    ("intent", "a text that says what is to be done"),
+    ("intent", "a text that describes the task"),
     ("intents", "a list of 1 to 10 texts, in place of `intent`"),
     ("top_k", "a whole number from 1 to 20"),
     ("min_score", "a number from 0 to 1"),
@@ -83,7 +83,7 @@ const FIELDS: [(&str, &str); 15] = [
     ("format", "`compact`, `mcp`, `anthropic` or `openai`"),
 ];
 
-/// Names by which a caller may try to say whose tools are meant.
+/// Names by which a caller may try to choose a tenant.
 const TENANCY: [&str; 3] = ["tenant_id", "tenant", "tenantId"];
 
 impl RetrieveRequest {
@@ -115,12 +115,16 @@ impl RetrieveRequest {
         })
     }
 
-    /// The providers in the spelling they have, among those the caller may know of.
+    /// Replaces the providers' names by their canonical spelling, among those the caller may know
+    /// of.
     pub(super) fn normalize_providers(&mut self, known: &[String]) -> Result<(), RequestFault> {
-        for asked in &mut self.providers {
-            match known.iter().find(|name| name.eq_ignore_ascii_case(asked)) {
-                Some(name) => asked.clone_from(name),
-                None => return Err(RequestFault::unknown_provider(asked, known)),
+        for provider in &mut self.providers {
+            match known
+                .iter()
+                .find(|name| name.eq_ignore_ascii_case(provider))
+            {
+                Some(name) => provider.clone_from(name),
+                None => return Err(RequestFault::unknown_provider(provider, known)),
             }
         }
         Ok(())
@@ -133,10 +137,10 @@ impl Fields {
     fn parse(body: &[u8]) -> Result<Self, RequestFault> {
         let fields = match serde_json::from_slice(body) {
             Ok(Value::Object(fields)) => fields,
-            Ok(_) => return Err(RequestFault::invalid_body("it is not a JSON object")),
+            Ok(_) => return Err(RequestFault::invalid_body("not a JSON object")),
             Err(error) => {
                 return Err(RequestFault::invalid_body(&format!(
-                    "it is not JSON: {error}"
+                    "not valid JSON: {error}"
                 )));
             }
         };
@@ -162,13 +166,13 @@ impl Fields {
             (None, Some(intents)) => Ok(RequestedQueries::Several(intents)),
             (Some(_), Some(_)) => Err(RequestFault::invalid_field(
                 "intents",
-                "cannot stand beside `intent`",
+                "cannot be combined with `intent`",
             )),
             (None, None) => Err(RequestFault::invalid_field("intent", "is missing")),
         }
     }
 
-    /// A field that is there and not null, if it can be read and may be.
+    /// Takes a field that is present and not null, if it can be parsed and is accepted.
     fn take_field<T: serde::de::DeserializeOwned>(
         &mut self,
         name: &str,
@@ -188,7 +192,7 @@ impl Fields {
     }
 }
 
-/// Long enough to be recognised.
+/// Returns a beginning that is long enough to be recognized.
 fn excerpt(text: &str) -> String {
     const ENOUGH: usize = 60;
     match text.char_indices().nth(ENOUGH) {
@@ -199,7 +203,7 @@ fn excerpt(text: &str) -> String {
 
 impl RequestFault {
     fn invalid_body(why: &str) -> Self {
-        let message = format!("the request cannot be read: {why}");
+        let message = format!("invalid request: {why}");
         let example = r#"{"intent": "open an issue", "top_k": 5}"#;
         Self {
             message,
@@ -215,7 +219,7 @@ impl RequestFault {
             .find(|(field, _)| *field == name)
             .map(|(_, expected)| *expected);
         let wanted = expected
-            .map(|expected| format!("; it is {expected}"))
+            .map(|expected| format!("; expected {expected}"))
             .unwrap_or_default();
         Self {
             message: format!("`{name}` {what}{wanted}"),
@@ -228,12 +232,12 @@ impl RequestFault {
     fn tenant_given(name: &str) -> Self {
         Self {
             message: format!(
-                "`{name}` cannot be given: the tenant is taken from the key of the request"
+                "`{name}` is not accepted: the tenant is taken from the request's key"
             ),
             field: Some(name.to_owned()),
             expected: None,
             advice: Some(format!(
-                "leave `{name}` out, and ask with a key of that tenant: kitbag key create --tenant NAME"
+                "omit `{name}`, and use a key of that tenant: kitbag key create --tenant NAME"
             )),
         }
     }
@@ -244,7 +248,7 @@ impl RequestFault {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("the fields are {}", fields.collect::<Vec<_>>().join(", ")),
         };
-        let message = format!("there is no field `{}`; {advice}", excerpt(name));
+        let message = format!("unknown field `{}`; {advice}", excerpt(name));
         Self {
             message,
             field: Some(excerpt(name)),
@@ -257,12 +261,9 @@ impl RequestFault {
         let advice = match nearest_name(name, known.iter().map(String::as_str)) {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None if known.is_empty() => "there are no servers or APIs yet".to_owned(),
-            None => format!("there are {}", known.join(", ")),
+            None => format!("expected one of {}", known.join(", ")),
         };
-        let message = format!(
-            "there is no server or API called `{}`; {advice}",
-            excerpt(name)
-        );
+        let message = format!("unknown server or API `{}`; {advice}", excerpt(name));
         Self {
             message,
             field: Some("providers".to_owned()),
@@ -279,20 +280,20 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(request: &Value, field: Option<&str>, told: &str) {
+    fn check(request: &Value, field: Option<&str>, expected: &str) {
         let wrong = RetrieveRequest::parse(request.to_string().as_bytes()).unwrap_err();
         assert_eq!(wrong.field.as_deref(), field, "{wrong:?}");
-        assert!(wrong.message.contains(told), "{wrong:?}");
+        assert!(wrong.message.contains(expected), "{wrong:?}");
     }
 
     #[test]
-    fn what_cannot_be_is_refused_with_what_can() {
+    fn invalid_values_are_rejected_with_the_valid_ones() {
         check(&json!([]), None, "not a JSON object");
         check(&json!({}), Some("intent"), "is missing");
         check(
             &json!({ "intents": [] }),
             Some("intents"),
-            "cannot be []; it is a list of 1 to 10 texts",
+            "cannot be []; expected a list of 1 to 10 texts",
         );
         check(
             &json!({ "intents": vec!["x"; 11] }),
@@ -302,12 +303,12 @@ mod tests {
         check(
             &json!({ "intent": "x", "intents": ["y"] }),
             Some("intents"),
-            "cannot stand beside `intent`",
+            "cannot be combined with `intent`",
         );
         check(
             &json!({ "intent": 7 }),
             Some("intent"),
-            "cannot be 7; it is a text",
+            "cannot be 7; expected a text",
         );
         check(
             &json!({ "intent": "x", "topk": 3 }),
@@ -318,7 +319,7 @@ mod tests {
             check(
                 &json!({ "intent": "x", (tenancy): "acme" }),
                 Some(tenancy),
-                "the tenant is taken from the key",
+                "the tenant is taken from the request's key",
             );
         }
         check(
@@ -329,7 +330,7 @@ mod tests {
         check(
             &json!({ "intent": "x", "top_k": 50 }),
             Some("top_k"),
-            "cannot be 50; it is a whole number from 1 to 20",
+            "cannot be 50; expected a whole number from 1 to 20",
         );
         check(
             &json!({ "intent": "x", "top_k": 0 }),
@@ -364,16 +365,18 @@ mod tests {
     }
 
     #[test]
-    fn a_provider_is_known_in_any_case_and_an_unknown_one_is_refused() {
+    fn provider_names_ignore_case_and_unknown_ones_are_rejected() {
         let known = ["git".to_owned(), "Files".to_owned()];
-        let asked = |provider: &str| {
+        let with_provider = |provider: &str| {
             let request = json!({ "intent": "x", "providers": [provider] });
             RetrieveRequest::parse(request.to_string().as_bytes()).unwrap()
         };
-        let mut right = asked("FILES");
+        let mut right = with_provider("FILES");
         right.normalize_providers(&known).unwrap();
         assert_eq!(right.providers, ["Files"]);
-        let wrong = asked("gitt").normalize_providers(&known).unwrap_err();
+        let wrong = with_provider("gitt")
+            .normalize_providers(&known)
+            .unwrap_err();
         assert_eq!(wrong.advice.as_deref(), Some("did you mean `git`?"));
     }
 }

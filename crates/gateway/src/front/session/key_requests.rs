@@ -1,7 +1,7 @@
-//! Requests of modern clients that are under way with a key, so that they end when the key does.
+//! Modern clients' requests in progress by key, so that they end when the key does.
 //!
-//! Legacy clients have sessions for that; a modern request stands alone, and one that listens for
-//! changes may stand for days.
+//! Legacy clients have sessions for that; modern requests are independent, and one that listens for
+//! changes may last for days.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -13,33 +13,33 @@ use kitbag_domain::sync::lock;
 
 #[derive(Debug, Default)]
 pub(crate) struct RequestsByKey {
-    under_way: Mutex<UnderWay>,
+    running: Mutex<RunningRequests>,
 }
 
 #[derive(Debug, Default)]
-struct UnderWay {
+struct RunningRequests {
     next: u64,
     requests: HashMap<u64, (KeyId, CancellationToken)>,
 }
 
-/// Counts a request as under way until it is dropped.
+/// Counts a request as in progress until it is dropped.
 pub(crate) struct KeyRequestGuard {
     holders: Arc<RequestsByKey>,
     number: u64,
 }
 
 impl RequestsByKey {
-    /// Nothing needs to be held for a caller without a key.
+    /// Returns `None` for a caller without a key.
     pub(crate) fn register(
         self: &Arc<Self>,
         caller: &Caller,
         cancelled: &CancellationToken,
     ) -> Option<KeyRequestGuard> {
         let key = caller.key.clone()?;
-        let mut under_way = lock(&self.under_way);
-        let number = under_way.next;
-        under_way.next += 1;
-        under_way.requests.insert(number, (key, cancelled.clone()));
+        let mut running = lock(&self.running);
+        let number = running.next;
+        running.next += 1;
+        running.requests.insert(number, (key, cancelled.clone()));
         Some(KeyRequestGuard {
             holders: self.clone(),
             number,
@@ -47,7 +47,7 @@ impl RequestsByKey {
     }
 
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
-        lock(&self.under_way)
+        lock(&self.running)
             .requests
             .values()
             .map(|(key, _)| key.clone())
@@ -55,7 +55,7 @@ impl RequestsByKey {
     }
 
     pub(crate) fn cancel_for_keys(&self, ended: &[KeyId]) {
-        for (key, cancelled) in lock(&self.under_way).requests.values() {
+        for (key, cancelled) in lock(&self.running).requests.values() {
             if ended.contains(key) {
                 cancelled.cancel();
             }
@@ -63,14 +63,14 @@ impl RequestsByKey {
     }
 }
 
-/// True if the caller came with one of these keys, which open nothing any more.
+/// True if the caller used one of these ended keys.
 pub(crate) fn has_ended_key(caller: &Caller, ended: &[KeyId]) -> bool {
     caller.key.as_ref().is_some_and(|key| ended.contains(key))
 }
 
 impl Drop for KeyRequestGuard {
     fn drop(&mut self) {
-        lock(&self.holders.under_way).requests.remove(&self.number);
+        lock(&self.holders.running).requests.remove(&self.number);
     }
 }
 
@@ -79,11 +79,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_of_a_key_are_cancelled_together_and_others_go_on() {
+    fn cancelling_a_key_affects_only_its_requests() {
         let holders = Arc::new(RequestsByKey::default());
         let caller = |key: &str| Caller::user("acme".parse().unwrap(), KeyId(key.to_owned()));
         let tokens: Vec<_> = (0..3).map(|_| CancellationToken::new()).collect();
-        let held: Vec<_> = ["one", "one", "two"]
+        let guards: Vec<_> = ["one", "one", "two"]
             .into_iter()
             .zip(&tokens)
             .filter_map(|(key, token)| holders.register(&caller(key), token))
@@ -95,7 +95,7 @@ mod tests {
             (cancelled, holders.keys().len()),
             (vec![true, true, false], 2)
         );
-        drop(held);
+        drop(guards);
         assert!(holders.keys().is_empty());
     }
 }

@@ -1,5 +1,5 @@
-//! Messages for a client that may not be listening right now, numbered in order, so that a
-//! stream that broke is picked up where it ended.
+//! Messages for a client that may be disconnected, numbered in order, so that a broken stream can
+//! be resumed.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -11,9 +11,9 @@ use tokio_util::sync::CancellationToken;
 use crate::front::in_flight::OutgoingMessage;
 use kitbag_domain::sync::lock;
 
-/// The number of messages that are kept for a client that stays away; older messages are dropped.
+/// The most messages kept for a disconnected client; older messages are dropped.
 const KEPT: usize = 256;
-/// The same for their length, the latest message apart: that may be an answer.
+/// The most bytes of those messages, except the latest message: that may be an answer.
 const KEPT_BYTES: usize = 4 << 20;
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Mailbox {
 
 #[derive(Default)]
 struct Messages {
-    /// The number of the first message that is still kept.
+    /// The number of the first message that is still available.
     first: u64,
     /// The number of the first message that no reader has taken yet.
     untaken: u64,
@@ -47,14 +47,14 @@ impl Mailbox {
         self.arrived.notify_waiters();
     }
 
-    /// The first message numbered `from` or later, with its number, once there is one;
-    /// nothing when the box was closed and all before it was read.
+    /// Waits for the first message numbered `from` or later, and returns it with its number; `None`
+    /// when the mailbox is closed and all earlier messages were read.
     pub(crate) async fn next(&self, from: u64) -> Option<(u64, Message)> {
         self.wait_for(|letters| letters.first_from(from)).await
     }
 
-    /// Returns the first message that no reader has taken yet, once there is one and this reader
-    /// may have it.
+    /// Waits until there is a message that no reader has taken and this reader may have it, and
+    /// returns it.
     pub(crate) async fn take_next(&self, may: impl Fn() -> bool) -> Option<(u64, Message)> {
         self.wait_for(|letters| {
             let found = letters.first_from(letters.untaken).filter(|_| may())?;
@@ -65,7 +65,7 @@ impl Mailbox {
     }
 
     /// Returns the first message numbered `from` or later that a reader has taken, for a reader
-    /// that was cut off before the message arrived.
+    /// that was disconnected before it arrived.
     pub(crate) fn taken_since(&self, from: u64) -> Option<(u64, Message)> {
         let letters = lock(&self.letters);
         letters
@@ -92,17 +92,17 @@ impl Mailbox {
         }
     }
 
-    /// Returns the length of all messages that are kept here.
+    /// Returns the length of all stored messages.
     pub(crate) fn total_length(&self) -> usize {
         lock(&self.letters).length
     }
 
-    /// Wakes the readers that wait, because one of them may now have what it could not before.
+    /// Wakes the waiting readers, because one of them may now be allowed to read.
     pub(crate) fn wake_readers(&self) {
         self.arrived.notify_waiters();
     }
 
-    /// Closes the mailbox: no more messages are put in, and those that are there can still be read.
+    /// Closes the mailbox: no more messages are added, and the existing ones can still be read.
     pub(crate) fn close(&self) {
         self.closed.cancel();
     }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_reader_that_comes_back_gets_what_it_missed_and_then_the_end() {
+    async fn a_returning_reader_gets_the_missed_messages_and_then_the_end() {
         let mailbox = Mailbox::default();
         for number in 0..300 {
             mailbox.put(Message::from(Notification::new(format!("n{number}"), None)));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_for_a_client_that_stays_away_has_a_length() {
+    fn messages_for_a_disconnected_client_have_a_size_limit() {
         let mailbox = Mailbox::default();
         let long = kitbag_wire::raw(&"x".repeat(1 << 20));
         for _ in 0..20 {
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_one_reader_has_taken_another_gets_only_by_asking_for_it_again() {
+    async fn a_taken_message_is_returned_only_on_request() {
         let mailbox = Mailbox::default();
         for number in 0..3 {
             mailbox.put(Message::from(Notification::new(format!("n{number}"), None)));

@@ -1,5 +1,5 @@
-//! A legacy client's session: what it said in `initialize`, what it is being asked, what it
-//! waits for and what it is to be told.
+//! A legacy client's session: its `initialize` parameters, open questions, running requests and
+//! pending announcements.
 
 pub(crate) mod key_requests;
 pub(crate) mod mailbox;
@@ -104,7 +104,7 @@ impl Session {
         *lock(&self.log_level) = Some(level);
     }
 
-    /// Writes down a question to the client, with the place where its answer will arrive.
+    /// Registers a question to the client, and returns the receiver of its answer.
     pub(crate) fn new_question(
         &self,
         method: &str,
@@ -127,14 +127,15 @@ impl Session {
         lock(&self.questions).remove(id);
     }
 
-    /// Takes a client's answer to a question of the gateway. An answer to no question is dropped.
+    /// Delivers a client's answer to a question of the gateway. An answer to no question is
+    /// dropped.
     pub(crate) fn deliver_answer(&self, response: Response) {
         if let Some(reply) = response.id.and_then(|id| lock(&self.questions).remove(&id)) {
             let _ = reply.send(response.outcome);
         }
     }
 
-    /// Enters a request as running, so that the client can cancel it by its id.
+    /// Registers a running request, so that the client can cancel it by its id.
     pub(crate) fn begin_request(&self, id: &RequestId, cancelled: &CancellationToken) {
         lock(&self.running).insert(id.clone(), cancelled.clone());
     }
@@ -149,13 +150,13 @@ impl Session {
         }
     }
 
-    /// Ends the watching of resources, because the session ends.
+    /// Stops watching resources, because the session ends.
     pub(crate) async fn stop_watching(&self) {
         self.subscriber.filter().uris.clear();
         self.watched.end().await;
     }
 
-    /// Cancels all that runs, because the session is over.
+    /// Cancels everything that runs, because the session is over.
     pub(crate) fn close(&self) {
         for (_, token) in lock(&self.running).drain() {
             token.cancel();

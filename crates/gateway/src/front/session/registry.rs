@@ -1,4 +1,4 @@
-//! All legacy sessions, and all subscribers that want to be told of changes.
+//! All legacy sessions, and all subscribers to changes.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, Weak};
@@ -17,22 +17,22 @@ use crate::turn::view::McpEndpoint;
 use kitbag_domain::fairness::largest_holder;
 use kitbag_domain::sync::lock;
 
-/// A session that its client has not used for this long is over.
+/// A session that is unused for this long is over.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(3600);
-/// The most that a client may say of itself. It is kept as long as the session; a few hundred bytes
+/// The longest `initialize` parameters. They are stored as long as the session; a few hundred bytes
 /// are common.
 const LARGEST_GREETING: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Copy)]
 struct SessionLimits {
-    /// Beyond this number, a session of the caller who has most must go.
+    /// Above this number, a session of the caller with the most sessions must end.
     all: usize,
-    /// Beyond this number of one caller, the longest unused session of that caller must go.
+    /// Above this number of one caller, the caller's longest-unused session must end.
     each: usize,
 }
 
 impl Default for SessionLimits {
-    /// More than any honest use, and more than one credential has clients.
+    /// More than any honest use needs, and more clients than share one credential.
     fn default() -> Self {
         Self {
             all: 10_000,
@@ -48,8 +48,8 @@ pub struct SessionRegistry {
     subscribers: Mutex<Vec<Weak<Subscriber>>>,
 }
 
-/// A session that has just begun, and the one that had to go for it, if any. The gateway still has
-/// to end the watching of resources for that one.
+/// A new session, and the one that was evicted for it, if any. The caller still has to stop
+/// watching resources for that one.
 pub(crate) struct OpenedSession {
     pub(crate) session: Arc<Session>,
     pub(crate) evicted: Option<Arc<Session>>,
@@ -71,7 +71,7 @@ impl SessionRegistry {
         {
             let most = LARGEST_GREETING / 1024;
             return Err(Failure::bad_params(format!(
-                "what a client says of itself must fit {most} KB"
+                "the `initialize` parameters exceed {most} KB"
             )));
         }
         let session = Session::open(random_token(), surfaces, caller, endpoint, params);
@@ -82,7 +82,7 @@ impl SessionRegistry {
         Ok(OpenedSession { session, evicted })
     }
 
-    /// A session is only ever found by the caller who opened it, through the endpoint at which the
+    /// A session is found only by the caller who opened it, through the endpoint at which the
     /// caller opened it.
     pub(crate) fn find_session(
         &self,
@@ -119,7 +119,7 @@ impl SessionRegistry {
             .collect()
     }
 
-    /// The keys that sessions were opened with.
+    /// Returns the keys with which sessions were opened.
     pub(crate) fn keys(&self) -> HashSet<KeyId> {
         lock(&self.sessions)
             .values()
@@ -127,7 +127,7 @@ impl SessionRegistry {
             .collect()
     }
 
-    /// Takes out the sessions of keys that open nothing any more.
+    /// Removes the sessions of ended keys.
     pub(crate) fn close_for_keys(&self, ended: &[KeyId]) -> Vec<Arc<Session>> {
         let gone: Vec<_> = lock(&self.sessions)
             .extract_if(|_, session| has_ended_key(session.caller(), ended))
@@ -138,7 +138,7 @@ impl SessionRegistry {
             .collect()
     }
 
-    /// Takes out the sessions that their clients did not come back to.
+    /// Removes abandoned sessions.
     pub(crate) fn forget_abandoned(&self) -> Vec<Arc<Session>> {
         let mut sessions = lock(&self.sessions);
         let gone: Vec<_> = sessions
@@ -153,7 +153,7 @@ impl SessionRegistry {
         gone
     }
 
-    /// Cancels all that runs in any session.
+    /// Cancels everything that runs in any session.
     pub fn close_all(&self) {
         for (_, session) in lock(&self.sessions).drain() {
             session.close();
@@ -161,7 +161,7 @@ impl SessionRegistry {
         self.close_announcements();
     }
 
-    /// Ends the streams of announcements, which would stay open for ever. Requests go on.
+    /// Ends the announcement streams, which would stay open forever. Requests continue.
     pub fn close_announcements(&self) {
         for subscriber in self.subscribers() {
             subscriber.mailbox.close();
@@ -169,8 +169,8 @@ impl SessionRegistry {
     }
 }
 
-/// Ends a session where there are too many. Its caller is the one who opens too many, or who has
-/// most of all; a session that is in use is not ended.
+/// Evicts a session if there are too many: of the caller who opens too many, or of the caller with
+/// the most sessions. Sessions in use are not evicted.
 fn make_room(
     limits: SessionLimits,
     sessions: &mut HashMap<String, Arc<Session>>,
@@ -183,8 +183,8 @@ fn make_room(
     let payer = if own >= limits.each {
         opening.clone()
     } else if sessions.len() >= limits.all {
-        let held = sessions.values().map(|it| (it.caller(), 1));
-        largest_holder(held)
+        let sessions_by_caller = sessions.values().map(|it| (it.caller(), 1));
+        largest_holder(sessions_by_caller)
             .cloned()
             .unwrap_or_else(|| opening.clone())
     } else {
@@ -230,33 +230,33 @@ mod tests {
         )
     }
 
-    fn is_there(registry: &SessionRegistry, session: &Session) -> bool {
+    fn is_open(registry: &SessionRegistry, session: &Session) -> bool {
         registry
             .find_session(&session.id, session.caller(), &session.endpoint)
             .is_some()
     }
 
     #[test]
-    fn who_floods_the_gateway_with_sessions_loses_their_own() {
+    fn a_caller_with_too_many_sessions_loses_its_own() {
         let registry = registry();
         let high = open(&registry, "high").unwrap().session;
         let first = open(&registry, "low").unwrap().session;
         for _ in 0..FEW.all + 10 {
             open(&registry, "low").unwrap();
         }
-        assert!(is_there(&registry, &high));
-        assert!(!is_there(&registry, &first));
+        assert!(is_open(&registry, &high));
+        assert!(!is_open(&registry, &first));
         assert_eq!(lock(&registry.sessions).len(), FEW.each + 1);
     }
 
     #[test]
-    fn many_callers_together_do_not_crowd_out_one_with_few_sessions() {
+    fn many_callers_together_do_not_evict_one_with_few_sessions() {
         let registry = registry();
         let high = open(&registry, "high").unwrap().session;
         for number in 0..FEW.all + 50 {
             open(&registry, &format!("low{}", number % 10)).unwrap();
         }
-        assert!(is_there(&registry, &high));
+        assert!(is_open(&registry, &high));
         assert_eq!(lock(&registry.sessions).len(), FEW.all);
     }
 
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_greeting_that_would_fill_the_memory_is_refused() {
+    fn oversized_initialize_parameters_are_rejected() {
         let params = RawObject::new().with(
             "capabilities",
             &json!({ "x": "y".repeat(LARGEST_GREETING) }),

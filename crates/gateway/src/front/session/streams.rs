@@ -1,5 +1,5 @@
-//! The answers a legacy client gets as streams, kept for a while so that one that broke can
-//! be picked up with `Last-Event-ID`.
+//! The answers a legacy client gets as streams, kept for a while so that a broken one can be
+//! resumed with `Last-Event-ID`.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -7,15 +7,15 @@ use std::sync::{Arc, Mutex};
 use super::mailbox::Mailbox;
 use kitbag_domain::sync::lock;
 
-/// Streams remembered per session; the oldest is forgotten first.
+/// Streams stored per session; the oldest is dropped first.
 const REMEMBERED: usize = 32;
 
-/// A stream up to this length is kept for as long as it is remembered.
+/// A stream up to this length stays until it is evicted.
 const SHORT: usize = 16 << 10;
 
 #[derive(Default)]
 pub(crate) struct Streams {
-    begun: Mutex<OpenStreams>,
+    streams: Mutex<OpenStreams>,
 }
 
 #[derive(Default)]
@@ -24,42 +24,42 @@ struct OpenStreams {
     mailboxes: BTreeMap<u64, Arc<Mailbox>>,
 }
 
-/// One place in one stream, as event ids spell it.
+/// A position in a stream, in the format of event ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventId {
-    /// A place on the stream of announcements.
+    /// A position in the stream of announcements.
     Announcement(u64),
-    /// A place on the stream of one answer.
+    /// A position in the stream of one answer.
     Answer { stream: u64, number: u64 },
 }
 
 impl Streams {
     pub(crate) fn open_stream(&self) -> (u64, Arc<Mailbox>) {
-        let mut begun = lock(&self.begun);
-        begun.count += 1;
-        let (stream, mailbox) = (begun.count, Arc::new(Mailbox::default()));
-        begun.mailboxes.insert(stream, mailbox.clone());
-        if begun.mailboxes.len() > REMEMBERED {
-            begun.mailboxes.pop_first();
+        let mut streams = lock(&self.streams);
+        streams.count += 1;
+        let (stream, mailbox) = (streams.count, Arc::new(Mailbox::default()));
+        streams.mailboxes.insert(stream, mailbox.clone());
+        if streams.mailboxes.len() > REMEMBERED {
+            streams.mailboxes.pop_first();
         }
         (stream, mailbox)
     }
 
-    /// Forgets a stream that was read to its end, or should have been by now, unless it is so short
-    /// that keeping it costs nothing.
+    /// Drops a stream that was read to its end, or should have been by now, unless it is so short
+    /// that keeping it costs little.
     pub(crate) fn drop_if_long(&self, stream: u64) {
-        let mut begun = lock(&self.begun);
-        if begun
+        let mut streams = lock(&self.streams);
+        if streams
             .mailboxes
             .get(&stream)
             .is_some_and(|mailbox| mailbox.total_length() > SHORT)
         {
-            begun.mailboxes.remove(&stream);
+            streams.mailboxes.remove(&stream);
         }
     }
 
     pub(crate) fn find_stream(&self, stream: u64) -> Option<Arc<Mailbox>> {
-        lock(&self.begun).mailboxes.get(&stream).cloned()
+        lock(&self.streams).mailboxes.get(&stream).cloned()
     }
 }
 

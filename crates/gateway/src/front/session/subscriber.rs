@@ -1,4 +1,4 @@
-//! The messages that a client gets without having asked: list changes and resource updates.
+//! The messages that a client gets without a request: list changes and resource updates.
 //!
 //! A legacy session has one subscriber for its whole life, a modern client one for each
 //! `subscriptions/listen`.
@@ -18,7 +18,7 @@ pub(crate) struct Subscriber {
     pub(crate) view: View,
     pub(crate) mailbox: Mailbox,
     filter: Mutex<SubscriptionFilter>,
-    /// The readers of the mailbox, by number; a later reader has a higher number.
+    /// The readers of the mailbox, by number; later readers have higher numbers.
     readers: Mutex<BTreeSet<u64>>,
 }
 
@@ -79,9 +79,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    /// The next announcement the client was not told yet, with its number, once there is one;
-    /// nothing when the subscription is over. Of several streams only the newest gets it,
-    /// because the older ones may be broken without our knowing.
+    /// Waits for the next announcement that no stream has taken, and returns it with its number;
+    /// `None` when the subscription is over. Of several streams only the newest gets it, because
+    /// the older ones may be broken unnoticed.
     pub(crate) async fn next(&self) -> Option<(u64, Message)> {
         self.subscriber.mailbox.take_next(|| self.is_newest()).await
     }

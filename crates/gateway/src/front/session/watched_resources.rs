@@ -1,5 +1,5 @@
-//! The resources that a client watches at servers. They are watched no longer once the session or the
-//! listen stream ends, however it ends.
+//! The resources that a client watches at servers. Watching ends with the session or the listen
+//! stream, however that ends.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -9,10 +9,10 @@ use kitbag_upstream::{CallError, Server};
 
 /// One resource at its server.
 pub(crate) struct WatchedResource {
-    /// As the client names it.
+    /// The client's URI.
     pub(crate) uri: String,
     pub(crate) server: Arc<Server>,
-    /// As the server names it.
+    /// The server's URI.
     pub(crate) own: String,
 }
 
@@ -45,7 +45,7 @@ impl WatchedResources {
         lock(&self.resources).keys().cloned().collect()
     }
 
-    /// Ends the watching. A server that cannot be told any more has nothing to forget.
+    /// Stops watching. Errors are ignored: an unreachable server has nothing to forget.
     pub(crate) async fn end(&self) {
         let resources = std::mem::take(&mut *lock(&self.resources));
         for resource in resources.into_values() {

@@ -1,16 +1,15 @@
-//! Computes from the audit how tools have done, and keeps it in the store: never while a client
-//! waits.
+//! Computes the priors of tools from the audit, and stores them: never while a client waits.
 //!
-//! A run counts the rows that were written since the run before, so that it does not matter how often
-//! it is started. The index reads the result.
+//! A run counts the rows written since the previous run, so it does not matter how often it is
+//! started. The index reads the result.
 //!
 //! # Layout
 //! - this file: a run over the audit
-//! - `track`: how one tool has done
-//! - [`overdue`]: the age at which they are too old
+//! - `track`: the record of one tool
+//! - [`overdue`]: the age at which priors are overdue
 //!
-//! `priors_schedule` has the runs of a gateway that serves, and `priors_report` the priors as people
-//! read them.
+//! `priors_schedule` has the scheduled runs of a serving gateway, and `priors_report` the priors as
+//! printed.
 
 pub mod overdue;
 pub(crate) mod track;
@@ -26,20 +25,20 @@ use self::track::ToolTrack;
 /// The result of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PriorsSummary {
-    /// The number of tools of which anything is known.
+    /// The number of tools with priors.
     pub tools: usize,
-    /// The number of calls that were not counted before.
+    /// The number of newly counted calls.
     pub calls: u64,
     #[serde(skip)]
     pub(crate) counted_at: Timestamp,
 }
 
 const DAY: i64 = 86_400_000;
-/// Calls from before count for a hundredth, so that a gateway that was off for long does not read them.
+/// Earlier calls count for a hundredth, so a gateway that was off for long does not read them.
 const MOST_DAYS: i64 = 7;
 
-/// Counts the calls since the last run, and keeps the result for the tools that are `known`. To be
-/// called by one process at a time.
+/// Counts the calls since the last run, and stores the result for the tools that are `known`. Only
+/// one process may call this at a time.
 pub(crate) async fn count_new_calls(
     store: &Store,
     namespace: &str,
@@ -79,14 +78,14 @@ pub(crate) async fn count_new_calls(
     })
 }
 
-/// The record of a tool, and the last run in which calls of it were counted.
+/// A tool's record, and the last run in which calls of it were counted.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct StoredTrack {
     pub(crate) track: ToolTrack,
     pub(crate) updated_at: Timestamp,
 }
 
-/// Returns what the last run left.
+/// Returns the result of the last run.
 pub(crate) async fn load_tracks(
     store: &Store,
     namespace: &str,
@@ -95,7 +94,7 @@ pub(crate) async fn load_tracks(
     Ok(rows.into_iter().filter_map(from_stored).collect())
 }
 
-/// A row that cannot be read was written by another version, and is counted anew.
+/// An unreadable row was written by another version, and is counted again.
 fn from_stored(row: StoredPrior) -> Option<(Capability, StoredTrack)> {
     let kept = StoredTrack {
         track: serde_json::from_str(&row.body).ok()?,
@@ -113,7 +112,7 @@ fn to_stored((tool, kept): (Capability, StoredTrack)) -> StoredPrior {
     }
 }
 
-/// Returns the days that are not counted yet, each with the number of days since it ended. The last
+/// Returns the days that are not counted yet, each with the number of days since its end. The last
 /// one is open, because the clocks of several gateways differ.
 async fn uncounted_spans(
     store: &Store,
@@ -121,7 +120,7 @@ async fn uncounted_spans(
     run: PriorsRun,
 ) -> Result<Vec<(AuditSpan, f64)>, Error> {
     let now = run.counted_at.0;
-    // Ids begin anew in a store that has lost all rows.
+    // Ids restart in a store that has lost all rows.
     let last = last.filter(|last| last.counted_to <= run.counted_to);
     let (days, after) = match last {
         Some(last) => (

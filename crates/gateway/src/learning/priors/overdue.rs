@@ -1,31 +1,30 @@
-//! Tells if priors should have been computed again by now.
+//! Checks whether priors are overdue.
 
 use std::time::Duration;
 
 use kitbag_config::CronSchedule;
 use kitbag_domain::Timestamp;
 
-/// Priors of last night are a day old at most, and a run may take its time.
+/// Priors of last night are a day old at most, plus the time of a run.
 const FRESH_FOR: i64 = 26 * 3_600_000;
-/// The time after which a run that was due and did not happen is overdue.
+/// The time after which a missed run counts as overdue.
 const GRACE: i64 = 2 * 3_600_000;
 
-/// The age of priors that should have been computed again by now. Where none ever were, it counts
-/// from `begun`.
+/// Returns the age of overdue priors. If they were never computed, it counts from `begun`.
 pub fn overdue_age(
     schedule: Option<&CronSchedule>,
     last: Option<Timestamp>,
-    begun: Timestamp,
+    started_at: Timestamp,
     now: Timestamp,
 ) -> Option<Duration> {
-    let since = last.unwrap_or(begun);
+    let since = last.unwrap_or(started_at);
     let next = schedule?.next_after(since)?;
     let age = now.0 - since.0;
     let is_late = age > FRESH_FOR && now.0 > next.0 + GRACE;
     is_late.then(|| Duration::from_millis(age.unsigned_abs()))
 }
 
-/// Says in words that priors are as old as this.
+/// Formats the warning about priors of this age.
 pub fn stale_message(age: Duration) -> String {
     let hours = age.as_secs() / 3_600;
     format!("the priors of tools were last computed {hours} hours ago")
@@ -49,7 +48,7 @@ mod tests {
             config.priors.schedule
         };
         const HOUR: i64 = 3_600_000;
-        // The first moment of 1970 is a Thursday, at midnight.
+        // 1970 began on a Thursday, at midnight.
         let check = |text: &str, last: Option<i64>, now: i64, expected: bool| {
             let at = |hour: i64| Timestamp(hour * HOUR);
             let found = overdue_age(schedule(text).as_ref(), last.map(at), at(0), at(now));

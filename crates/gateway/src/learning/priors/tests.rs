@@ -1,4 +1,4 @@
-//! The runs over an audit whose rows have chosen times.
+//! Tests of runs over an audit whose rows have chosen times.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use kitbag_store::AuditRecord;
 use super::*;
 
 const NAMESPACE: &str = "capability_index";
-/// Some day, so that there are days before it.
+/// A day with days before it.
 const BEGIN: i64 = 100 * DAY;
 
 struct Audited {
@@ -47,7 +47,7 @@ impl Audited {
         self.store.record_all(&calls).await.unwrap();
     }
 
-    /// Runs at the end of a day, and returns the success rate in per cent.
+    /// Runs at the end of a day, and returns the success rate in percent.
     async fn rate_after(&self, day: i64) -> Option<u32> {
         let now = Timestamp(BEGIN + day * DAY);
         count_new_calls(&self.store, NAMESPACE, |_| true, now)
@@ -107,7 +107,7 @@ async fn no_call_is_counted_twice_and_missed_days_are_made_up() {
 }
 
 #[tokio::test]
-async fn only_tools_that_there_are_have_priors() {
+async fn only_existing_tools_have_priors() {
     let audited = Audited::new().await;
     audited.calls(1, Outcome::Ok, 5).await;
     audited.rate_after(1).await;

@@ -1,6 +1,6 @@
-//! The record of one tool: the calls of the last days, of which those of earlier days count less.
+//! The record of one tool: its calls, weighted by age.
 //!
-//! Everything here can be added up, so that it does not matter how many runs counted the calls.
+//! All values are additive, so it does not matter how many runs counted the calls.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use kitbag_domain::LatencyHistogram;
 use kitbag_store::ToolStatistics;
 use serde::{Deserialize, Serialize};
 
-/// The success rate of a tool of which nothing is known, and the number of calls that this guess is
-/// worth: the first call moves the rate a little, and ten outweigh the guess.
+/// The assumed success rate of an unknown tool, and the number of calls that this guess is worth:
+/// the first call moves the rate a little, and ten outweigh the guess.
 const USUAL_RATE: f64 = 0.9;
 const GUESS: f64 = 5.0;
-/// Earlier days count for no more calls than this, so that a tool that was used much and begins to
-/// fail shows it after a day.
+/// Earlier days count for at most this many calls, so that a much-used tool that begins to fail
+/// shows it after a day.
 const MOST_CALLS: f64 = 50.0;
-/// A day ago counts half.
+/// The weight halves every day.
 const KEPT_PER_DAY: f64 = 0.5;
-/// A tool with less than this is as good as never called.
+/// A tool with fewer weighted calls counts as never called.
 const FORGOTTEN: f64 = 0.01;
-/// Of fewer calls, the slowest in a hundred is not known.
+/// With fewer calls, the 99th percentile is unknown.
 const LEAST_CALLS_FOR_P99: f64 = 100.0;
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -27,10 +27,10 @@ pub(crate) struct ToolTrack {
     succeeded: f64,
     failed: f64,
     latencies: LatencyHistogram,
-    /// The answers whose tokens were counted, and all their tokens.
+    /// The answers with counted tokens, and the sum of their tokens.
     answers: f64,
     tokens: f64,
-    /// The calls whose price is known, and all their prices in US dollars. Records of earlier
+    /// The calls with a known price, and the sum of their prices in US dollars. Records of earlier
     /// versions have none.
     #[serde(default)]
     priced: f64,
@@ -39,7 +39,7 @@ pub(crate) struct ToolTrack {
 }
 
 impl ToolTrack {
-    /// Lets time pass, in days.
+    /// Ages the record by a number of days.
     pub(crate) fn fade(&mut self, days: f64) {
         let kept = KEPT_PER_DAY.powf(days);
         self.scale_outcomes(kept);
@@ -50,7 +50,7 @@ impl ToolTrack {
         self.spent_usd *= kept;
     }
 
-    /// Adds the calls of a span that ended so many days ago.
+    /// Adds the calls of a span that ended `days_ago`.
     pub(crate) fn add_calls(&mut self, seen: &ToolStatistics, days_ago: f64) {
         let mut calls = Self {
             succeeded: seen.succeeded as f64,
@@ -71,7 +71,7 @@ impl ToolTrack {
         self.spent_usd += calls.spent_usd;
     }
 
-    /// To be called when everything is added.
+    /// Call this after everything is added.
     pub(crate) fn limit_calls(&mut self) {
         let most = MOST_CALLS / self.calls();
         if most < 1.0 {
@@ -83,7 +83,7 @@ impl ToolTrack {
         self.calls() < FORGOTTEN
     }
 
-    /// The number of calls that the rate rests on.
+    /// Returns the number of calls behind the rate.
     pub(crate) fn calls(&self) -> f64 {
         self.succeeded + self.failed
     }
@@ -92,7 +92,7 @@ impl ToolTrack {
         (self.succeeded + GUESS * USUAL_RATE) / (self.calls() + GUESS)
     }
 
-    /// Returns the time within which this share of the calls is done, if enough calls show it.
+    /// Returns the time within which this share of the calls completes, if there are enough calls.
     pub(crate) fn latency(&self, share: f64) -> Option<Duration> {
         let is_known = share <= 0.95 || self.latencies.count() >= LEAST_CALLS_FOR_P99;
         self.latencies.quantile(share).filter(|_| is_known)
@@ -102,7 +102,7 @@ impl ToolTrack {
         (self.answers > FORGOTTEN).then(|| self.tokens / self.answers)
     }
 
-    /// Returns the mean price of the calls whose price is known.
+    /// Returns the average price of the calls with a known price.
     pub(crate) fn usd_per_call(&self) -> Option<f64> {
         (self.priced > FORGOTTEN).then(|| self.spent_usd / self.priced)
     }
@@ -127,7 +127,7 @@ mod tests {
         }
     }
 
-    /// The rates after each of these days, in per cent.
+    /// Returns the rates after each of these days, in percent.
     fn rates(days: &[(u64, u64)]) -> Vec<u32> {
         let mut track = ToolTrack::default();
         let after = days.iter().map(|(succeeded, failed)| {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_of_a_call_is_the_mean_of_the_known_prices_and_follows_a_change_of_price() {
+    fn the_cost_of_a_call_is_the_average_known_price_and_follows_changes() {
         let priced = |calls: u64, usd: f64| ToolStatistics {
             priced: calls,
             spent: NanoUsd::from_usd(usd * calls as f64),

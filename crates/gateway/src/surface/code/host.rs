@@ -1,5 +1,4 @@
-//! The world of a program: every request that it makes is answered here, and calls take the one
-//! road to a server.
+//! The host functions of a program: answers its requests, and runs its calls through the pipeline.
 
 use std::collections::BTreeMap;
 use std::iter::{once, repeat};
@@ -33,7 +32,7 @@ use crate::turn::view::View;
 pub(super) struct ProgramHost {
     pub(super) turn: Turn,
     pub(super) run: Arc<CodeRun>,
-    /// The servers that the names in a template stand for.
+    /// The servers for the names in a template.
     pub(super) aliases: BTreeMap<ServerName, ServerName>,
 }
 
@@ -61,24 +60,25 @@ impl Host for ProgramHost {
 }
 
 impl ProgramHost {
-    /// The world of a program that begins now. Its calls take a turn of their own: on every surface
-    /// the arguments are checked, and text of servers is data. `words` are the request that it carries out.
+    /// Creates the host of a program. Its calls have their own turn: on every surface the arguments
+    /// are validated, and servers' text is sanitized. `purpose` is the request that the program
+    /// performs.
     pub(super) fn start(
         mut turn: Turn,
         aliases: BTreeMap<ServerName, ServerName>,
-        words: Option<&str>,
+        purpose: Option<&str>,
     ) -> Self {
         let run = Arc::new(CodeRun::new());
         turn.view = View::Merged(Surface::Code);
         turn.run = Some(run.clone());
         turn.origin.run = Some(run.id.clone());
-        if let Some(words) = words {
-            observe::report_run_purpose(&turn, words);
+        if let Some(purpose) = purpose {
+            observe::report_run_purpose(&turn, purpose);
         }
         Self { turn, run, aliases }
     }
 
-    /// The path with the server for which its name stands.
+    /// Returns the path with the server for its alias.
     fn resolve_alias(&self, path: ToolPath) -> ToolPath {
         let ToolPath::Member { server, tool } = path else {
             return path;
@@ -101,14 +101,14 @@ impl ProgramHost {
             .collect();
         observe::report_search(&self.turn, text, names.iter().copied());
         adaptive_list::add_found_tools(&self.turn, names.iter().copied());
-        // A model usually takes the first.
+        // A model usually calls the first.
         let sizes = once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
         let found = names.iter().zip(sizes);
         let found = found.filter_map(|(name, size)| self.describe_found_tool(name, size));
         raw(&found.collect::<Vec<Value>>())
     }
 
-    /// A tool or an HTTP API as a program is told of it.
+    /// Describes a tool or an HTTP API for a program.
     fn describe_found_tool(&self, name: &str, size: DeclarationSize) -> Option<Value> {
         if let Some(entry) = self.turn.catalog.tool(name) {
             let class = self.effect_text(entry);
@@ -125,7 +125,7 @@ impl ProgramHost {
         Ok(raw(&format!("// {}\n{declared}", self.effect_text(entry))))
     }
 
-    /// The effect of a tool, and where that is known from unless its server says it.
+    /// Describes the effect of a tool, and its source if that is not the server.
     fn effect_text(&self, entry: &CatalogEntry) -> &'static str {
         let gateway = &self.turn.gateway;
         match gateway.write_class(entry) {
@@ -147,14 +147,14 @@ impl ProgramHost {
             }
             CalledTool::Request(ApiRequest::Provider { provider, call }) => {
                 let subject = format!("{provider} {} {}", call.method, call.path);
-                let noted = PendingCall {
+                let pending = PendingCall {
                     tool: subject,
                     server: provider.parse().ok(),
                     writes: !call.method.is_safe(),
                 };
                 let request = call;
                 let call = Call::Api(ApiCall { provider, request });
-                let answer = self.run_call(call, noted).await?;
+                let answer = self.run_call(call, pending).await?;
                 value::api_value(&answer)
             }
             CalledTool::Request(ApiRequest::Rest { result, offset }) => {
@@ -169,7 +169,7 @@ impl ProgramHost {
         value::result_value(&answer)
     }
 
-    /// Calls a tool by its name, and returns its result as it is.
+    /// Calls a tool by its name, and returns its unchanged result.
     pub(super) async fn call_tool_for_result(
         &self,
         name: String,
@@ -181,17 +181,17 @@ impl ProgramHost {
         adaptive_list::add_used_tool(&self.turn, &name);
         let entry = self.turn.catalog.tool(&name);
         let class = entry.map(|entry| self.turn.gateway.write_class(entry));
-        let noted = PendingCall {
+        let pending = PendingCall {
             server: entry.map(|entry| entry.capability.server.clone()),
             tool: name.clone(),
             writes: class != Some(WriteClass::Read),
         };
         let call = Call::Mcp(McpCall::for_tool(name, params));
-        self.run_call(call, noted).await
+        self.run_call(call, pending).await
     }
 
-    /// Makes a call, and notes it for the report.
-    async fn run_call(&self, call: Call, noted: PendingCall) -> Result<Raw, HostError> {
+    /// Makes a call, and records it for the report.
+    async fn run_call(&self, call: Call, pending: PendingCall) -> Result<Raw, HostError> {
         let started = Instant::now();
         let answer = Box::pin(pipeline::run(&self.turn, call)).await;
         let outcome = match &answer {
@@ -203,7 +203,7 @@ impl ProgramHost {
             tool,
             server,
             writes,
-        } = noted;
+        } = pending;
         self.run.record_call(ProgramCall {
             tool,
             server,
@@ -215,14 +215,14 @@ impl ProgramHost {
     }
 }
 
-/// A call that is about to be made, as the report names it.
+/// A call about to be made, as named in the report.
 struct PendingCall {
     tool: String,
     server: Option<ServerName>,
     writes: bool,
 }
 
-/// The declaration of a tool, by which a model writes correct calls of it.
+/// Returns the declaration of a tool, from which a model can write correct calls.
 pub(in crate::surface) fn tool_declaration(entry: &CatalogEntry, size: DeclarationSize) -> String {
     let definition = RawObject::open(&entry.definition).unwrap_or_default();
     let capability = &entry.capability;
@@ -230,7 +230,7 @@ pub(in crate::surface) fn tool_declaration(entry: &CatalogEntry, size: Declarati
     declaration(&call, &definition, size)
 }
 
-/// A failure as the exception that the program gets.
+/// Converts a failure to an exception for the program.
 fn to_host_error(failure: &Failure) -> HostError {
     HostError {
         kind: failure

@@ -1,11 +1,12 @@
-//! `run_code`: a program that a model wrote calls tools, and only what it returns goes back.
+//! `run_code`: runs a program written by a model, which calls tools; only its return value goes
+//! back to the model.
 //!
 //! # Layout
-//! - this file: a program is run
-//! - `host`: answers what the program asks; `path`: finds the tool that it names; `value`: a result
-//!   as a program sees it
-//! - `report`: what the model is told at the end
-//! - `asking`: the person is asked in the middle
+//! - this file: runs a program
+//! - `host`: host functions; `path`: resolves the tool that a program names; `value`: a result as a
+//!   program sees it
+//! - `report`: the report to the model at the end
+//! - `resumable_work`: questions to the user during the run
 
 mod host;
 mod path;
@@ -32,7 +33,7 @@ use crate::catalog::CatalogEntry;
 use crate::turn::Turn;
 use crate::turn::run::CodeRun;
 
-/// Programs of models have some dozens of lines; a longer text is data in the wrong place.
+/// Programs written by models have some dozens of lines; a longer text contains data.
 const MAX_PROGRAM_LENGTH: usize = 64 * 1024;
 
 #[derive(Debug, Deserialize)]
@@ -43,17 +44,17 @@ pub(super) struct RunCodeArguments {
 
 pub(super) async fn run_code(
     turn: &Turn,
-    asked: RunCodeArguments,
+    arguments: RunCodeArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
-    if asked.code.len() > MAX_PROGRAM_LENGTH {
+    if arguments.code.len() > MAX_PROGRAM_LENGTH {
         return Err(Failure::bad_params(format!(
-            "the program has {} bytes, and may have {MAX_PROGRAM_LENGTH}; let it read data with a tool",
-            asked.code.len()
+            "the program has {} bytes, more than the limit of {MAX_PROGRAM_LENGTH}; let it read data with a tool",
+            arguments.code.len()
         )));
     }
     let program = Program {
-        source: asked.code,
+        source: arguments.code,
         params: None,
         wants_shape: turn.gateway.code.route.enable_template_learning,
     };
@@ -67,7 +68,7 @@ pub(super) async fn run_code(
     .await
 }
 
-/// A program that has come to its end.
+/// A finished program.
 pub(super) struct ProgramResult {
     /// The result of the tool that ran it.
     pub(super) answer: Raw,
@@ -86,16 +87,16 @@ impl ProgramResult {
     }
 }
 
-/// Runs a program to its end. `aliases` are the servers that names in it stand for, and `words` the request
-/// that it carries out.
+/// Runs a program to its end. `aliases` are the servers for the names in it, and `purpose` is the
+/// request that it performs.
 pub(super) async fn run_program(
     turn: Turn,
     program: Program,
     aliases: BTreeMap<ServerName, ServerName>,
-    words: Option<&str>,
+    purpose: Option<&str>,
 ) -> ProgramResult {
     let source = program.source.clone();
-    let host = ProgramHost::start(turn, aliases, words);
+    let host = ProgramHost::start(turn, aliases, purpose);
     let sandbox = host.turn.gateway.sandbox.clone();
     let tenant = host.turn.caller().tenant.clone();
     let outcome = sandbox.run(&tenant, program, &host).await;
@@ -107,15 +108,15 @@ pub(super) async fn run_program(
     }
 }
 
-/// Makes the one call that a program would consist of, under the rules for programs. `words` are the request
-/// that it carries out.
+/// Makes the only call of a program, under the rules for programs. `purpose` is the request that it
+/// performs.
 pub(super) async fn run_single_call(
     turn: Turn,
-    words: &str,
+    purpose: &str,
     tool: String,
     arguments: Raw,
 ) -> ProgramResult {
-    let host = ProgramHost::start(turn, BTreeMap::new(), Some(words));
+    let host = ProgramHost::start(turn, BTreeMap::new(), Some(purpose));
     let answer = host.call_tool_for_result(tool, arguments).await;
     let (answer, failed) = report::call_result(&host.turn, &host.run, answer);
     ProgramResult {
@@ -130,7 +131,7 @@ pub(super) async fn run_single_call(
     }
 }
 
-/// The tool that a program names so, if the caller may use it.
+/// Returns the tool that a program names, if the caller may use it.
 pub(super) fn find_entry<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a CatalogEntry> {
     path::visible_entry(turn, path).ok()
 }
@@ -138,7 +139,7 @@ pub(super) fn find_entry<'a>(turn: &'a Turn, path: &ToolPath) -> Option<&'a Cata
 fn record_operation(turn: &Turn, ran: &ProgramResult, started: Instant, source: &str) {
     let meter = &turn.gateway.services.meter;
     if !ran.has_failed() {
-        meter.happened(&turn.client, OperationEvent::CodeExecutionSuccess);
+        meter.record_event(&turn.client, OperationEvent::CodeExecutionSuccess);
     }
     let ended = CompletedOperation {
         path: OperationPath::Code,

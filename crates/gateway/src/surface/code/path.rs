@@ -1,4 +1,4 @@
-//! Finds the tool that a program names.
+//! Resolves the tool that a program names.
 
 use kitbag_domain::ExposedName;
 use kitbag_sandbox::ToolPath;
@@ -13,7 +13,7 @@ use crate::surface::request::{ApiRequest, remainder_page as rest_of_result};
 use crate::surface::tools::AlwaysOnTool;
 use crate::turn::Turn;
 
-/// The thing that a program calls.
+/// The target of a program's call.
 pub(super) enum CalledTool {
     Tool {
         name: String,
@@ -38,8 +38,8 @@ pub(super) fn resolve_path(
     {
         return api_request(turn, &add_provider(&arguments, &provider, tool)?);
     }
-    // A name that leads nowhere takes the same way as one that is hidden from the caller, who must
-    // not be able to tell them apart.
+    // An unknown name takes the same path as one that is hidden from the caller, who must not be
+    // able to distinguish them.
     let name = exposed_name(turn, path).unwrap_or_else(|_| name_as_written(path));
     Ok(CalledTool::Tool { name, arguments })
 }
@@ -50,8 +50,8 @@ pub(super) fn exposed_name(turn: &Turn, path: &ToolPath) -> Result<String, Failu
     if turn.catalog.tool(&written).is_some() {
         return Ok(written);
     }
-    let mut meant = groups::visible_tools(turn).filter(|entry| matches_path(entry, path));
-    match (meant.next(), meant.next()) {
+    let mut matching = groups::visible_tools(turn).filter(|entry| matches_path(entry, path));
+    match (matching.next(), matching.next()) {
         (Some(entry), None) => Ok(entry.exposed.clone()),
         _ => Err(resolve::unknown_tool(turn, &written)),
     }
@@ -68,7 +68,8 @@ pub(super) fn visible_entry<'a>(
     visible.ok_or_else(|| resolve::unknown_tool(turn, &name))
 }
 
-/// The name by which clients would know the tool, if the program has spelt it as the server does.
+/// Returns the name by which clients would know the tool, if the program has spelled it as the
+/// server does.
 fn name_as_written(path: &ToolPath) -> String {
     let (server, tool) = match path {
         ToolPath::Exposed(name) => return name.clone(),
@@ -80,7 +81,7 @@ fn name_as_written(path: &ToolPath) -> String {
     }
 }
 
-/// Names of servers and tools contain characters that identifiers of JavaScript may not.
+/// Names of servers and tools contain characters that JavaScript identifiers may not contain.
 fn matches_path(entry: &CatalogEntry, path: &ToolPath) -> bool {
     let capability = &entry.capability;
     match path {
@@ -96,7 +97,7 @@ fn matches_path(entry: &CatalogEntry, path: &ToolPath) -> bool {
     }
 }
 
-/// A name as an identifier would have it.
+/// Converts a name to an identifier.
 fn fold_identifier(name: &str) -> String {
     let letters = name
         .chars()
@@ -124,11 +125,13 @@ fn add_provider(arguments: &Raw, provider: &str, method: &str) -> Result<Raw, Fa
 
 fn api_request(turn: &Turn, arguments: &Raw) -> Result<CalledTool, Failure> {
     let checker = &turn.gateway.services.checker;
-    let (asked, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
-    Ok(CalledTool::Request(ApiRequest::from_arguments(asked)?))
+    let (request_arguments, _) = own_arguments(checker, AlwaysOnTool::Call, Some(arguments))?;
+    Ok(CalledTool::Request(ApiRequest::from_arguments(
+        request_arguments,
+    )?))
 }
 
-/// A page of a long result of an earlier run.
+/// Returns a page of the remainder of an earlier result.
 pub(super) fn remainder_value(turn: &Turn, result: String, offset: usize) -> Result<Raw, Failure> {
     let tokens = turn.gateway.surfaces.result_tokens;
     let page = rest_of_result(turn, result, offset, tokens)?;
@@ -140,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_compared_as_the_identifier_that_a_program_can_write() {
+    fn names_are_compared_as_identifiers() {
         assert_eq!(
             fold_identifier("my-server.Get User"),
             fold_identifier("my_server_get_user")

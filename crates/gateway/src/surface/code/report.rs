@@ -1,5 +1,4 @@
-//! The result of `run_code`: the value that the program returned, what it printed, and the calls
-//! that it made.
+//! The result of `run_code`: the program's return value, its console output, and its calls.
 
 use kitbag_domain::Outcome;
 use kitbag_domain::text::strip_invisible;
@@ -12,32 +11,32 @@ use crate::surface::tool_answer::{text_result, truncate_to_budget};
 use crate::turn::Turn;
 use crate::turn::run::{CodeRun, ProgramCall};
 
-/// The key under which a result names the run, by which the audit finds its calls.
+/// The key of the run's id in a result, by which the audit finds its calls.
 const RUN: &str = "io.kitbag/run";
 
-/// The longest console that a model is shown, in bytes: some two thousand tokens.
+/// The longest console output for a model, in bytes: some two thousand tokens.
 const MOST_CONSOLE: usize = 8_000;
 
 pub(super) fn to_result(turn: &Turn, run: &CodeRun, source: &str, outcome: &RunOutcome) -> Raw {
-    let (told, failed) = match &outcome.value {
+    let (value, failed) = match &outcome.value {
         Ok(value) => (value_text(value), false),
         Err(failure) => (explain_failure(failure, source), true),
     };
     let parts = [
-        Some(told),
+        Some(value),
         format_console(&outcome.console),
         summarize_calls(&run.calls()),
     ];
-    let told: Vec<String> = parts.into_iter().flatten().collect();
+    let texts: Vec<String> = parts.into_iter().flatten().collect();
     let result = truncate_to_budget(
         turn,
-        text_result(&strip_invisible(&told.join("\n"))),
+        text_result(&strip_invisible(&texts.join("\n"))),
         turn.gateway.surfaces.result_tokens,
     );
     add_run_id(&result, run, failed)
 }
 
-/// The result of a call that stands for a whole program, and true if it failed.
+/// Returns the result of a single call that replaces a whole program, and true if it failed.
 pub(super) fn call_result(
     turn: &Turn,
     run: &CodeRun,
@@ -54,7 +53,7 @@ pub(super) fn call_result(
     (add_run_id(&result, run, failed), failed)
 }
 
-/// The end of a run as it is counted.
+/// Returns the outcome of a run for the audit.
 pub(super) fn audit_outcome(ended: &RunOutcome) -> Outcome {
     match &ended.value {
         Ok(_) => Outcome::Ok,
@@ -68,7 +67,7 @@ pub(super) fn audit_outcome(ended: &RunOutcome) -> Outcome {
     }
 }
 
-/// Puts the id of the run where programs read it and models are not charged for it.
+/// Adds the run's id where programs read it and models do not pay for it.
 fn add_run_id(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
     let result = RawObject::open(result).unwrap_or_default();
     let result = result.with("_meta", &raw(&json!({ RUN: run.id.as_str() })));
@@ -78,7 +77,7 @@ fn add_run_id(result: &Raw, run: &CodeRun, failed: bool) -> Raw {
     }
 }
 
-/// A text without its quotes, everything else as JSON.
+/// Formats a string without quotes, everything else as JSON.
 fn value_text(value: &Raw) -> String {
     match serde_json::from_str(value.get()) {
         Ok(Value::String(text)) => text,
@@ -97,7 +96,7 @@ fn explain_failure(failure: &RunFailure, source: &str) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
-/// The line of the program in which the mistake is.
+/// Returns the program's line with the error.
 fn source_line(source: &str, line: usize) -> Option<String> {
     const MOST: usize = 160;
     let text = source.lines().nth(line.checked_sub(1)?)?;
@@ -122,7 +121,7 @@ fn format_console_line(line: &ConsoleLine) -> String {
     }
 }
 
-/// Calls of one tool that ended alike are told together.
+/// Calls of one tool with the same outcome are summarized together.
 fn summarize_calls(calls: &[ProgramCall]) -> Option<String> {
     let mut groups: Vec<CallGroup<'_>> = Vec::new();
     for call in calls {
@@ -131,8 +130,8 @@ fn summarize_calls(calls: &[ProgramCall]) -> Option<String> {
             None => groups.push(CallGroup::new(call)),
         }
     }
-    let told: Vec<String> = groups.iter().map(CallGroup::format).collect();
-    (!told.is_empty()).then(|| format!("[calls] {}", told.join(", ")))
+    let summaries: Vec<String> = groups.iter().map(CallGroup::format).collect();
+    (!summaries.is_empty()).then(|| format!("[calls] {}", summaries.join(", ")))
 }
 
 struct CallGroup<'a> {
@@ -179,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    fn made(tool: &str, outcome: Outcome, milliseconds: u64) -> ProgramCall {
+    fn program_call(tool: &str, outcome: Outcome, milliseconds: u64) -> ProgramCall {
         ProgramCall {
             tool: tool.to_owned(),
             server: None,
@@ -190,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_ended_alike_are_told_together() {
+    fn calls_with_the_same_outcome_are_summarized() {
         let all = [
-            made("git__log", Outcome::Ok, 12),
-            made("files__read", Outcome::Ok, 3),
-            made("git__log", Outcome::Ok, 40),
-            made("git__push", Outcome::Denied, 0),
+            program_call("git__log", Outcome::Ok, 12),
+            program_call("files__read", Outcome::Ok, 3),
+            program_call("git__log", Outcome::Ok, 40),
+            program_call("git__push", Outcome::Denied, 0),
         ];
         assert_eq!(
             summarize_calls(&all).unwrap(),

@@ -1,7 +1,7 @@
 //! Runs work that may ask the user questions before it ends, for clients of either era.
 //!
-//! A client that can be asked during its request is. For another client the questions are the result
-//! of the request; the work continues in the background, and the client repeats the request with the
+//! Asks during the request if the client supports it. Otherwise the questions are the result of the
+//! request; the work continues in the background, and the client repeats the request with the
 //! answers.
 
 use std::future::Future;
@@ -19,10 +19,10 @@ use crate::call::parking::{ParkedCall, Ticket};
 use crate::turn::run::{RunQuestion, RunningProgram, SuspendedRun};
 use crate::turn::{AskStyle, Turn};
 
-/// Questions that may wait to be asked: more than a user answers.
+/// The most questions waiting to be asked: more than a user answers.
 const MAX_OPEN_QUESTIONS: usize = 32;
 
-/// Starts the work, or continues it if the request brings answers.
+/// Starts the work, or continues it if the request contains answers.
 pub(in crate::surface) async fn run_with_questions<F, W>(
     turn: &Turn,
     params: &RawObject,
@@ -92,13 +92,13 @@ fn park_work(
     running: RunningProgram,
     questions: KeyedQuestions<RunQuestion>,
 ) -> Raw {
-    let asked = questions.iter().map(|(key, question)| {
+    let requests = questions.iter().map(|(key, question)| {
         let question = question_to_raw(&question.method, question.params.as_ref());
         (key.clone(), question)
     });
-    let asked: RawObject = asked.collect();
+    let requests: RawObject = requests.collect();
     let suspended = SuspendedRun { running, questions };
-    conversation.park(&asked, ParkedCall::Run(suspended))
+    conversation.park(&requests, ParkedCall::Run(suspended))
 }
 
 /// Hashes the parts of the request that its repetitions have in common.

@@ -1,11 +1,11 @@
-//! The result of a tool as a program sees it: data where there is data, text where there is text.
+//! A tool's result as a program sees it: data if there is data, text otherwise.
 
 use kitbag_sandbox::HostError;
 use kitbag_wire::{Raw, RawObject, raw};
 use serde_json::value::RawValue;
 
-/// Returns the structured content of a result; or else its text, read as JSON if it is an object or
-/// a list; or else its content as it is. A result that reports an error is an error.
+/// Returns the structured content of a result; or else its text, parsed as JSON if it is an object
+/// or a list; or else its unchanged content. An error result is an error.
 pub(super) fn result_value(result: &Raw) -> Result<Raw, HostError> {
     let object = RawObject::open(result).unwrap_or_default();
     if object.read("isError") == Some(true) {
@@ -42,7 +42,7 @@ pub(super) fn is_error(result: &Raw) -> bool {
     flag.is_some_and(|flag| flag.get() == "true")
 }
 
-/// Many tools write their data as JSON into a text. A bare number or word stays the text it is.
+/// Many tools write their data as JSON into a text. A bare number or word stays text.
 fn parse_text(text: &str) -> Raw {
     let trimmed = text.trim();
     let is_data = trimmed.starts_with(['{', '[']);
@@ -63,7 +63,7 @@ fn tool_error(result: &Raw, object: &RawObject) -> HostError {
         .filter_map(|block| block_text(block))
         .collect();
     let message = match texts.is_empty() {
-        true => "the tool reported an error without a word".to_owned(),
+        true => "the tool reported an error without a message".to_owned(),
         false => texts.join("\n"),
     };
     HostError {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_gets_data_where_there_is_data_and_text_where_there_is_text() {
+    fn a_program_gets_data_if_there_is_data_and_text_otherwise() {
         check(
             &json!({ "content": [text("3 rows")], "structuredContent": { "rows": 3 } }),
             &json!({ "rows": 3 }),
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_that_reports_an_error_is_an_error_that_carries_it() {
+    fn an_error_result_becomes_an_error_with_its_text() {
         let result = raw(&json!({ "content": [text("no such branch")], "isError": true }));
         let error = result_value(&result).unwrap_err();
         assert_eq!(

@@ -1,5 +1,5 @@
-//! The tools that may carry out a request, for the model to choose from: the best with their types,
-//! the next ones in ten tokens each.
+//! Candidate tools for a request, for the model to choose from: the best with their types, the next
+//! ones in ten tokens each.
 
 use std::iter::repeat;
 
@@ -15,7 +15,7 @@ use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
 use crate::surface::signature::api_signature as api_request;
 use crate::surface::tools::AlwaysOnTool;
 
-/// Further ones that `describe` declares, for a request that the best do not meet.
+/// Further candidates for `describe`, if the best do not match the request.
 const MAX_FURTHER: usize = 5;
 
 pub(super) async fn offer_candidates(request: &IntentRequest) -> Attempt {
@@ -29,13 +29,13 @@ pub(super) async fn offer_candidates(request: &IntentRequest) -> Attempt {
     }
 }
 
-/// The tools as lines, if any may do.
+/// Returns the tools as lines, if there are any.
 pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     let turn = &request.turn;
     let most = DEFAULT_LIMIT + MAX_FURTHER;
-    let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.words, most).await;
+    let found = find_audited(turn, AlwaysOnTool::RunIntent.name(), &request.intent, most).await;
     let best = found.candidates.iter().take(DEFAULT_LIMIT);
-    // A model usually takes the first.
+    // A model usually calls the first.
     let sizes = std::iter::once(DeclarationSize::Guided).chain(repeat(DeclarationSize::Short));
     let lines = best.zip(sizes);
     let lines: Vec<String> = lines
@@ -46,12 +46,12 @@ pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     }
     let names = found.candidates.iter().take(DEFAULT_LIMIT);
     let names: Vec<&str> = names.map(|it| it.entry.tool_name.as_str()).collect();
-    observe::report_search(turn, &request.words, names.iter().copied());
+    observe::report_search(turn, &request.intent, names.iter().copied());
     adaptive_list::add_found_tools(turn, names.into_iter());
     let intents = &turn.gateway.services.intents;
-    let told = found.candidates.iter();
-    let told = told.map(|it| it.entry.tool_name.clone()).collect();
-    intents.record_unanswered(&turn.client.id, &request.words, told);
+    let offered = found.candidates.iter();
+    let offered = offered.map(|it| it.entry.tool_name.clone()).collect();
+    intents.record_unanswered(&turn.client.id, &request.intent, offered);
     let head = match found.doubt_note() {
         Some(doubt) => format!("{doubt} For run_code:"),
         None => "Tools for this, for run_code:".to_owned(),
@@ -67,7 +67,7 @@ pub(super) async fn list_candidates(request: &IntentRequest) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("\n"))
 }
 
-/// A tool with its types, or the request that reaches an HTTP API.
+/// Formats a tool with its types, or the request that reaches an HTTP API.
 fn candidate_line(
     request: &IntentRequest,
     found: &Findings,
@@ -82,7 +82,7 @@ fn candidate_line(
     Some(api_request(provider.spec()))
 }
 
-/// The next ones in one line: `Also: sentry.list_issues query/simple list_errors, …`.
+/// Formats the next candidates in one line: `Also: sentry.list_issues query/simple list_errors, …`.
 fn further_candidates_line(request: &IntentRequest, found: &Findings) -> Option<String> {
     let gateway = &request.turn.gateway;
     let further = found.candidates.iter().skip(DEFAULT_LIMIT);

@@ -1,4 +1,4 @@
-//! One tool answers a request: a simple one that the words name, or one that was found for them.
+//! Answers a request with one tool: a simple one that the text names, or one found by a search.
 
 use std::cmp::Reverse;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::surface::code;
 use crate::surface::find::{DEFAULT_LIMIT, Findings, find_audited};
 use crate::surface::tools::AlwaysOnTool;
 
-/// A simple reading tool whose name the words are.
+/// Tries a simple reading tool whose name matches the text.
 pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
     let automatic: &AutomaticIntents = turn
@@ -27,7 +27,7 @@ pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
         let entry = turn.catalog.tool(name.as_str());
         entry.is_some_and(|entry| turn.can_see(&entry.capability))
     };
-    let found = automatic.find(&request.words, &request.given, usable);
+    let found = automatic.find(&request.intent, &request.params, usable);
     let Some(DirectCall { tool, arguments }) = found else {
         return Attempt::Nothing;
     };
@@ -39,7 +39,7 @@ pub(super) async fn try_automatic_intent(request: &IntentRequest) -> Attempt {
     }
 }
 
-/// The best of the tools that are found for the words of which the words say all arguments.
+/// Tries the best found tool for which the text contains all arguments.
 pub(super) async fn try_direct_call(request: &IntentRequest) -> Attempt {
     let turn = &request.turn;
     if let Some((entry, arguments)) = call_instead_of_template(request) {
@@ -48,7 +48,7 @@ pub(super) async fn try_direct_call(request: &IntentRequest) -> Attempt {
     let found = find_audited(
         turn,
         AlwaysOnTool::RunIntent.name(),
-        &request.words,
+        &request.intent,
         DEFAULT_LIMIT,
     )
     .await;
@@ -61,12 +61,12 @@ pub(super) async fn try_direct_call(request: &IntentRequest) -> Attempt {
 
 enum Choice<'a> {
     Call(&'a CatalogEntry, Map<String, Value>),
-    /// The best tool needs something that the words lack.
+    /// The best tool needs an argument that the text lacks.
     Incomplete(String),
     None,
 }
 
-/// A tool with the arguments that the words have for it.
+/// A tool with the arguments extracted from the text.
 struct BoundTool<'a> {
     entry: &'a CatalogEntry,
     call: BoundCall,
@@ -89,7 +89,7 @@ fn choose_tool<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
             _ => {}
         }
     }
-    // Of tools that explain the words alike, the one whose name has most of them comes first.
+    // Of tools that explain the text equally, the one whose name contains most of it comes first.
     bound.sort_by_key(|it| {
         let BoundCall {
             unexplained, named, ..
@@ -104,7 +104,8 @@ fn choose_tool<'a>(request: &IntentRequest, found: &'a Findings) -> Choice<'a> {
     }
 }
 
-/// True if a call is likely to be what was asked for. More is wanted of one that may write.
+/// True if a call is probably what the request asks for. A call that may write needs more
+/// confidence.
 fn is_clear_choice(request: &IntentRequest, found: &Findings, bound: &BoundTool<'_>) -> bool {
     let BoundCall {
         named, unexplained, ..
@@ -127,7 +128,7 @@ fn bind_arguments(request: &IntentRequest, entry: &CatalogEntry) -> Binding {
         class: request.turn.gateway.write_class(entry),
         schema: &entry.input_schema(),
     };
-    bind(&request.words, &request.given, &tool, zone_names())
+    bind(&request.intent, &request.params, &tool, zone_names())
 }
 
 fn is_deprecated(entry: &CatalogEntry) -> bool {
@@ -138,7 +139,7 @@ fn is_deprecated(entry: &CatalogEntry) -> bool {
 
 fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
     let schema = entry.input_schema();
-    let told = names.iter().map(|name| {
+    let described = names.iter().map(|name| {
         let description = schema["properties"][name.as_str()]["description"].as_str();
         match description
             .map(strip_to_one_line)
@@ -151,15 +152,15 @@ fn missing_arguments_note(entry: &CatalogEntry, names: &[String]) -> String {
             None => name.clone(),
         }
     });
-    let told: Vec<String> = told.collect();
+    let described: Vec<String> = described.collect();
     format!(
-        "`{}` seems to do this, and the words lack {}.",
+        "`{}` seems to do this, but the request lacks {}.",
         entry.exposed,
-        strip_to_one_line(&told.join(", "))
+        strip_to_one_line(&described.join(", "))
     )
 }
 
-/// The time zones that this machine knows.
+/// Returns the time zones known to this machine.
 pub(super) fn zone_names() -> &'static ZoneNames {
     static ZONES: LazyLock<ZoneNames> = LazyLock::new(|| {
         let names = jiff::tz::db().available();
@@ -168,7 +169,8 @@ pub(super) fn zone_names() -> &'static ZoneNames {
     &ZONES
 }
 
-/// The one tool that a failed template uses, with those of its parameters that the tool has.
+/// Returns the only tool that a failed template uses, with the template's parameters that the tool
+/// has.
 fn call_instead_of_template(
     request: &IntentRequest,
 ) -> Option<(&CatalogEntry, Map<String, Value>)> {
@@ -179,8 +181,8 @@ fn call_instead_of_template(
     can_call(request, entry, &arguments).then_some((entry, arguments))
 }
 
-/// True if the arguments are those of the tool, and their values are what its schema and its
-/// description allow.
+/// True if the arguments belong to the tool, and their values are allowed by its schema and its
+/// description.
 fn can_call(request: &IntentRequest, entry: &CatalogEntry, arguments: &Map<String, Value>) -> bool {
     let checker = &request.turn.gateway.services.checker;
     let reads = request.turn.gateway.write_class(entry) == WriteClass::Read;
@@ -203,17 +205,17 @@ async fn run_tool(
     mut arguments: Map<String, Value>,
 ) -> Attempt {
     let turn = &request.turn;
-    // `fits` has seen that every zone can be settled.
+    // `can_call` has checked that every zone is valid.
     let _ = zones::resolve_zones(&entry.input_schema(), &mut arguments, zone_names());
     let ran = code::run_single_call(
         turn.clone(),
-        &request.words,
+        &request.intent,
         entry.exposed.clone(),
         raw(&arguments),
     )
     .await;
     if !ran.has_failed() {
-        learn::learn_from_call(turn, entry, &request.words, &arguments).await;
+        learn::learn_from_call(turn, entry, &request.intent, &arguments).await;
     }
     Attempt::from_program(ran, Some(turn.gateway.code.cache), None)
 }

@@ -1,4 +1,4 @@
-//! Programs that worked become templates, and templates that fail do not stay any.
+//! Turns successful programs into templates, and demotes templates that fail.
 
 use kitbag_domain::ServerName;
 use kitbag_intents::{IntentTemplate, LearnedTemplate, LearnedUse, ProgramRun, StateChange};
@@ -12,8 +12,8 @@ use crate::state::clock::now;
 use crate::surface::code::{self, ProgramResult};
 use crate::turn::Turn;
 
-/// The learned templates of the caller's tenant that answer requests. One whose tool has changed
-/// since it was learned answers no more.
+/// Returns the learned templates of the caller's tenant that may answer requests. A template whose
+/// tool has changed since it was learned is excluded.
 pub(super) async fn active_templates(turn: &Turn) -> Vec<LearnedTemplate> {
     let services = &turn.gateway.services;
     let tenant = &turn.caller().tenant;
@@ -31,7 +31,7 @@ pub(super) async fn active_templates(turn: &Turn) -> Vec<LearnedTemplate> {
     active
 }
 
-/// A tool of the template that is not as it was when the template was learned.
+/// Returns a tool of the template that has changed since the template was learned.
 fn find_changed_use(turn: &Turn, template: &LearnedTemplate) -> Option<LearnedUse> {
     let mut uses = template.uses().iter();
     uses.find_map(|used| {
@@ -49,7 +49,7 @@ async fn demote_template(turn: &Turn, template: &LearnedTemplate, used: &Learned
     .await;
 }
 
-/// Takes note of a program of the model.
+/// Learns from a program of the model.
 pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramResult) {
     let Some(shape) = &ran.shape else { return };
     let used = shape
@@ -58,8 +58,8 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
         .filter_map(|path| code::find_entry(turn, path));
     let used: Vec<&str> = used.map(|entry| entry.exposed.as_str()).collect();
     let intents = &turn.gateway.services.intents;
-    let words = intents.intent_behind(&turn.client.id, &used);
-    let words = words.or_else(|| shape.purpose.clone());
+    let purpose = intents.intent_behind(&turn.client.id, &used);
+    let purpose = purpose.or_else(|| shape.purpose.clone());
     let literals = shape
         .literals
         .iter()
@@ -70,7 +70,7 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
         return;
     }
     let run = ProgramRun {
-        words: words.as_deref(),
+        words: purpose.as_deref(),
         code: &shape.code,
         literals: &literals,
         uses: &uses,
@@ -81,11 +81,11 @@ pub(in crate::surface) async fn learn_from_program(turn: &Turn, ran: &ProgramRes
     record_run(turn, &run).await;
 }
 
-/// Takes note of a tool that answered a request in words, as of the program that it stands for.
+/// Learns from a tool that answered a request, as from the equivalent program.
 pub(super) async fn learn_from_call(
     turn: &Turn,
     entry: &CatalogEntry,
-    words: &str,
+    intent: &str,
     arguments: &Map<String, Value>,
 ) {
     if !turn.gateway.code.route.enable_template_learning {
@@ -95,7 +95,7 @@ pub(super) async fn learn_from_call(
     let call = kitbag_schema::member_call(capability.server.as_str(), &capability.name);
     let literals: Vec<(String, Value)> = arguments.clone().into_iter().collect();
     let run = ProgramRun {
-        words: Some(words),
+        words: Some(intent),
         code: &format!("return await {call}(params);"),
         literals: &literals,
         uses: &[to_learned_use(entry)],
@@ -106,7 +106,7 @@ pub(super) async fn learn_from_call(
     record_run(turn, &run).await;
 }
 
-/// Takes note of the run of a template that was learned.
+/// Records the run of a learned template.
 pub(super) async fn record_template_run(
     turn: &Turn,
     template: &IntentTemplate,
@@ -138,14 +138,14 @@ async fn record_run(turn: &Turn, run: &ProgramRun<'_>) {
     let id = LearnedTemplate::id_of(run.code);
     change_template(turn, &id, |known| match known {
         Some(known) => Some(known.after_run(run, true)),
-        None => LearnedTemplate::begin(run).map(|begun| (begun, None)),
+        None => LearnedTemplate::begin(run).map(|template| (template, None)),
     })
     .await;
 }
 
 type ChangedTemplate = Option<(LearnedTemplate, Option<StateChange>)>;
 
-/// Changes one learned template in the store, and counts what became of it.
+/// Changes one learned template in the store, and counts the change.
 async fn change_template(
     turn: &Turn,
     id: &str,
@@ -164,13 +164,13 @@ async fn change_template(
         Ok(None) => return,
         Ok(Some(_)) => services.intents.forget_learned(tenant),
         Err(error) => {
-            tracing::warn!(%error, "what was learned is not kept");
+            tracing::warn!(%error, "failed to store a learned template");
             return;
         }
     }
     if let Some(event) = became.and_then(|(is_new, state)| change_event(is_new, state)) {
         tracing::info!(template = id, event = event.as_str(), "learned");
-        services.meter.happened(&turn.client, event);
+        services.meter.record_event(&turn.client, event);
     }
 }
 
@@ -185,8 +185,8 @@ fn change_event(is_new: bool, state: Option<StateChange>) -> Option<OperationEve
     }
 }
 
-/// The tools that a program names, as they are now. A program with a tool that is not there cannot
-/// be a template.
+/// Returns the current tools that a program names. A program with a missing tool cannot be a
+/// template.
 fn find_uses(turn: &Turn, shape: &ProgramShape) -> Vec<LearnedUse> {
     let entries: Option<Vec<&CatalogEntry>> = shape
         .tools

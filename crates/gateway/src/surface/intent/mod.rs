@@ -1,11 +1,11 @@
-//! `run_intent`: a request in words is carried out by a kept result, a template or a tool, in this
-//! order; if none fits, the model gets the tools that may.
+//! `run_intent`: answers a request with a cached result, a template or a tool, in this order; if
+//! none matches, the model gets candidate tools.
 //!
 //! # Layout
-//! - this file: the steps of a request, in the order that `kitbag_intents::route` decides
-//! - `template`: a template or a simple tool answers; `direct`: a tool that was found does
+//! - this file: the steps of a request, in the order decided by `kitbag_intents::route`
+//! - `template`: a template or a simple tool answers; `direct`: a found tool answers
 //! - `candidates`: the tools to choose from
-//! - `learn`: programs that worked become templates
+//! - `learn`: turns successful programs into templates
 
 mod candidates;
 mod direct;
@@ -46,72 +46,72 @@ pub(super) struct RunIntentArguments {
     params: Map<String, Value>,
 }
 
-/// A request in words on its way.
+/// An intent in progress.
 struct IntentRequest {
     turn: Turn,
-    words: String,
-    given: Map<String, Value>,
-    /// The key of its result among those that are kept.
+    intent: String,
+    params: Map<String, Value>,
+    /// The key of its result in the cache.
     key: CacheKey,
     mark: CacheMark,
-    /// The last failure, which is the answer if no further step may be tried.
+    /// The last failure, which is the answer if no further step applies.
     failed: Option<Raw>,
-    /// The parts that the words lack for the template or tool that fits them best.
+    /// The missing parts of the best-matching template or tool.
     note: Option<String>,
-    /// The call that a template that failed would have consisted of.
+    /// The equivalent call of a failed template.
     instead: Option<DirectCall>,
 }
 
-/// The end of a step: an answer, a failure, or nothing to try.
+/// The outcome of a step: an answer, a failure, or nothing to try.
 enum Attempt {
     Done {
         answer: Raw,
-        /// The time for which the answer may be used again, and the servers that it came from;
-        /// absent for an answer that is not only read.
+        /// How long the answer may be reused, and its servers; `None` for an answer that did more
+        /// than read.
         keep: Option<(Duration, Vec<ServerName>)>,
     },
     Nothing,
-    /// A template or tool fits the words, which lack something for it.
+    /// A template or tool matches the request, which lacks something for it.
     Incomplete {
         note: String,
     },
     Failed {
         answer: Raw,
         may_have_written: bool,
-        /// The call that the program consisted of, if it was one.
+        /// The call of the program, if it consisted of only one.
         instead: Option<DirectCall>,
     },
 }
 
 pub(super) async fn run_intent(
     turn: &Turn,
-    asked: RunIntentArguments,
+    arguments: RunIntentArguments,
     params: &RawObject,
 ) -> Result<Raw, Failure> {
     run_with_questions(turn, params, |turn| async move {
         let started = Instant::now();
-        let asked_tokens = kitbag_budget::estimate_tokens(&asked.intent)
-            + kitbag_budget::estimate_tokens(&Value::Object(asked.params.clone()).to_string());
+        let request_tokens = kitbag_budget::estimate_tokens(&arguments.intent)
+            + kitbag_budget::estimate_tokens(&Value::Object(arguments.params.clone()).to_string());
         let mark = lock(&turn.gateway.services.intents.results).mark();
-        let words = CacheSubject::Words(&asked.intent);
-        let key = CacheKey::new(&turn.caller().tenant, words, &asked.params);
+        let subject = CacheSubject::Words(&arguments.intent);
+        let key = CacheKey::new(&turn.caller().tenant, subject, &arguments.params);
         let mut request = IntentRequest {
             key,
             turn,
-            words: asked.intent,
-            given: asked.params,
+            intent: arguments.intent,
+            params: arguments.params,
             mark,
             failed: None,
             note: None,
             instead: None,
         };
         let intents = request.turn.gateway.services.intents.clone();
-        let _under_way = match request.is_cached() {
+        let _running = match request.is_cached() {
             true => None,
             false => intents.begin_or_wait(&request.key).await,
         };
         let (step, answer) = Box::pin(request.run_steps()).await;
-        request.record_operation(step, started, asked_tokens, &answer);
+        request.record_operation(step, started, request_tokens, &answer);
         Ok(answer)
     })
     .await
@@ -122,12 +122,12 @@ impl IntentRequest {
     async fn run_steps(&mut self) -> (RouteStep, Raw) {
         let flags = self.turn.gateway.code.route;
         let mut step = route::FIRST;
-        if let Some(sought) = Discovery::parse(&self.words, &self.given) {
-            let begun = route::discovery_first(&flags);
-            self.words = sought.words;
-            self.given = sought.arguments;
-            self.record_step(&begun);
-            match begun.next {
+        if let Some(discovery) = Discovery::parse(&self.intent, &self.params) {
+            let turn = route::discovery_first(&flags);
+            self.intent = discovery.words;
+            self.params = discovery.arguments;
+            self.record_step(&turn);
+            match turn.next {
                 RouteNext::Try(first) => step = first,
                 _ => return (RouteStep::Candidates, self.unknown_intent()),
             }
@@ -158,7 +158,7 @@ impl IntentRequest {
         }
     }
 
-    /// Keeps what a step without an answer leaves for the next ones.
+    /// Stores the result of a step without an answer for the next ones.
     fn carry_over(&mut self, attempt: Attempt) {
         match attempt {
             Attempt::Failed {
@@ -171,7 +171,7 @@ impl IntentRequest {
         }
     }
 
-    /// A failure with the tools that the model can go on with.
+    /// Appends the candidate tools to a failure, so that the model can continue.
     async fn append_candidates(&self, failed: Raw) -> Raw {
         if !self.turn.gateway.code.route.enable_capability_discovery {
             return failed;
@@ -204,7 +204,7 @@ impl IntentRequest {
         let Some(CachedAnswer { answer, since }) = kept else {
             services
                 .meter
-                .happened(&self.turn.client, OperationEvent::CacheMiss);
+                .record_event(&self.turn.client, OperationEvent::CacheMiss);
             return Attempt::Nothing;
         };
         Attempt::Done {
@@ -230,20 +230,20 @@ impl IntentRequest {
         lock(&self.turn.gateway.services.intents.results).put(self.key.clone(), new, now());
     }
 
-    /// Counts and logs what a step led to.
+    /// Counts and logs the outcome of a step.
     fn record_step(&self, next: &RouteTurn) {
         let meter = &self.turn.gateway.services.meter;
         if let Some(counter) = next.counter {
-            meter.happened(&self.turn.client, counter_event(counter));
+            meter.record_event(&self.turn.client, counter_event(counter));
         }
         let tenant = self.turn.caller().tenant.as_str();
         match next.event {
             Some(RouteEvent::FallingBackToDiscovery) => {
-                let intent = self.words_for_log();
+                let intent = self.text_for_log();
                 let lacks = self.note.as_deref();
                 tracing::info!(tenant, intent, lacks, "falling_back_to_discovery");
             }
-            // Told with its template and error where the template ran.
+            // Logged with the template and the error where the template ran.
             Some(RouteEvent::CodeExecutionFailed) | None => {}
         }
     }
@@ -251,18 +251,19 @@ impl IntentRequest {
     fn log_template_failure(&self, template: &TemplateName, answer: &Raw) {
         const LONGEST: usize = 300;
         let tenant = self.turn.caller().tenant.as_str();
-        let intent = self.words_for_log();
+        let intent = self.text_for_log();
         let error = strip_to_one_line(&answer_text(answer));
         let error = &error[..error.floor_char_boundary(LONGEST)];
         tracing::warn!(tenant, intent, template = %template, error, "code_execution_failed");
     }
 
-    /// The first words of the request on one line. Parameters may hold anything and stay out.
-    fn words_for_log(&self) -> String {
+    /// Returns the beginning of the request in one line. Parameters are omitted, because they may
+    /// contain anything.
+    fn text_for_log(&self) -> String {
         const LONGEST: usize = 200;
-        let mut words = strip_to_one_line(&self.words);
-        words.truncate(words.floor_char_boundary(LONGEST));
-        words
+        let mut text = strip_to_one_line(&self.intent);
+        text.truncate(text.floor_char_boundary(LONGEST));
+        text
     }
 
     fn unknown_intent(&self) -> Raw {
@@ -270,12 +271,18 @@ impl IntentRequest {
             return failed.clone();
         }
         let failure = Failure::bad_params(
-            "nothing was run, because nothing here is known to do this; say it in other words, or write a program for run_code",
+            "nothing was run, because no known tool does this; rephrase it, or write a program for run_code",
         );
         reply::to_tool_result(&failure, self.turn.client.era)
     }
 
-    fn record_operation(&self, step: RouteStep, started: Instant, asked: usize, answer: &Raw) {
+    fn record_operation(
+        &self,
+        step: RouteStep,
+        started: Instant,
+        request_tokens: usize,
+        answer: &Raw,
+    ) {
         let failed = RawObject::peek_member(answer, "isError").is_some_and(|it| it.get() == "true");
         let ended = CompletedOperation {
             path: operation_path(step),
@@ -285,7 +292,7 @@ impl IntentRequest {
                 Outcome::Ok
             },
             latency: started.elapsed(),
-            request_tokens: asked,
+            request_tokens,
             answer_tokens: kitbag_budget::estimate_result_tokens(answer.get()),
         };
         let meter = &self.turn.gateway.services.meter;
@@ -294,8 +301,8 @@ impl IntentRequest {
 }
 
 impl Attempt {
-    /// The end of a program, or of the call that stands for one. `ttl` is the time for which its
-    /// result may be used again if the program only read.
+    /// Converts the result of a program, or of the equivalent call. `ttl` is the time for which it
+    /// may be reused if the program only read.
     fn from_program(
         ran: ProgramResult,
         ttl: Option<Duration>,
@@ -317,7 +324,7 @@ impl Attempt {
         Self::Done { answer, keep }
     }
 
-    /// An answer that is no result: a question back to the model.
+    /// An answer that is not a result: a question to the model.
     fn from_text(text: &str) -> Self {
         let answer = raw(&json!({ "content": [{ "type": "text", "text": text }] }));
         Self::Done { answer, keep: None }
@@ -336,7 +343,7 @@ impl Attempt {
     }
 }
 
-/// The text of an answer.
+/// Returns the text of an answer.
 fn answer_text(answer: &Raw) -> String {
     let content: Vec<Raw> = RawObject::open(answer)
         .ok()
@@ -347,10 +354,10 @@ fn answer_text(answer: &Raw) -> String {
     texts.join(" ")
 }
 
-/// The key under which a result that was kept says how many seconds ago it was read.
+/// The key of a cached result's age in seconds.
 const AGE_KEY: &str = "io.kitbag/kept_s";
 
-/// Says the age of a kept result where programs read it and models are not charged for it.
+/// Adds the age of a cached result where programs read it and models do not pay for it.
 fn add_age(answer: &Raw, age: Duration) -> Raw {
     let answer = RawObject::open(answer).unwrap_or_default();
     let meta = answer.get_object("_meta").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! A template answers a request: one of the binary, of the operator or of experience, or a simple
-//! tool that needs no program.
+//! Answers a request with a template: a built-in, operator's or learned one, or a simple tool that
+//! needs no program.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -57,22 +57,22 @@ async fn find_template(
     let usable = |template: &IntentTemplate| {
         !broken.contains(template.name()) && offers.bind_servers(template).is_some()
     };
-    let (words, given) = (&request.words, &request.given);
-    if let Some(found) = set.find(words, given, usable) {
+    let (intent, params) = (&request.intent, &request.params);
+    if let Some(found) = set.find(intent, params, usable) {
         return Some(found);
     }
-    let scores = score_templates(&request.turn, set, words).await?;
-    set.best(&scores, SimilarityBar::default(), words, given, usable)
+    let scores = score_templates(&request.turn, set, intent).await?;
+    set.best(&scores, SimilarityBar::default(), intent, params, usable)
 }
 
-/// Returns the similarity of the words to each intent of the set, if there are vectors.
-async fn score_templates(turn: &Turn, set: &TemplateSet, words: &str) -> Option<Vec<f32>> {
+/// Returns the similarity of the request to each intent of the set, if there are vectors.
+async fn score_templates(turn: &Turn, set: &TemplateSet, intent: &str) -> Option<Vec<f32>> {
     let index = &turn.gateway.services.index;
-    let asked = index.embed_query(words).await.vector()?;
+    let query_vector = index.embed_query(intent).await.vector()?;
     let mut scores = Vec::with_capacity(set.intents().len());
     for (_, sentence) in set.intents() {
         let known = index.embed_query(&sentence).await.vector()?;
-        scores.push(similarity(&asked, &known));
+        scores.push(similarity(&query_vector, &known));
     }
     Some(scores)
 }
@@ -95,7 +95,7 @@ async fn run_template(
     };
     let aliases = offers.bind_servers(template).unwrap_or_default();
     let started = Instant::now();
-    let ran = code::run_program(turn.clone(), program, aliases, Some(&request.words)).await;
+    let ran = code::run_program(turn.clone(), program, aliases, Some(&request.intent)).await;
     let ended = CompletedOperation {
         path: OperationPath::Template,
         outcome: ran.outcome(),
@@ -104,7 +104,7 @@ async fn run_template(
         answer_tokens: kitbag_budget::estimate_result_tokens(ran.answer.get()),
     };
     let meter = &turn.gateway.services.meter;
-    meter.template_ran(&turn.client, template.name().as_str(), &ended);
+    meter.record_template_run(&turn.client, template.name().as_str(), &ended);
     learn::record_template_run(turn, template, learned, &params, &ran).await;
     let ttl = template.cache_for().unwrap_or(turn.gateway.code.cache);
     let ttl = template.read_only().then_some(ttl);
@@ -115,7 +115,7 @@ async fn run_template(
     ended
 }
 
-/// Puts names of zones where the words have places, or says what is none.
+/// Replaces locations by their time zones, or returns an error for unknown ones.
 fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> Result<(), String> {
     let zones = direct::zone_names();
     if zones.is_empty() {
@@ -124,14 +124,14 @@ fn settle_zones(template: &IntentTemplate, params: &mut Map<String, Value>) -> R
     let settled = zones::resolve_zones(&template.parameters().schema(), params, zones);
     settled.map_err(|(name, text)| {
         format!(
-            "`{}` does this, and `{}` is no time zone for {name}; name one, such as Europe/Berlin.",
+            "`{}` does this, but `{}` is not a time zone for {name}; name one, such as Europe/Berlin.",
             template.name(),
             strip_to_one_line(&text)
         )
     })
 }
 
-/// Says what is wrong with the parameters, if anything is.
+/// Validates the parameters.
 fn check_params(
     turn: &Turn,
     template: &IntentTemplate,
@@ -148,7 +148,7 @@ fn check_params(
     Some(failure.to_string())
 }
 
-/// The answer to a request that lacks parameters: their names and schemas.
+/// Returns the answer to a request that lacks parameters: their names and schemas.
 fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) -> String {
     let missing: Vec<String> = missing
         .iter()
@@ -161,7 +161,7 @@ fn missing_params_note(template: &IntentTemplate, missing: &[MissingParameter]) 
     )
 }
 
-/// The servers that the caller reaches, with the tools that it may use.
+/// The servers that the caller may use, with the tools that it may use.
 pub(super) struct ServerOffers<'a>(Vec<ServerOffer<'a>>);
 
 impl<'a> ServerOffers<'a> {
@@ -179,7 +179,7 @@ impl<'a> ServerOffers<'a> {
         )
     }
 
-    /// The call of the one tool that a template uses, with the template's parameters.
+    /// Returns the only call of a template that uses one tool, with the template's parameters.
     fn only_call(
         &self,
         template: &IntentTemplate,
@@ -193,7 +193,7 @@ impl<'a> ServerOffers<'a> {
         })
     }
 
-    /// Returns the servers that the names in a template stand for, if each stands for one.
+    /// Returns the servers for the names in a template, if each name matches one.
     fn bind_servers(&self, template: &IntentTemplate) -> Option<BTreeMap<ServerName, ServerName>> {
         bind(template.uses(), &self.0).ok()
     }

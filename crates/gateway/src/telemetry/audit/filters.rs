@@ -84,7 +84,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_767_225_600_000);
 
     #[test]
-    fn a_start_is_so_long_ago_or_a_moment_where_the_person_is() {
+    fn a_start_is_an_age_or_a_local_time() {
         let zone = TimeZone::fixed(jiff::tz::offset(1));
         for (text, expected) in [
             ("30m", Some(-DAY / 48)),
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn failed_stands_for_whatever_went_wrong_at_a_server() {
+    fn failed_includes_every_failure_at_a_server() {
         assert_eq!(parse_outcomes("ok").unwrap().0, [Outcome::Ok]);
         assert!(
             parse_outcomes("failed")

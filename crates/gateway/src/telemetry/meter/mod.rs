@@ -122,7 +122,7 @@ impl Meter {
         lock(&self.tables).record_operation(&client.caller.tenant, ended);
     }
 
-    pub(crate) fn template_ran(
+    pub(crate) fn record_template_run(
         &self,
         client: &McpClient,
         template: &str,
@@ -131,7 +131,7 @@ impl Meter {
         lock(&self.tables).record_template_run(&client.caller.tenant, template, ended);
     }
 
-    pub(crate) fn happened(&self, client: &McpClient, event: OperationEvent) {
+    pub(crate) fn record_event(&self, client: &McpClient, event: OperationEvent) {
         lock(&self.tables).record_event(&client.caller.tenant, event);
     }
 
@@ -155,7 +155,7 @@ impl Meter {
         Some(new_span(parent))
     }
 
-    pub(crate) fn called(
+    pub(crate) fn record_call(
         &self,
         catalog: &Catalog,
         observation: &Observation,

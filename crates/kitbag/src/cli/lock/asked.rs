@@ -53,7 +53,7 @@ impl AskedServers {
                     silent.push(answer.server);
                 }
                 None => {
-                    let definitions = answer.listed();
+                    let definitions = answer.definitions();
                     listed.insert(answer.server, definitions);
                 }
             }

@@ -102,7 +102,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             .call("call_api", &ask)
             .await
             .raw()
-            .contains("on record")
+            .contains("must record every call")
     );
     assert_eq!(api.seen().len(), 1);
 
@@ -119,7 +119,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
         ] {
             let told = reply.tool_error();
             assert!(
-                told.contains("must be on record") && told.contains("operator"),
+                told.contains("must record every call") && told.contains("operator"),
                 "{told}"
             );
             assert!(
@@ -134,7 +134,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             prompt.error()["message"]
                 .as_str()
                 .unwrap()
-                .contains("must be on record")
+                .contains("must record every call")
         );
     }
     let batch =
@@ -144,14 +144,14 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             .call("batch_execute", &batch)
             .await
             .raw()
-            .contains("must be on record")
+            .contains("must record every call")
     );
     assert!(
         search
             .call("call_api", &ask)
             .await
             .tool_error()
-            .contains("must be on record")
+            .contains("must record every call")
     );
     assert_eq!(api.seen().len(), 1, "nothing went out");
 
@@ -161,7 +161,7 @@ async fn a_required_audit_that_cannot_be_written_stops_calls_before_a_server_is_
             .call("call_api", &ask)
             .await
             .raw()
-            .contains("must be on record"))
+            .contains("must record every call"))
         .then_some(())
     })
     .await;
@@ -196,7 +196,7 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     let refused = async || {
         let asked = Instant::now();
         let told = client.call("good__echo", &json!({})).await.tool_error();
-        assert!(told.contains("must be on record"), "{told}");
+        assert!(told.contains("must record every call"), "{told}");
         asked.elapsed()
     };
     let mut longest = Duration::ZERO;
@@ -211,7 +211,7 @@ async fn calls_under_a_required_audit_are_refused_at_once_however_long_the_disk_
     place.disk.clear();
     until("calls are made again", async || {
         let answered = client.call("good__echo", &json!({})).await;
-        (!answered.raw().contains("must be on record")).then_some(())
+        (!answered.raw().contains("must record every call")).then_some(())
     })
     .await;
     until("the refused ones are on record, too", async || {

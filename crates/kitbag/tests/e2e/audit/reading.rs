@@ -284,7 +284,7 @@ async fn over_http_an_operator_reads_everything_and_a_tenant_what_it_has_done_it
             && told["error"]
                 .as_str()
                 .unwrap()
-                .contains("there is no `tennant`"),
+                .contains("unknown parameter `tennant`"),
         "{told}"
     );
 }

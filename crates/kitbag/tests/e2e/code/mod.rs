@@ -34,7 +34,7 @@ impl Shop {
         let gateway = home.serve().await;
         until("the shop is listed", async || {
             let log = gateway.log();
-            log.contains("every server has been asked").then_some(())
+            log.contains("all servers have been listed").then_some(())
         })
         .await;
         Self {

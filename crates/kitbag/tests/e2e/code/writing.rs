@@ -39,7 +39,7 @@ async fn a_program_only_reads_where_the_person_cannot_be_asked() {
     for era in Era::each() {
         let client = shop.client(era).await;
         let told = told(&client, CANCEL).await;
-        assert!(told.contains("this client cannot ask the person"), "{told}");
+        assert!(told.contains("this client cannot ask the user"), "{told}");
         assert!(
             told.contains("`code_writes = \"allow\"` under [policy]"),
             "{told}"
@@ -66,7 +66,7 @@ async fn a_tool_without_hints_whose_name_reads_is_called_and_described_as_derive
     );
     let log = shop.gateway.log();
     assert!(
-        log.contains("do not say whether they only read") && log.contains("taken_to_read=1"),
+        log.contains("do not declare whether they only read") && log.contains("taken_to_read=1"),
         "{log}"
     );
     let shop = Shop::open("[tools.shop__list_orders]\nwrite_class = 'write'").await;

@@ -32,7 +32,7 @@ async fn check(mistake: &str, told: &str) {
     );
     until("the log says why", async || {
         let log = desk.gateway.log();
-        (log.contains("a tool file is left out") && log.contains(told)).then_some(())
+        (log.contains("skipped a tool file") && log.contains(told)).then_some(())
     })
     .await;
     let checked = desk.home.kitbag(&["tools", "check", "mine"]).await;

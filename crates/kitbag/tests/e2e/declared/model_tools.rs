@@ -310,9 +310,7 @@ async fn another_model_steps_in_only_where_the_first_did_not_work_on_the_prompt(
     );
     let (text, about) = asked(&acme, "ai_invoke", prompt.clone()).await;
     assert!(
-        text.starts_with(
-            "NO_TEXT: `m-web` of gemini answered without words; its reason is `SAFETY`"
-        ),
+        text.starts_with("NO_TEXT: `m-web` of gemini returned no text; its reason is `SAFETY`"),
         "{text}"
     );
     assert_eq!(about["usage"]["estimated"], true);

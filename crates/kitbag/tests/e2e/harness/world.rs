@@ -125,7 +125,7 @@ impl World {
         until("every server is listed", async || {
             gateway
                 .log()
-                .contains("every server has been asked")
+                .contains("all servers have been listed")
                 .then_some(())
         })
         .await;

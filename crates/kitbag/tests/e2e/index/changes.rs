@@ -159,7 +159,7 @@ async fn vectors_that_many_tools_left_behind_are_forgotten() {
     until("unused vectors are forgotten", async || {
         gateway
             .log()
-            .contains("vectors of tools that are gone were forgotten number=1097")
+            .contains("deleted the vectors of removed tools number=1097")
             .then_some(())
     })
     .await;

@@ -93,7 +93,7 @@ async fn check(mood: Mood, settings: &str, expected: &str) {
 
 #[tokio::test]
 async fn a_service_that_refuses_the_key_leaves_the_words_and_the_answer_says_so() {
-    let expected = "found by words alone: the embeddings endpoint URL rejected the key (401 Unauthorized); \
+    let expected = "found by keywords only: the embeddings endpoint URL rejected the key (401 Unauthorized); \
                     check `api_key` under [index.embedder]";
     check(Mood::Unauthorized, "", expected).await;
 }

@@ -148,9 +148,9 @@ async fn a_wrong_number_of_tools_is_explained() {
         (json!({ "intent": "x", "top_k": 1.5 }), "1.5"),
         (
             json!({ "intent": "x", "limit": 3 }),
-            "there is no field `limit`",
+            "unknown field `limit`",
         ),
-        (json!({ "intent": ["x"] }), "a text that says"),
+        (json!({ "intent": ["x"] }), "a text that describes"),
         (
             json!({ "intent": "x", "max_cost_usd": "cheap" }),
             "a number of at least 0",

@@ -122,7 +122,7 @@ async fn an_argument_is_read_from_the_words_and_a_failed_call_is_followed_by_the
         .told();
     assert!(
         told.starts_with(
-            "Nothing was run. `shop__find_order` seems to do this, and the words lack order"
+            "Nothing was run. `shop__find_order` seems to do this, but the request lacks order"
         ),
         "{told}"
     );

@@ -272,7 +272,7 @@ async fn a_command_waits_for_no_server_that_fails_and_one_line_says_whose_tools_
     let gateway = home.serve().await;
     until("all servers were asked", async || {
         let log = gateway.log();
-        log.contains("every server has been asked").then_some(())
+        log.contains("all servers have been listed").then_some(())
     })
     .await;
     let program = home.path("program.js");

@@ -62,7 +62,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
         assert!(!names.iter().any(|it| it == held), "{held}");
         let told = all.call(held, &json!({})).await.tool_error();
         assert!(
-            told.contains(&format!("held back: its server {why}")),
+            told.contains(&format!("unapproved: its server {why}")),
             "{told}"
         );
     }
@@ -75,10 +75,10 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     all.call("good__list_notes", &json!({})).await.text();
 
     let whole = fs::read_to_string(home.path("kitbag.lock")).unwrap();
-    fs::write(home.path("kitbag.lock"), format!("<<<<<<< ours\n{whole}")).unwrap();
-    lacks(&all, "good__note_read").await;
+    fs::write(home.path("kitbag.lock"), format!("    lacks(&all, "good__note_read").await;
     let told = all.call("good__note_read", &json!({})).await.tool_error();
-    let why = "held back: the lock file cannot be read";
+<<<<<<< HEAD
+    let why = "unapproved: the lock file cannot be read";
     assert!(told.contains(why), "{told}");
     let log = gateway.log();
     assert!(log.contains("kitbag.lock, line 1, cannot be read"), "{log}");
@@ -124,7 +124,7 @@ async fn calls_that_come_together_while_a_changed_server_starts_are_all_held_bac
     let calls =
         (0..16).map(|_| async { all.call("good__note_read", &json!({})).await.tool_error() });
     for told in futures::future::join_all(calls).await {
-        assert!(told.contains("held back"), "{told}");
+        assert!(told.contains("unapproved"), "{told}");
     }
 }
 

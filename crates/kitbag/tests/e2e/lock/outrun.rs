@@ -88,7 +88,12 @@ async fn table(spoken: Spoken, folder: &Path, settings: &str) -> (String, Option
 async fn passes(client: &Client) -> bool {
     let reply = client.call("good__note_read", &json!({ "id": "n7" })).await;
     let passed = reply.raw().contains("n7");
-    assert_ne!(passed, reply.raw().contains("held back"), "{}", reply.raw());
+    assert_ne!(
+        passed,
+        reply.raw().contains("unapproved"),
+        "{}",
+        reply.raw()
+    );
     passed
 }
 
@@ -113,7 +118,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         );
         server.change();
         // The next announcement may still be on its way.
-        until(&format!("{spoken:?} is held back"), async || {
+        until(&format!("{spoken:?} is unapproved"), async || {
             (!passes(&caller).await).then_some(())
         })
         .await;
@@ -126,7 +131,7 @@ async fn a_server_that_announces_without_end_does_not_escape_its_lock() {
         callers.await;
         lacks(&caller, "good__note_read").await;
         let told = greeting(&caller).await;
-        assert!(told.contains("held back"), "{spoken:?}: {told}");
+        assert!(told.contains("unapproved"), "{spoken:?}: {told}");
 
         // A definition that was approved again passes, in the midst of the flood.
         publish(&server.home, &[tool("note_read", SAFE)], &[prompt_safe()]);
@@ -157,7 +162,7 @@ async fn the_call_right_behind_an_announcement_waits_for_the_new_list() {
         server.change();
         let first = caller.call("good__note_read", &json!({ "id": "n7" })).await;
         let told = first.raw();
-        assert!(told.contains("n7") || told.contains("held back"), "{told}");
+        assert!(told.contains("n7") || told.contains("unapproved"), "{told}");
         assert!(
             !passes(&caller).await,
             "{era}: only what nothing announced can pass"
@@ -176,7 +181,7 @@ async fn a_server_that_announces_and_then_says_nothing_is_not_called() {
         server.change();
         server.tell("mute");
         let why = "does not say whether it still offers what was approved";
-        until(&format!("{spoken:?} is held back"), async || {
+        until(&format!("{spoken:?} is unapproved"), async || {
             let told = caller.call("good__note_read", &json!({ "id": "n7" })).await;
             told.raw().contains(why).then_some(())
         })
@@ -207,7 +212,7 @@ async fn a_program_and_a_batch_do_not_outrun_the_lock_either() {
     server.tell("flood");
     assert!(passes(&caller).await);
     server.change();
-    until("it is held back", async || {
+    until("it is unapproved", async || {
         (!passes(&caller).await).then_some(())
     })
     .await;
@@ -223,7 +228,7 @@ async fn a_program_and_a_batch_do_not_outrun_the_lock_either() {
         .await;
     let told = batch.raw();
     assert!(
-        told.contains("held back") && !told.contains("\\\"n7"),
+        told.contains("unapproved") && !told.contains("\\\"n7"),
         "{told}"
     );
 }

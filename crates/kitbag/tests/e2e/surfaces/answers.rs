@@ -145,7 +145,7 @@ async fn while_a_server_is_still_being_asked_a_doubtful_search_says_so() {
     let home = Home::new(&format!("{}{mute}", Testbed::named("good").table()));
     let gateway = home.serve().await;
     let client = gateway.visitor("/mcp", Era::Modern).connect().await;
-    let asked = "1 server is still being asked what it offers: mute. Search again in a moment.";
+    let asked = "1 server is still being listed: mute. Search again in a moment.";
     until(
         "the good server is found and the other is waited for",
         async || {

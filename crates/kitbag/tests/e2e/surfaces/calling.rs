@@ -87,7 +87,7 @@ async fn a_tool_that_fails_says_so_in_its_own_words() {
             .await
             .tool_error();
         assert!(
-            told.contains("`good` refused the call: as exotic as can be (-31415)"),
+            told.contains("`good` rejected the call: as exotic as can be (-31415)"),
             "{told}"
         );
     }

@@ -76,7 +76,7 @@ async fn the_arguments_of_the_always_on_tools_are_checked_and_explained_like_tho
             (
                 CALL,
                 json!({ "provider": "shop", "path": "/", "method": "G T" }),
-                "is not an HTTP method",
+                "unknown HTTP method",
             ),
             (
                 CALL,

@@ -117,7 +117,7 @@ async fn settled(gateway: &Gateway) {
     until("every server is listed", async || {
         gateway
             .log()
-            .contains("every server has been asked")
+            .contains("all servers have been listed")
             .then_some(())
     })
     .await;

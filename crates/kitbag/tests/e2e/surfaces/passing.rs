@@ -91,7 +91,7 @@ async fn in_a_batch_a_legacy_client_is_asked_and_a_modern_model_told_to_call_alo
         let calls = json!({ "calls": [asking, echo] });
         let text = modern.call(BATCH, &calls).await.text();
         assert!(
-            text.contains("it asks for input first; call it alone with call_api"),
+            text.contains("it asks for input first; call it separately with call_api"),
             "{text}"
         );
         assert!(text.contains("echo: ok"), "{text}");

@@ -65,7 +65,7 @@ async fn of_thirty_servers_that_were_asked_what_they_offer_none_goes_on_running(
     until("every server is listed", async || {
         gateway
             .log()
-            .contains("every server has been asked what it offers")
+            .contains("all servers have been listed")
             .then_some(())
     })
     .await;

@@ -154,14 +154,14 @@ fn only_one_client_is_read_when_only_one_is_wanted() {
     );
     let told = home.ok(&["import", "--from", "codex", "--dry-run"]);
     assert!(
-        told.ends_with("Do it: kitbag import --from codex\n"),
+        told.ends_with("To add: kitbag import --from codex\n"),
         "{told}"
     );
     assert_eq!(home.run(&["import", "--from", "emacs"]).code, Some(2));
     let empty = Home::new();
     let told = empty.run(&["import"]);
     assert!(
-        told.code == Some(0) && told.stderr.contains("No client on this machine"),
+        told.code == Some(0) && told.stderr.contains("No MCP servers found"),
         "{}",
         told.stderr
     );
@@ -242,7 +242,7 @@ fn a_person_who_moves_servers_is_told_what_they_still_need_and_what_stays() {
     let told = home.run(&["install", "--client", "cursor", "--move-servers"]);
     assert!(
         told.stdout
-            .contains("\nBefore all of them can start:\n  export TEAM=…\n"),
+            .contains("\nRequired before all of them can start:\n  export TEAM=…\n"),
         "{}",
         told.stdout
     );

@@ -43,7 +43,7 @@ fn check_configuration(document: &str, configuration: &str) {
     fs::write(home.path().join("shown.toml"), configuration).expect("the home is ours");
     let (verdict, complaint) = terminal(home.path()).run("kitbag config check --config shown.toml");
     assert!(
-        verdict.contains("can be used"),
+        verdict.contains("is valid"),
         "{document} shows\n{configuration}\n{complaint}"
     );
 }

@@ -1,8 +1,8 @@
-//! `kitbag completions`: a shell that finishes the words that a person began to type.
+//! `kitbag completions`: shell completion.
 //!
-//! The script that a shell loads asks this program each time, so that names of servers, tools,
-//! clients and more are completed as well, and a newer Kitbag needs no newer script. The answers
-//! come from the configuration and the store; no server is started for them.
+//! The shell script runs this program for each completion, so names of servers, tools and clients
+//! are completed too, and a newer Kitbag needs no newer script. Candidates come from the
+//! configuration and the store; no server is started.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -36,7 +36,7 @@ use kitbag_gateway::secrets::vault::open_vault;
 use kitbag_gateway::state::host;
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
-/// Print what a shell needs to complete commands, names and arguments.
+/// Generate shell completions for commands, names and arguments.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -48,7 +48,7 @@ Examples:
   kitbag completions bash
   kitbag completions fish > ~/.config/fish/completions/kitbag.fish
 
-For good, in bash and zsh, put this line into ~/.bashrc or ~/.zshrc:
+To load them in every bash or zsh session, add to ~/.bashrc or ~/.zshrc:
   source <(kitbag completions bash)
   source <(kitbag completions zsh)";
 
@@ -67,9 +67,8 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     let shell = value
         .as_ref()
         .and_then(|shell| shells.completer(shell.get_name()));
-    let shell = shell.ok_or_else(|| anyhow!("this shell cannot be served"))?;
-    let program =
-        env::current_exe().context("the operating system does not say where Kitbag is")?;
+    let shell = shell.ok_or_else(|| anyhow!("unsupported shell"))?;
+    let program = env::current_exe().context("cannot find the path of the kitbag executable")?;
     let mut script = Vec::new();
     shell.write_registration(
         COMPLETE_VARIABLE,
@@ -85,14 +84,14 @@ pub(super) fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Answers a shell that asks what could come next, and ends; returns if none has asked.
+/// Answers a completion request and exits; returns if there is none.
 pub fn answer_shell() {
     CompleteEnv::with_factory(Cli::command)
         .var(COMPLETE_VARIABLE)
         .complete();
 }
 
-/// The variable by which a shell asks.
+/// The variable that marks a completion request.
 const COMPLETE_VARIABLE: &str = "KITBAG_COMPLETE";
 
 pub(super) fn servers() -> Vec<CompletionCandidate> {
@@ -102,7 +101,7 @@ pub(super) fn servers() -> Vec<CompletionCandidate> {
     })
 }
 
-/// Returns the servers that the person configured, without those that are built in.
+/// Returns configured servers, without the built-in ones.
 pub(super) fn own_servers() -> Vec<CompletionCandidate> {
     load_config().map_or_else(Vec::new, |config| {
         server_candidates(config.servers.keys().chain(config.disabled.keys()))
@@ -137,7 +136,7 @@ pub(super) fn prompts() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Returns templates, too: the person replaces the text in braces.
+/// Includes templates: the user replaces the text in braces.
 pub(super) fn resources() -> Vec<CompletionCandidate> {
     let rows = read_catalog(offers::resource_rows).unwrap_or_default();
     rows.into_iter()
@@ -145,7 +144,7 @@ pub(super) fn resources() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// `key=` for what the tool of this command line takes, or `key=value` where its values are known.
+/// Completes `key=` for the tool's parameters, or `key=value` where the values are known.
 pub(super) fn tool_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     let Some((name, given)) = parse_typed_call(&["call"]) else {
         return Vec::new();
@@ -182,7 +181,7 @@ pub(super) fn prompt_arguments(current: &OsStr) -> Vec<CompletionCandidate> {
     complete_parameters(&parameters, current, &given)
 }
 
-/// Keys that still open something.
+/// Active keys.
 pub(super) fn keys() -> Vec<CompletionCandidate> {
     let keys = read_store(async |_, store| Ok(store.list_keys().await?)).unwrap_or_default();
     keys.into_iter()
@@ -221,7 +220,7 @@ pub(super) fn credentials() -> Vec<CompletionCandidate> {
     names.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// The templates of the binary, and the learned ones.
+/// Built-in and learned templates.
 pub(super) fn templates() -> Vec<CompletionCandidate> {
     let (built_in, _) = TemplateSet::read(&built_in::files());
     let entries = built_in.entries().iter();
@@ -243,9 +242,8 @@ pub(super) fn clients() -> Vec<CompletionCandidate> {
         .collect()
 }
 
-/// Returns a name that a server gave, with the beginning of the server's description. A name that a
-/// shell might take for a command, or an argument for an option, is not offered: it would stand
-/// ready to be run.
+/// Turns a name from a server into a candidate, with the first sentence of its description. Omits
+/// names that a shell could run as a command or parse as an option.
 fn to_candidate(value: String, help: Option<&str>) -> Option<CompletionCandidate> {
     let offered = !value.is_empty() && !value.starts_with('-') && value.chars().all(is_safe_letter);
     let help = help.map(|help| to_one_line(&strip_controls(&first_sentence(help))).into());
@@ -259,7 +257,7 @@ fn is_safe_letter(letter: char) -> bool {
 struct CompletableParameter {
     key: String,
     help: Option<String>,
-    /// The values that the parameter can have, if there are few enough to name.
+    /// The possible values, if the schema lists them.
     values: Vec<String>,
 }
 
@@ -273,10 +271,10 @@ impl From<PromptArgument> for CompletableParameter {
     }
 }
 
-/// The depth to which objects within objects are completed; deeper than that, a person writes JSON.
+/// Nesting depth of completed keys; deeper values are written as JSON.
 const MAX_DEPTH: usize = 3;
 
-/// The parameters of a schema, those of objects within it as `outer.inner`.
+/// Collects the parameters of a schema; nested ones as `outer.inner`.
 fn collect_parameters(
     outer: &str,
     schema: &Value,
@@ -316,7 +314,7 @@ fn possible_values(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Returns what can follow `current`, without the parameters that other words give already.
+/// Returns the completions of `current`, without parameters given elsewhere on the line.
 fn complete_parameters(
     parameters: &[CompletableParameter],
     current: &OsStr,
@@ -346,7 +344,7 @@ impl CompletableParameter {
             .collect()
     }
 
-    /// Returns `key=`, or each `key=value` once the person has typed the key.
+    /// Returns `key=`, or each `key=value` once the key is typed.
     fn completions(&self, current: &str) -> Vec<String> {
         let key = format!("{}=", self.key);
         if current.starts_with(&key) {
@@ -358,7 +356,7 @@ impl CompletableParameter {
     }
 }
 
-/// The name that the verb at this path was given so far, and the words after it.
+/// Returns the `name` argument of the verb at this path, and the words after it.
 fn parse_typed_call(path: &[&str]) -> Option<(String, Vec<String>)> {
     let matches = parse_typed()?;
     let verb = path
@@ -373,7 +371,7 @@ fn parse_typed_call(path: &[&str]) -> Option<(String, Vec<String>)> {
     Some((verb.get_one::<String>("name")?.clone(), words))
 }
 
-/// The command line so far, as far as it makes sense.
+/// Parses the command line typed so far, ignoring errors.
 fn parse_typed() -> Option<ArgMatches> {
     let words = env::args_os().skip_while(|word| word != "--").skip(1);
     Cli::command()
@@ -382,11 +380,10 @@ fn parse_typed() -> Option<ArgMatches> {
         .ok()
 }
 
-/// The time that a shell waits for us. Names that come later come too late: the person has gone on
-/// typing.
+/// Candidates that take longer are useless: the user has typed on.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Looks at what servers offered when they were last asked.
+/// Reads the stored catalog; asks no server.
 fn read_catalog<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
     read_store(async |config, store| {
         Ok(look(
@@ -396,8 +393,7 @@ fn read_catalog<T>(look: impl FnOnce(&Catalog, &Policy) -> T) -> Option<T> {
     })
 }
 
-/// Looks into the store, if there is one. A shell has no place for errors; the verb itself tells
-/// them.
+/// Reads from the store, if it exists. Errors are dropped: the verb itself will report them.
 fn read_store<T>(look: impl AsyncFnOnce(&Config, &Store) -> anyhow::Result<T>) -> Option<T> {
     let config = load_config()?;
     if !store_may_exist(&config) {
@@ -431,7 +427,7 @@ fn load_config() -> Option<Config> {
     .ok()
 }
 
-/// Returns the path that an option names, or else the one that a variable names.
+/// Returns the path from the option, or else from the variable.
 fn typed_path(typed: Option<&ArgMatches>, option: &str, variable: &str) -> Option<PathBuf> {
     let typed = typed.and_then(|typed| typed.get_one::<PathBuf>(option).cloned());
     typed.or_else(|| env::var_os(variable).map(Into::into))
@@ -455,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_and_their_values_are_offered_until_they_are_given() {
+    fn given_parameters_are_not_completed_again() {
         let schema = json!({ "properties": {
             "all": { "type": "boolean" },
             "filter": { "type": "object", "properties": { "state": { "enum": ["open", "shut", 3] }, "since": {} } },
@@ -480,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_or_a_terminal_could_obey_is_not_offered() {
+    fn text_that_could_steer_a_shell_or_terminal_is_omitted() {
         let hostile = [
             "$(reboot)",
             "`reboot`",

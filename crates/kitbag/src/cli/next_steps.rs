@@ -1,6 +1,6 @@
-//! The next things to do, in three lines, for a person who has just begun.
+//! Three next steps for a new user.
 //!
-//! Files of clients are read for it; no server is started and nothing is written.
+//! Reads the clients' files; starts no server and writes nothing.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -53,14 +53,14 @@ pub(super) fn has_no_servers(config: &Config) -> bool {
     config.servers.is_empty() && config.disabled.is_empty()
 }
 
-/// Returns the steps for the verbs that have nothing to show because nothing is configured.
+/// Returns the steps shown by verbs that have nothing to list because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
     ExistingClients::read(invocation)
         .without_servers()
         .for_people()
 }
 
-/// The servers that the clients on this machine have.
+/// Servers configured in the clients on this machine.
 #[derive(Debug, Default)]
 struct ExistingClients {
     servers: usize,
@@ -90,7 +90,7 @@ impl ExistingClients {
         let find = "kitbag servers find TEXT";
         let next = if self.servers == 0 {
             [
-                NextStep::new(find, "find a server for a purpose"),
+                NextStep::new(find, "search the MCP registry"),
                 NextStep::new(
                     "kitbag servers add time -- uvx mcp-server-time",
                     "or add one you know",
@@ -99,13 +99,13 @@ impl ExistingClients {
             ]
         } else {
             let theirs = format!(
-                "take over {} of {}",
+                "import {} from {}",
                 pluralize(self.servers, "server"),
                 self.describe_owners()
             );
             [
                 NextStep::new("kitbag import", &theirs),
-                NextStep::new(find, "find another for a purpose"),
+                NextStep::new(find, "search the MCP registry"),
                 self.install_step("then connect your client"),
             ]
         };
@@ -119,14 +119,14 @@ impl ExistingClients {
     fn with_servers(&self, config: &Config) -> NextSteps {
         let servers = config.servers.len() + config.disabled.len();
         let connect = if self.has_kitbag {
-            NextStep::new("kitbag search TEXT", "find a tool for a purpose")
+            NextStep::new("kitbag search TEXT", "find a tool")
         } else {
             self.install_step("connect your client")
         };
         let next = [
-            NextStep::new("kitbag tools", "see what they offer"),
+            NextStep::new("kitbag tools", "list their tools"),
             connect,
-            NextStep::new("kitbag doctor", "see whether all is well"),
+            NextStep::new("kitbag doctor", "check the setup"),
         ];
         NextSteps {
             servers,
@@ -151,7 +151,7 @@ impl ExistingClients {
     }
 }
 
-/// Counts the same server in several clients once.
+/// Counts a server found in several clients once.
 fn count_distinct(found: Vec<ClientConfig>) -> usize {
     merge(found, BTreeSet::new(), |_, _| None).len()
 }
@@ -204,8 +204,8 @@ mod tests {
         assert_eq!(
             told,
             "No servers configured yet. What to do next:\n  \
-             kitbag import                   take over 12 servers of 2 clients\n  \
-             kitbag servers find TEXT        find another for a purpose\n  \
+             kitbag import                   import 12 servers from 2 clients\n  \
+             kitbag servers find TEXT        search the MCP registry\n  \
              kitbag install --client cursor  then connect your client"
         );
     }

@@ -77,7 +77,7 @@ fn an_address_that_cannot_be_served_is_explained() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let told = home.fails(&["serve", "--bind", &taken.local_addr().unwrap().to_string()]);
     assert!(
-        told.contains("try: perhaps `kitbag serve` is running already"),
+        told.contains("try: `kitbag serve` may already be running"),
         "{told}"
     );
     let told = home.fails(&["serve", "--require-key"]);

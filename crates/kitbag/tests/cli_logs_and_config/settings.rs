@@ -123,13 +123,13 @@ fn the_file_is_named_and_judged() {
     let told = home.run(&["config", "path"]);
     assert_eq!(told.stdout.trim(), home.config().to_str().unwrap());
     assert!(
-        told.stderr.contains("the defaults apply") && told.stderr.contains("kitbag.toml"),
+        told.stderr.contains("defaults apply") && told.stderr.contains("kitbag.toml"),
         "{}",
         told.stderr
     );
     assert!(
         home.ok(&["config", "check"])
-            .contains("defaults can be used")
+            .contains("default configuration is valid")
     );
 
     home.write(CONFIG, SETTINGS);
@@ -140,7 +140,7 @@ fn the_file_is_named_and_judged() {
         (told.code, told.stdout),
         (
             Some(0),
-            format!("{} can be used: 1 server, 0 providers\n", here.display())
+            format!("{} is valid: 1 server, 0 providers\n", here.display())
         )
     );
     let warning = "warning: `servers.git.env.TOKEN`: the environment variable `TOKEN` is not set\n";

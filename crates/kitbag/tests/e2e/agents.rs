@@ -145,7 +145,7 @@ async fn the_age_of_sources_decides_how_lint_ends_and_the_site_is_written() {
     let old = lint("2027-01-01").await;
     assert_eq!(old.code, Some(1));
     assert!(
-        old.stdout.contains("over 90 days: too old"),
+        old.stdout.contains("over 90 days: overdue"),
         "{}",
         old.stdout
     );

@@ -99,7 +99,7 @@ async fn an_operator_reads_all_reports_and_resolves_them_and_no_tenant_does() {
     assert_eq!(resolved.stdout.trim(), "Resolved 1", "{resolved:?}");
     let missing = home.kitbag(&["feedback", "resolve", "77"]).await;
     assert!(
-        missing.stderr.contains("there is no report 77"),
+        missing.stderr.contains("no report with ID 77"),
         "{missing:?}"
     );
     let (_, page) = get(&gateway, "?status=resolved", &operator).await;

@@ -222,7 +222,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
     assert!(!named.stderr.contains("warning"), "{named:?}");
     let refused = home.kitbag(&["key", "create", "--tenant", "unknown"]).await;
     assert!(
-        refused.stderr.contains("no tenant can be called `unknown`"),
+        refused.stderr.contains("tenant name `unknown` is reserved"),
         "{refused:?}"
     );
     let local = home.kitbag(&["key", "create"]).await;

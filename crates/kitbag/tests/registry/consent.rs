@@ -83,7 +83,7 @@ async fn an_entry_runs_only_after_the_person_said_yes() {
     }
     let (shown, code) = talked(home.command(&add), &[("Run this? [y/N] ", "\n")]);
     assert!(
-        code == Some(1) && shown.contains("you did not say yes"),
+        code == Some(1) && shown.contains("not confirmed"),
         "{shown}"
     );
     assert!(home.config().is_empty() && !home.path("noted").exists());

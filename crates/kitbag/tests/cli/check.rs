@@ -76,7 +76,7 @@ fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     assert_eq!(code, Some(1), "{check}: {stdout}");
     assert!(told[0].starts_with(expected), "{check}: {stdout}");
     assert!(told[0].contains(" => "), "{check} has no advice: {stdout}");
-    assert!(told[1].ends_with("1 thing is wrong."), "{check}: {stdout}");
+    assert!(told[1].ends_with("1 problem."), "{check}: {stdout}");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_tool_that_its_intents_do_not_find_is_told_with_those_that_came_instead() {
         "tools", "check", "cat", "--among", "others", "--only", "intents",
     ]);
     assert_eq!(told.code, Some(1));
-    let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the first three for \"resize a photo\"; \
+    let expected = "cat/tools/ticket.toml:7: check intents: `ticket` is not among the top three for \"resize a photo\"; found \
                     `resize`, ";
     assert!(told.stdout.starts_with(expected), "{}", told.stdout);
 }
@@ -173,7 +173,7 @@ fn a_directory_of_ones_own_stands_beside_the_built_in_tools() {
         told.stdout
     );
     let told = home.fails(&["tools", "check", "elsewhere"]);
-    assert!(told.contains("there is nothing at elsewhere"), "{told}");
+    assert!(told.contains("elsewhere does not exist"), "{told}");
     let told = home.run(&["tools", "check", "mine", "--only", "99"]);
     assert_eq!(told.code, Some(2), "{}", told.stderr);
     assert!(

@@ -141,5 +141,8 @@ fn a_secret_is_kept_listed_and_removed_and_never_shown() {
     }
     home.ok(&["secret", "remove", "github_token"]);
     let told = home.fails(&["secret", "remove", "github_token"]);
-    assert!(told.contains("there is no secret `github_token`"), "{told}");
+    assert!(
+        told.contains("no secret or credential `github_token`"),
+        "{told}"
+    );
 }

@@ -67,7 +67,7 @@ fn the_logs_of_all_are_told_as_one_story_and_followed() {
     let told = home.fails(&["logs", "gitt"]);
     assert_eq!(
         told,
-        "error: there is no server `gitt`\n  try: did you mean `git`?\n"
+        "error: no server `gitt`\n  try: did you mean `git`?\n"
     );
 
     let mut child = home

@@ -212,7 +212,7 @@ fn a_gateway_that_is_up_says_so_and_one_that_is_not_is_explained() {
     );
     let told = home.fails(&["health", "--bind", bind]);
     assert!(
-        told.contains("no gateway answers at") && told.contains("try: start it: kitbag serve"),
+        told.contains("no gateway answers at") && told.contains("try: start one: kitbag serve"),
         "{told}"
     );
 }

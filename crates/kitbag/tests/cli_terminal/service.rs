@@ -73,7 +73,7 @@ fn a_service_is_installed_joined_and_removed_without_a_trace() {
     assert_eq!(told.code, Some(0), "{}", told.stderr);
     assert!(
         told.stdout
-            .contains("A gateway runs now and at every login (pid "),
+            .contains("A gateway is running and will start at every login (pid "),
         "{}",
         told.stdout
     );
@@ -198,7 +198,7 @@ fn without_systemd_nothing_is_written_and_the_person_is_told_what_to_do() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("systemd does not answer for this user")
+        told.contains("cannot reach the systemd user instance")
             && told.contains("try: keep `kitbag serve`"),
         "{told}"
     );
@@ -220,7 +220,7 @@ fn a_configuration_that_only_works_in_this_shell_is_not_installed() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        told.contains("refers to SOME_KEY, set here and not for services"),
+        told.contains("refers to SOME_KEY, which is set here but not for services"),
         "{told}"
     );
     assert!(

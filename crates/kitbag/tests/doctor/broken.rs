@@ -474,5 +474,5 @@ fn one_server_is_looked_at_alone_and_nothing_is_started_offline() {
     );
     assert!(visit.findings("clients", "").is_empty() && visit.findings("address", "").is_empty());
     let told = home.fails(&["doctor", "c"]);
-    assert!(told.contains("there is no server `c`"), "{told}");
+    assert!(told.contains("no server `c`"), "{told}");
 }

@@ -232,7 +232,7 @@ async fn a_key_of_a_tenant_without_a_table_opens_nothing_and_is_told_what_to_wri
         "{found:?}"
     );
     let gateway = home.serve().await;
-    let warned = || gateway.log().contains("keys of this tenant are useless");
+    let warned = || gateway.log().contains("keys of this tenant cannot be used");
     until("the log names such tenants", async || {
         warned().then_some(())
     })

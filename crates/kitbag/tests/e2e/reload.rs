@@ -112,7 +112,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         ("[serves]", "serves"),
         (
             "[serve]\nbind = \"127.0.0.1:0\"\nrequire_key = true",
-            "there is no key yet",
+            "but no key exists",
         ),
         (
             "[servers.two]\ncommand = '${secret:none",
@@ -128,7 +128,7 @@ async fn a_bad_edit_is_told_and_what_was_before_stays_in_force() {
         );
     }
     fs::remove_file(gateway.home.path("kitbag.toml")).unwrap();
-    says(&gateway, "kitbag.toml does not exist any more").await;
+    says(&gateway, "kitbag.toml no longer exists").await;
     assert_eq!(client.call("one__echo", &json!({})).await.text(), "{}");
     gateway.home.configure(&Testbed::named("two").table());
     client.knows("two__echo").await;

@@ -30,10 +30,13 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     command.env("DB_PASSWORD", "s3cret");
     let talk = [
         ("source: The folder of the books (a path)\r\n> ", "\n"),
-        ("It cannot be left out.\r\n> ", "/books\n"),
-        ("host: Of the database (like db.example)\r\n> ", "db\n"),
+        ("A value is required.\r\n> ", "/books\n"),
+        (
+            "host: Of the database (for example db.example)\r\n> ",
+            "db\n",
+        ),
         ("DB_PASSWORD: Of the database (a secret)\r\n> ", "\n"),
-        ("It cannot be left out.\r\n> ", "${DB_PASSWORD}\n"),
+        ("A value is required.\r\n> ", "${DB_PASSWORD}\n"),
         ("opens a folder of the machine to the container", ""),
         ("Run this? [y/N] ", "yes\n"),
     ];
@@ -49,7 +52,7 @@ async fn at_a_terminal_the_person_is_asked_and_a_secret_does_not_show() {
     );
 
     let command = home.command(&["servers", "add", "com.acme.notes/notes", "--no-test"]);
-    let another = "another, or Enter > ";
+    let another = "another, or Enter to finish > ";
     let talk = [
         ("(a path)\r\n> ", "/a\n"),
         (another, "/b\n"),

@@ -1,4 +1,4 @@
-//! `kitbag audit`: the calls, searches, refusals and changes, with the actor and the outcome of each.
+//! `kitbag audit`: shows calls, searches, rejections and changes with their actor and outcome.
 
 mod export;
 mod filter;
@@ -17,7 +17,7 @@ use super::output::Output;
 use crate::cli::open_store::open_store;
 use kitbag_gateway::telemetry::audit::AuditLine;
 
-/// Show what was called, searched, refused and changed, by whom, and how it ended.
+/// Show calls, searches, rejections and changes.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Arguments {
@@ -25,10 +25,10 @@ pub struct Arguments {
     verb: Option<Verb>,
     #[command(flatten)]
     filter: AuditFilter,
-    /// The number of rows at most, the newest.
+    /// Maximum number of rows; the newest are shown.
     #[arg(long, short = 'n', default_value_t = 50, value_name = "N")]
     limit: u32,
-    /// Go on showing new rows until interrupted.
+    /// Keep showing new rows until interrupted.
     #[arg(long, short)]
     follow: bool,
 }
@@ -44,8 +44,8 @@ Examples:
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Results of calls are not recorded, and arguments only as [audit] says.
-With --json each row is a line.";
+Results of calls are not recorded; arguments only if [audit] says so. With --json,
+each row is one line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
@@ -57,7 +57,7 @@ pub(super) async fn run(
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let store = open_store(&config, "the audit cannot be reached").await?;
+    let store = open_store(&config, "cannot open the audit log").await?;
     match &arguments.verb {
         Some(Verb::Export(arguments)) => export::run(arguments, &store, invocation.output).await?,
         None => show(arguments, &store, invocation.output).await?,
@@ -70,11 +70,10 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
     let query = arguments.filter.query(arguments.limit);
     let mut newest = store.newest_audit_row_id().await?;
     let mut rows = store.read_audit(&query).await?;
-    // The rows stand in the order in which they happened: the newest is at the bottom, where new
-    // ones follow.
+    // Oldest first: the newest row is at the bottom, where `follow` appends.
     rows.reverse();
     if rows.is_empty() && !arguments.follow {
-        output.note("Nothing of that kind is on record.");
+        output.note("No matching audit rows.");
         return Ok(());
     }
     if output.json || arguments.follow {
@@ -92,7 +91,7 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
     }
 }
 
-/// Looks again and again. A call that has not ended is shown when it has.
+/// Polls for new rows. An unfinished call is printed once it has finished.
 async fn follow(
     mut query: AuditQuery,
     newest: i64,

@@ -1,4 +1,4 @@
-//! Rows of the audit for people: as a table, or one line for each.
+//! Formats audit rows as a table or as lines.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ fn when(at: Timestamp) -> String {
         .to_string()
 }
 
-/// Returns the name of the called capability as clients see it, or the change and its subject.
+/// Formats the called capability as clients see it, or the change and its subject.
 fn what(row: &AuditRow) -> String {
     match &row.content {
         AuditRowContent::Call { capability, .. } => {
@@ -107,7 +107,7 @@ fn took(row: &AuditRow) -> String {
     }
 }
 
-/// Returns the tenant with its key, the user of this machine, and the program.
+/// Formats the tenant with its key, the user of this machine, and the program.
 fn who(row: &AuditRow) -> String {
     let key = row
         .key

@@ -33,7 +33,7 @@ pub(super) async fn check(
         let advice =
             "import the servers of your clients with `kitbag import`, or run `kitbag servers add`";
         findings.push(
-            AREA.note("none", "no server is configured")
+            AREA.note("none", "no servers configured")
                 .with_advice(advice),
         );
     }
@@ -235,15 +235,15 @@ fn find_drift(config: &Config, app: &App) -> Vec<Finding> {
                 names.push(format!("{more} more"));
             }
             let consequence = match config.lock.on_drift {
-                OnDrift::Hold => " and held back",
+                OnDrift::Hold => " and withheld",
                 OnDrift::Report => "",
             };
             let what = format!(
-                "{definitions} not as approved{consequence}: {}",
+                "{definitions} changed since approval{consequence}: {}",
                 names.join(", ")
             );
             let advice = format!(
-                "look with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
+                "review with `kitbag lock diff {server}`, then `kitbag lock approve {server}`"
             );
             AREA.warning(server.as_str(), what).with_advice(advice)
         })

@@ -1,4 +1,4 @@
-//! `kitbag install` and `kitbag uninstall`: Kitbag in a client's own configuration, and out again.
+//! `kitbag install` and `kitbag uninstall`: add Kitbag to a client's configuration or remove it.
 
 mod door;
 mod hooked;
@@ -26,34 +26,34 @@ use door::{hook_command, launched, running};
 use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
 use told::{InstallReport, LeftServers, for_people};
 
-/// Put Kitbag into the configuration of an MCP client.
+/// Add Kitbag to the configuration of an MCP client.
 ///
-/// Comments, order and everything else in the file stay as they are. The file as it was is kept
-/// beside it.
+/// Comments, order and other entries in the file are preserved. The original file is kept next to
+/// it.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct InstallArguments {
     #[command(flatten)]
     target: InstallTarget,
-    /// Import the client's servers and switch them off there, so that it reaches them through
+    /// Import the client's servers and disable them there, so that the client uses them through
     /// Kitbag.
     #[arg(long)]
     move_servers: bool,
     /// Connect to a running `kitbag serve` instead of launching one.
     #[arg(long)]
     http: bool,
-    /// Have each prompt handed to the gateway that runs, which names the tools for it.
+    /// Send each prompt to the running gateway, which suggests tools for it.
     #[arg(long, conflicts_with = "project")]
     hook: bool,
-    /// Take over what a project's file brings along without being asked.
+    /// Import servers from project files without asking.
     #[arg(long, short)]
     yes: bool,
 }
 
-/// Take Kitbag out of the configuration of an MCP client.
+/// Remove Kitbag from the configuration of an MCP client.
 ///
-/// A file that was not changed since is exactly as it was before. Servers that Kitbag took over are
-/// switched on again in the client, and stay in Kitbag.
+/// A file that has not changed since the installation is restored exactly. Moved servers are enabled
+/// again in the client, and stay in Kitbag.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  kitbag uninstall --client cursor\n  kitbag uninstall --client vscode --project"
@@ -65,10 +65,10 @@ pub struct UninstallArguments {
 
 #[derive(Debug, Args)]
 struct InstallTarget {
-    /// The client: cursor, vscode, claude-code, …
+    /// Client: cursor, vscode, claude-code, …
     #[arg(long, value_name = "CLIENT", add = ArgValueCandidates::new(clients))]
     client: Client,
-    /// In the project of the current directory only.
+    /// Use the project file in the current directory.
     #[arg(long)]
     project: bool,
 }
@@ -164,19 +164,19 @@ pub(super) fn uninstall(
         .collect();
     if told.is_empty() {
         return Err(anyhow!("Kitbag is not in {}", path.display()))
-            .advise(|| format!("put it in: kitbag install --client {}", client.name()));
+            .advise(|| format!("add it: kitbag install --client {}", client.name()));
     }
     let [state, hook] = [&of_server, &of_hook].map(|left| left.as_ref().map(|(state, _)| state));
     let result = json!({ "client": client, "path": path, "state": state, "hook": hook });
     let restart = format!(
-        "{}.\nRestart {client}, so that it notices.",
+        "{}.\nRestart {client} to apply the change.",
         told.join(".\n")
     );
     invocation.output.show(&result, |_| restart)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The state of a file without something of ours, in a word for programs and a sentence for people.
+/// Describes the outcome of a removal: a word for programs and a sentence for people.
 fn left(
     undone: &Uninstalled,
     path: &Path,
@@ -188,9 +188,12 @@ fn left(
         Uninstalled::NotThere => return None,
         Uninstalled::Nothing => (
             "removed",
-            format!("Removed {file}, which held nothing but {what}"),
+            format!("Removed {file}, which contained only {what}"),
         ),
-        Uninstalled::Restored(_) => ("restored", format!("{file} is as it was before {what}")),
+        Uninstalled::Restored(_) => (
+            "restored",
+            format!("Restored {file} to its state before {what}"),
+        ),
         Uninstalled::Removed(_) => ("edited", taken_out(path, what, backup)),
     })
 }
@@ -205,24 +208,18 @@ impl InstallTarget {
         let spot = self
             .client
             .file_to_edit(&client_directories(&invocation.at.environment)?, scope);
-        spot.ok_or_else(|| {
-            anyhow!(
-                "{} has no configuration of its own for a project",
-                self.client
-            )
-        })
-        .advise(|| {
-            format!(
-                "leave out --project: kitbag install --client {}",
-                self.client.name()
-            )
-        })
+        spot.ok_or_else(|| anyhow!("{} has no project configuration", self.client))
+            .advise(|| {
+                format!(
+                    "omit --project: kitbag install --client {}",
+                    self.client.name()
+                )
+            })
     }
 }
 
 impl InstallArguments {
-    /// Imports the servers that the client has, once the person agrees to those that came along
-    /// with a project.
+    /// Imports the client's servers. Servers from project files need confirmation.
     async fn take_over(
         &self,
         found: Vec<ClientConfig>,
@@ -230,7 +227,7 @@ impl InstallArguments {
     ) -> anyhow::Result<(Vec<ImportRow>, Vec<FileProblem>)> {
         let mut plan = ImportPlan::build(found, &invocation.at)
             .await
-            .context("the servers cannot be taken over")?;
+            .context("cannot import the servers")?;
         let agreement = Agreement {
             yes: self.yes,
             command: &format!("{} --yes", self.moving()),
@@ -240,7 +237,7 @@ impl InstallArguments {
         Ok((plan.rows, plan.problems))
     }
 
-    /// The command that also moves the servers.
+    /// Returns the command that also moves the servers.
     fn moving(&self) -> String {
         let flag = if self.target.project {
             " --project"
@@ -254,17 +251,15 @@ impl InstallArguments {
     }
 }
 
-/// Refuses a file in which another server has our name.
+/// Rejects a file in which another server is named `kitbag`.
 fn check_vacant(found: &[ClientConfig], spot: &ClientFile) -> anyhow::Result<()> {
     let mut servers = found.iter().flat_map(|found| &found.servers);
     if servers.all(|server| server.name != NAME) {
         return Ok(());
     }
     let path = spot.path.display();
-    Err(anyhow!(
-        "{path} has a server `{NAME}` that is something else"
-    ))
-    .advise(|| "give that one another name there, then try again".to_owned())
+    Err(anyhow!("{path} already has another server named `{NAME}`"))
+        .advise(|| "rename it there, then retry".to_owned())
 }
 
 fn switched_on(found: &ClientConfig) -> Vec<String> {
@@ -276,8 +271,7 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
         .collect()
 }
 
-/// Returns the servers that the client has besides: those in its other files, and those that it
-/// keeps for single projects.
+/// Returns the client's servers in its other files and those for single projects.
 fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
     let others = find(places, Some(spot.client))
         .into_iter()
@@ -294,7 +288,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
     found.path == spot.path && (spot.scope == Scope::Project || found.project.is_none())
 }
 
-/// Returns the servers that stand in the file that Kitbag goes into.
+/// Returns the servers in the file that Kitbag is added to.
 fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
     let mut found = open(spot, &client_directories(&invocation.at.environment)?);
     if spot.scope == Scope::User {
@@ -304,7 +298,7 @@ fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<Clie
     Ok(found)
 }
 
-/// Returns the names that the client has for the servers that Kitbag has now.
+/// Returns the client's names of the servers that Kitbag now has.
 fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
     let with_us = servers
         .iter()
@@ -314,7 +308,7 @@ fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
         .map(|origin| origin.name.clone())
 }
 
-/// Returns the outcome, or the error with advice.
+/// Attaches a remedy to a file error.
 fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
     let advice = outcome.as_ref().err().map(way_on);
     outcome.advise(|| advice.unwrap_or_default())
@@ -323,37 +317,37 @@ fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
 fn way_on(error: &FileError) -> String {
     match error {
         FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
-            "save the file as UTF-8, and try again".to_owned()
+            "save the file as UTF-8 and retry".to_owned()
         }
         FileError::Read { path, .. } => {
-            format!("see which users may read it: ls -l {}", path.display())
+            format!("check who may read it: ls -l {}", path.display())
         }
         FileError::Write { path, .. } => {
-            format!("see which users may write there: ls -l {}", path.display())
+            format!("check who may write it: ls -l {}", path.display())
         }
         FileError::LeavesProject { .. } => {
-            "look where the link leads; replace it by a file if you want Kitbag in the project"
+            "check the link's target; to add Kitbag to the project, replace the link with a file"
                 .to_owned()
         }
         FileError::Edit {
             source: FileEditError::NoAddress { .. },
             ..
-        } => "leave out --http, so that the client launches Kitbag by itself".to_owned(),
+        } => "omit --http to let the client launch Kitbag".to_owned(),
         FileError::Edit { path, .. } => {
-            format!("mend the file, or edit it by hand: {}", path.display())
+            format!("fix the file, or edit it by hand: {}", path.display())
         }
     }
 }
 
-/// The former content of the file stays beside it, since the person may not want it any more.
+/// Keeps the backup, since the file has changed since the installation.
 fn taken_out(path: &Path, what: &str, backup: &Path) -> String {
     let before = if backup.is_file() {
-        format!("\nAs it was before: {}", backup.display())
+        format!("\nBackup: {}", backup.display())
     } else {
         String::new()
     };
     format!(
-        "Took {what} out of {}; your later changes stay{before}",
+        "Removed {what} from {}; your later changes are kept{before}",
         path.display()
     )
 }

@@ -1,4 +1,4 @@
-//! Lessons as people and programs read them.
+//! Formats lessons for people and programs.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::moment::format_relative;
 use crate::cli::output::format_date;
 
-/// The lessons of one tool and tenant, counted.
+/// Lesson counts of a tool and tenant.
 #[derive(Debug, Serialize)]
 pub(super) struct ToolLessons {
     tool: String,
@@ -30,13 +30,13 @@ pub(super) struct ShownLesson {
     tenant: Tenant,
     at: String,
     signal: String,
-    /// Absent where words are not kept.
+    /// Absent if query texts are not stored.
     words: Option<String>,
     #[serde(skip)]
     happened: Timestamp,
 }
 
-/// The tools with most lessons first.
+/// Groups lessons by tool, most lessons first.
 pub(super) fn by_tool(lessons: &[StoredLesson]) -> Vec<ToolLessons> {
     let mut tools: BTreeMap<(&str, &Tenant), Vec<&StoredLesson>> = BTreeMap::new();
     for stored in lessons {
@@ -106,6 +106,6 @@ pub(super) fn lesson_cells(row: &ShownLesson) -> [String; 5] {
         row.tenant.to_string(),
         format_relative(row.happened),
         row.signal.clone(),
-        words.unwrap_or_else(|| "(not kept)".to_owned()),
+        words.unwrap_or_else(|| "(not stored)".to_owned()),
     ]
 }

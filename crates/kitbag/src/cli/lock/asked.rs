@@ -1,4 +1,4 @@
-//! The tools and prompts that servers list now, beside what was approved of them.
+//! The current definitions of servers, compared with the approved ones.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::cli::servers::find;
 
 pub(super) struct AskedServers {
     pub(super) listed: BTreeMap<ServerName, Vec<ListedDefinition>>,
-    /// The servers that gave no answer.
+    /// Servers that failed to answer.
     pub(super) silent: Vec<ServerName>,
     /// True if every server has answered.
     pub(super) is_whole: bool,
@@ -42,10 +42,7 @@ impl AskedServers {
         let (mut listed, mut silent) = (BTreeMap::new(), Vec::new());
         for answer in answers {
             for gap in &answer.gaps {
-                output.warn(&format!(
-                    "`{}` has more than it shows: {gap}",
-                    answer.server
-                ));
+                output.warn(&format!("`{}` lists incompletely: {gap}", answer.server));
             }
             match &answer.silence {
                 Some(reason) => {
@@ -65,7 +62,7 @@ impl AskedServers {
         }
     }
 
-    /// Everything that is not as it was approved, or what of it has one of these names.
+    /// Returns all drift, or only definitions and servers with one of these names.
     pub(super) fn drift(&self, file: &LockFile, names: &[String]) -> anyhow::Result<Vec<DriftRow>> {
         let mut rows = Vec::new();
         for (server, listed) in &self.listed {
@@ -85,7 +82,7 @@ impl AskedServers {
         Ok(rows)
     }
 
-    /// A name that means nothing is a slip, and not something without a difference.
+    /// Rejects unknown names, which would otherwise look like definitions without drift.
     fn must_exist(&self, name: &str, file: &LockFile) -> anyhow::Result<()> {
         let listed = self.listed.iter().flat_map(|(server, listed)| {
             listed
@@ -106,18 +103,18 @@ impl AskedServers {
         match is_known {
             true => Ok(()),
             false => Err(anyhow!("no locked server has a tool or prompt `{name}`"))
-                .advise(|| "see what is different with `kitbag lock status`".to_owned()),
+                .advise(|| "list drift with `kitbag lock status`".to_owned()),
         }
     }
 
-    /// Adds to each row how the definition differs from the approved text.
+    /// Adds the difference from the approved text to each row.
     pub(super) async fn explain(
         &self,
         rows: &mut [DriftRow],
         file: &LockFile,
         config: &Config,
     ) -> anyhow::Result<()> {
-        let store = open_store(config, "the approved texts cannot be reached").await?;
+        let store = open_store(config, "cannot open the approved definitions").await?;
         for row in rows {
             let approved = approved_text(row, file, &store).await?;
             let now = self.text_of(row);
@@ -133,7 +130,7 @@ impl AskedServers {
         found.map(|it| it.text.as_str())
     }
 
-    /// The texts of everything that the file approves.
+    /// Returns the listed definitions that the file approves.
     pub(super) fn approved(&self, file: &LockFile) -> Vec<ListedDefinition> {
         let all = self.listed.iter().flat_map(|(server, listed)| {
             let locked = file.servers.get(server);
@@ -166,12 +163,12 @@ async fn approved_text(
         .map_or(ApprovedText::Unknown, ApprovedText::Known))
 }
 
-/// The servers to lock: the named ones, or all that are not part of Kitbag.
+/// Returns the servers to lock: the named ones, or all configured ones.
 pub(super) fn lockable(named: &[ServerName], config: &Config) -> anyhow::Result<Vec<ServerName>> {
     for name in named {
         let spec = find(config, name)?;
         if spec.is_built_in() {
-            return Err(anyhow!("`{name}` comes with Kitbag and needs no approval"));
+            return Err(anyhow!("`{name}` is built in and needs no approval"));
         }
         must_be_on(name, config)?;
     }
@@ -181,7 +178,7 @@ pub(super) fn lockable(named: &[ServerName], config: &Config) -> anyhow::Result<
     })
 }
 
-/// The locked servers that the names are about, or all of them.
+/// Returns the locked servers that the names refer to, or all of them.
 pub(super) fn meant_servers(
     names: &[String],
     file: &LockFile,
@@ -197,8 +194,8 @@ pub(super) fn meant_servers(
     let mut servers = Vec::new();
     for name in names {
         let server = server_in(name)
-            .ok_or_else(|| anyhow!("`{name}` is no name of a server, tool or prompt"))
-            .advise(|| "write SERVER, or SERVER__TOOL as clients see it".to_owned())?;
+            .ok_or_else(|| anyhow!("`{name}` is not a server, tool or prompt"))
+            .advise(|| "use SERVER, or SERVER__TOOL as clients see it".to_owned())?;
         if !file.servers.contains_key(&server) {
             return Err(not_locked(&server));
         }
@@ -220,12 +217,12 @@ fn server_in(name: &str) -> Option<ServerName> {
 fn must_be_on(server: &ServerName, config: &Config) -> anyhow::Result<()> {
     match config.servers.contains_key(server) {
         true => Ok(()),
-        false => Err(anyhow!("`{server}` is switched off and cannot be asked"))
-            .advise(|| format!("remove `enabled = false` from [servers.{server}]")),
+        false => Err(anyhow!("`{server}` is disabled"))
+            .advise(|| format!("enable it: kitbag servers enable {server}")),
     }
 }
 
-/// The servers of the configuration that are not in the lock file.
+/// Returns the configured servers that are not in the lock file.
 pub(super) fn unlocked(file: &LockFile, config: &Config) -> Vec<ServerName> {
     let servers = config.servers.keys();
     servers

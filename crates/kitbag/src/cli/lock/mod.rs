@@ -1,8 +1,7 @@
-//! `kitbag lock`: the person approves the definitions of other people's tools and prompts, and sees
-//! what servers made of them since.
+//! `kitbag lock`: approves definitions of servers, and shows drift from them.
 //!
-//! - `asked`: what servers list now, beside what was approved
-//! - `row`: one difference, in words; `record`: what is written down of a decision
+//! - `asked`: the current definitions of servers, compared with the approved ones
+//! - `row`: one difference; `record`: stores a decision
 
 mod asked;
 mod record;
@@ -27,11 +26,11 @@ use super::gateway::JoinChoice;
 use super::output::{Output, format_table, pluralize};
 use super::{Invocation, to_exit_code};
 
-/// Approve what servers offer, and hold back what they change afterwards.
+/// Approve the definitions of servers and block later changes.
 ///
-/// Writes kitbag.lock beside the configuration, with the hash of each tool and prompt that your
-/// servers list now. A tool that its server changes, adds or renames later is kept from every client
-/// until you have approved it. Servers that are in the file already stay as they were approved.
+/// Writes kitbag.lock next to the configuration, with a hash of each tool and prompt that your
+/// servers list now. Tools that a server adds, changes or renames later are hidden from all clients
+/// until you approve them. Servers that are locked already are left as they are.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
 pub struct Arguments {
@@ -53,17 +52,17 @@ Examples:
   kitbag lock approve github__create_issue
   kitbag lock remove github
 
-NAME is what clients call a tool or prompt, or a server for all it has.";
+NAME is a tool or prompt as clients call it, or a server for all it offers.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Show what is not as it was approved; the exit code is 1 if anything is not.
+    /// List drift from the approved definitions; exit with 1 if there is any.
     #[command(after_help = "Examples:\n  kitbag lock status\n  kitbag lock status --json")]
     Status {
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Show how definitions differ from what was approved.
+    /// Show differences from the approved definitions.
     #[command(
         after_help = "Examples:\n  kitbag lock diff\n  kitbag lock diff github__create_issue"
     )]
@@ -74,23 +73,23 @@ enum Verb {
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Approve what is different, and release what was held back.
+    /// Approve changed definitions, so that clients can use them again.
     #[command(
         after_help = "Examples:\n  kitbag lock approve github__create_issue\n  kitbag lock approve github\n  \
                       kitbag lock approve --all"
     )]
     Approve {
-        /// These tools, prompts or servers.
+        /// Tools, prompts or servers to approve.
         #[arg(value_name = "NAME", required_unless_present = "all", conflicts_with = "all",
               add = ArgValueCandidates::new(servers))]
         names: Vec<String>,
-        /// Everything that is different.
+        /// Approve everything that has changed.
         #[arg(long)]
         all: bool,
         #[command(flatten)]
         join: JoinChoice,
     },
-    /// Take servers out of the lock file; everything they list passes again.
+    /// Remove servers from the lock file; their definitions are no longer checked.
     #[command(
         visible_alias = "rm",
         after_help = "Examples:\n  kitbag lock remove github"
@@ -153,18 +152,18 @@ async fn lock(
         format_table(heads, rows.iter().map(row::locked_cells))
     })?;
     invocation.output.note(&format!(
-        "Written to {}. See later what has changed: kitbag lock status",
+        "Written to {}. To check for changes later: kitbag lock status",
         path.display()
     ));
     Ok(to_exit_code(!drifted && asked.is_whole))
 }
 
-/// Names what a person should look at twice in definitions that are approved unseen.
+/// Warns of suspicious text in definitions that are approved unseen.
 fn warn_of_marks(server: &ServerName, listed: &[ListedDefinition], output: Output) {
     for definition in listed {
         for mark in find_marks(&definition.text) {
             let name = ExposedName::new(server, &definition.name);
-            output.warn(&format!("look twice at `{name}`: {mark}"));
+            output.warn(&format!("review `{name}`: {mark}"));
         }
     }
 }
@@ -187,14 +186,14 @@ async fn status(
     });
     if rows.is_empty() {
         let servers = pluralize(asked.listed.len(), "server");
-        let text = format!("{servers} as approved: nothing has changed");
+        let text = format!("{servers} checked: no drift");
         invocation.output.show(&told, |_| text)?;
     } else {
         invocation.output.show(&told, |_| {
             let heads = ["NAME", "KIND", "DRIFT"];
             format_table(heads, rows.iter().map(DriftRow::cells))
         })?;
-        let note = "See the differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
+        let note = "Show differences: kitbag lock diff\nApprove them: kitbag lock approve NAME…";
         invocation.output.note(note);
     }
     if !unlocked.is_empty() {
@@ -217,7 +216,7 @@ async fn diff(
     let mut rows = asked.drift(file, names)?;
     asked.explain(&mut rows, file, config).await?;
     if rows.is_empty() {
-        invocation.output.note("Everything is as it was approved.");
+        invocation.output.note("No drift.");
     }
     if !rows.is_empty() || invocation.output.json {
         invocation.output.show(&rows, |rows| row::page(rows))?;
@@ -237,9 +236,7 @@ async fn approve(
     let mut rows = asked.drift(before, names)?;
     asked.explain(&mut rows, before, config).await?;
     if rows.is_empty() {
-        invocation
-            .output
-            .note("Everything is as it was approved already.");
+        invocation.output.note("Nothing to approve: no drift.");
     }
     let mut file = before.clone();
     for row in &rows {
@@ -278,14 +275,14 @@ async fn remove(
     Ok(to_exit_code(true))
 }
 
-/// The lock file, which must be there and make sense.
+/// Returns the lock file, or an error if it is absent or invalid.
 fn approved(config: &Config) -> anyhow::Result<&LockFile> {
     match &config.lock.state {
         LockState::Read(file) => Ok(file),
-        LockState::Absent => Err(anyhow!("nothing is approved yet: there is no lock file"))
-            .advise(|| "approve what your servers offer now: kitbag lock".to_owned()),
+        LockState::Absent => Err(anyhow!("nothing is approved yet: no lock file"))
+            .advise(|| "approve the current definitions: kitbag lock".to_owned()),
         LockState::Unreadable(error) => Err(error.clone())
-            .context("nothing can be compared with what was approved")
-            .advise(|| "mend the file, or remove it and run `kitbag lock`".to_owned()),
+            .context("cannot read the approved definitions")
+            .advise(|| "fix the file, or remove it and run `kitbag lock`".to_owned()),
     }
 }

@@ -1,4 +1,4 @@
-//! One difference between what was approved and what a server lists, for people and programs.
+//! One difference between the approved and the listed definition.
 
 use anstyle::{AnsiColor, Style};
 use kitbag_domain::{ExposedName, ServerName};
@@ -13,24 +13,24 @@ pub(super) struct DriftRow {
     pub(super) name: String,
     pub(super) server: ServerName,
     pub(super) drifted: DriftedDefinition,
-    /// The words before the difference.
+    /// Printed before the difference.
     remark: Option<&'static str>,
     difference: Option<DefinitionDifference>,
-    /// The marks that the person should look at twice.
+    /// Suspicious text to review.
     marks: Vec<Mark>,
 }
 
-/// The text of a definition when it was approved.
+/// The approved text of a definition.
 pub(super) enum ApprovedText {
     Known(String),
-    /// It was approved on another machine.
+    /// Approved on another machine.
     Unknown,
-    /// It was not there.
+    /// Not approved before.
     None,
 }
 
-const UNKNOWN: &str = "the approved definition is not known on this machine; this is the new one:";
-const UNKNOWN_AND_GONE: &str = "the approved definition is not known on this machine";
+const UNKNOWN: &str = "the approved definition is not stored on this machine; the new one is:";
+const UNKNOWN_AND_GONE: &str = "the approved definition is not stored on this machine";
 
 impl DriftRow {
     pub(super) fn of(server: &ServerName, drifted: DriftedDefinition) -> Self {
@@ -127,13 +127,13 @@ impl Serialize for DriftRow {
     }
 }
 
-/// True if a person means this tool or prompt: by the name that clients use, or by that of its server
-/// behind the server's.
+/// True if `name` is this tool or prompt: as clients call it, or as `SERVER/NAME` with the server's
+/// own name.
 pub(super) fn is_name_of(name: &str, server: &ServerName, own: &str) -> bool {
     name == ExposedName::new(server, own).as_str() || name == format!("{server}/{own}")
 }
 
-/// All differences, a paragraph each.
+/// Formats all differences, one paragraph each.
 pub(super) fn page(rows: &[DriftRow]) -> String {
     let paragraphs = rows.iter().map(|row| row.lines().join("\n"));
     paragraphs.collect::<Vec<_>>().join("\n\n")
@@ -141,7 +141,7 @@ pub(super) fn page(rows: &[DriftRow]) -> String {
 
 fn marked(mark: &Mark) -> String {
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
-    format!("  {YELLOW}! look twice:{YELLOW:#} {mark}")
+    format!("  {YELLOW}! review:{YELLOW:#} {mark}")
 }
 
 fn colored(line: &str) -> String {
@@ -155,15 +155,15 @@ fn colored(line: &str) -> String {
     format!("{style}{line}{style:#}")
 }
 
-/// A server after `kitbag lock`.
+/// Formats a server for the table of `kitbag lock`.
 pub(super) fn locked_cells(row: &Value) -> [String; 4] {
     let server = row["server"].as_str().unwrap_or_default();
     let state = match (row["added"].as_bool(), row["differ"].as_u64()) {
         (Some(true), _) => "locked".to_owned(),
-        (_, Some(0)) => "as it was approved".to_owned(),
+        (_, Some(0)) => "unchanged".to_owned(),
         (_, differ) => {
             let differ = differ.unwrap_or_default();
-            format!("{differ} not as approved, see `kitbag lock diff {server}`")
+            format!("{differ} changed, see `kitbag lock diff {server}`")
         }
     };
     [

@@ -1,5 +1,4 @@
-//! `kitbag logs`: the lines that servers and the gateway wrote, in the order in which they
-//! happened.
+//! `kitbag logs`: log lines of servers and the gateway, merged by time.
 
 mod tail;
 
@@ -20,20 +19,20 @@ use super::output::{Output, strip_controls, to_one_line};
 use super::{Invocation, completions, journal, servers};
 use tail::Tail;
 
-/// Show what servers and the gateway wrote, in the order it happened.
+/// Show the logs of servers and the gateway, merged by time.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
-    /// Show only what these servers wrote; without any, what all and the gateway itself wrote.
+    /// Show only these servers' logs [default: all servers and the gateway].
     #[arg(add = ArgValueCandidates::new(completions::servers))]
     servers: Vec<ServerName>,
-    /// Show what the gateway itself wrote, beside the servers named.
+    /// Show the gateway's own log, in addition to the named servers.
     #[arg(long)]
     gateway: bool,
-    /// The number of lines, counted from the end.
+    /// Number of lines to show from the end.
     #[arg(long, short = 'n', default_value_t = 100)]
     lines: usize,
-    /// Go on showing new lines until interrupted.
+    /// Keep showing new lines until interrupted.
     #[arg(long, short)]
     follow: bool,
 }
@@ -44,10 +43,10 @@ Examples:
   kitbag logs time -n 20 -f
   kitbag logs --gateway --json
 
-A server's log holds what it wrote to stderr, what it printed between its
-messages, and what it sent as MCP log messages. Secrets are masked.";
+A server's log contains its stderr, stray output on stdout, and its MCP log
+messages. Secrets are masked.";
 
-/// One log, and the server that it belongs to; the gateway has no name.
+/// A log and its server; the gateway's own log has none.
 #[derive(Debug)]
 struct LogSource {
     server: Option<ServerName>,
@@ -70,7 +69,7 @@ pub(super) async fn run(
     let mut told = gather(&mut sources, Tail::all)?;
     told.drain(..told.len().saturating_sub(arguments.lines));
     if told.is_empty() && !arguments.follow {
-        invocation.output.note("Nothing has been written so far.");
+        invocation.output.note("No log lines yet.");
     }
     view.show(&told)?;
     if arguments.follow {
@@ -116,7 +115,7 @@ impl LogSource {
     }
 }
 
-/// Looks again and again, since a file does not report that it has grown.
+/// Polls for new lines.
 async fn follow(sources: &mut [LogSource], view: &LogView) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
@@ -131,7 +130,7 @@ fn gather(
 ) -> anyhow::Result<Vec<SourcedLine>> {
     let mut told = Vec::new();
     for source in sources {
-        let lines = read(&mut source.tail).context("a log cannot be read")?;
+        let lines = read(&mut source.tail).context("cannot read a log")?;
         told.extend(lines.into_iter().map(|line| SourcedLine {
             server: source.server.clone(),
             line,
@@ -144,7 +143,7 @@ fn gather(
 struct LogView {
     output: Output,
     zone: TimeZone,
-    /// The width of the column of names; one server alone needs none.
+    /// Width of the name column; `None` for a single log.
     names: Option<usize>,
 }
 
@@ -197,8 +196,7 @@ impl LogView {
     }
 }
 
-/// Further lines of a message stand under it: at the margin, one could pass for a line of another
-/// message.
+/// Indents further lines of a message, so that none of them looks like another message.
 fn indented(message: &str) -> String {
     message
         .lines()
@@ -211,7 +209,7 @@ fn name(server: Option<&ServerName>) -> &str {
     server.map_or("kitbag", ServerName::as_str)
 }
 
-/// Returns the mark that says how serious the line is, or that the line was not meant for a log.
+/// Returns the level, or a mark for stray output on stdout.
 fn mark(line: &LogLine) -> String {
     const RED: Style = AnsiColor::Red.on_default().bold();
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();

@@ -1,5 +1,4 @@
-//! Reads a log to its end, and later the lines that were added, also over the moment when the log
-//! is moved aside.
+//! Reads a log to its end, then the lines added later, even across rotation.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Seek as _};
@@ -12,7 +11,7 @@ use kitbag_upstream::{LogFile, LogLine};
 pub(super) struct Tail {
     path: PathBuf,
     file: Option<File>,
-    /// The beginning of a line that is still being written.
+    /// The beginning of an incomplete line.
     begun: Vec<u8>,
 }
 
@@ -33,7 +32,7 @@ impl Tail {
         Ok(lines)
     }
 
-    /// Returns the lines that were added since the last look.
+    /// Returns the lines added since the last read.
     pub(super) fn news(&mut self) -> io::Result<Vec<LogLine>> {
         let mut lines = Vec::new();
         loop {
@@ -44,8 +43,7 @@ impl Tail {
                 return Ok(lines);
             };
             let replaced = is_replaced(file, &self.path)?;
-            // This reads after that check: the program that moved the file aside had finished with
-            // it by then.
+            // Reads the old file after detecting the new one, when its writer has finished with it.
             lines.extend(read_on(file, &mut self.begun)?);
             if !replaced {
                 return Ok(lines);
@@ -57,7 +55,7 @@ impl Tail {
 
 fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     if file.metadata()?.len() < file.stream_position()? {
-        // A person or a program has emptied the file.
+        // The file was truncated.
         file.rewind()?;
         begun.clear();
     }
@@ -70,21 +68,21 @@ fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     Ok(lines(&std::mem::replace(begun, rest)))
 }
 
-/// True if another file lies where this one was opened.
+/// True if the path now refers to another file.
 fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     let there = fs::metadata(path).map(Some).or_else(absent(|| None))?;
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
 }
 
-/// A line that cannot be parsed was torn by a crash, and tells nothing.
+/// Skips lines that cannot be parsed, which a crash cut short.
 fn lines(text: &[u8]) -> Vec<LogLine> {
     text.split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
-/// A log that no server has written to yet is no error.
+/// Treats a missing log as empty.
 fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
     |error| {
         if error.kind() == io::ErrorKind::NotFound {
@@ -109,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_or_told_twice_when_a_log_is_moved_aside() {
+    fn no_line_is_lost_or_repeated_by_rotation() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("git.log");
         let append = |path: &Path, text: &str| {

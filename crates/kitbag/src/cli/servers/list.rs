@@ -1,4 +1,4 @@
-//! `kitbag servers list`: the configured servers, and what each server offered when last asked.
+//! `kitbag servers list`: the configured servers and their last listing.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::cli::output::{describe_offers, format_table};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 use kitbag_launch_review::line_of;
 
-/// Show the configured servers and what they offer.
+/// List the configured servers and what they offer.
 ///
-/// The offers are those that servers listed when they were last asked; nothing is started.
+/// Offers are from the servers' last listing; no server is started.
 #[derive(Debug, Args)]
 #[command(
     visible_alias = "ls",
@@ -40,15 +40,15 @@ struct ServerRow {
     offer: Option<OfferCounts>,
 }
 
-/// The facts that the store remembers of servers.
+/// Stored data about servers.
 #[derive(Debug, Default)]
 struct Remembered {
-    /// The offers by the fingerprint of the configuration under which the server was asked.
+    /// By the fingerprint of the configuration that was listed.
     offers: BTreeMap<String, OfferCounts>,
     standings: BTreeMap<ServerName, ServerStanding>,
 }
 
-/// The number of tools, prompts and resources in a remembered listing.
+/// Number of tools, prompts and resources in a stored listing.
 #[derive(Debug, Clone, Default, Serialize)]
 struct OfferCounts {
     tools: usize,
@@ -69,7 +69,7 @@ pub(super) async fn run(_arguments: &Arguments, invocation: &Invocation) -> anyh
         .map(|spec| row(spec, false, &remembered));
     let mut rows: Vec<ServerRow> = enabled.chain(disabled).collect();
     rows.sort_by(|a, b| a.name.cmp(&b.name));
-    // The servers that the person configured come first.
+    // Configured servers come first.
     rows.extend(
         config
             .agents
@@ -96,7 +96,7 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> ServerRow {
         ServerKind::External(Reach::Remote(endpoint)) => {
             (endpoint.transport.as_str(), address(endpoint))
         }
-        ServerKind::BuiltIn { .. } => ("built-in", "what coding agents can do".to_owned()),
+        ServerKind::BuiltIn { .. } => ("built-in", "capabilities of coding agents".to_owned()),
     };
     let offer = remembered.offers.get(&spec.fingerprint()).cloned();
     let standing = remembered
@@ -114,8 +114,7 @@ fn row(spec: &ServerSpec, enabled: bool, remembered: &Remembered) -> ServerRow {
     }
 }
 
-/// Returns the address without the parts that people hide in URLs: passwords, and keys in the
-/// query.
+/// Returns the URL without parts that may be secret: the password and the query.
 fn address(endpoint: &RemoteEndpoint<Template>) -> String {
     let Ok(url) = Url::parse(endpoint.url.source()) else {
         return String::new();
@@ -131,7 +130,7 @@ fn address(endpoint: &RemoteEndpoint<Template>) -> String {
 fn cells(row: &ServerRow) -> [String; 4] {
     let offer = match &row.offer {
         Some(offer) => describe_offers(offer.tools, offer.prompts, offer.resources),
-        None => "not asked yet".to_owned(),
+        None => "not listed yet".to_owned(),
     };
     let ServerStanding { login, missing } = &row.standing;
     let told = match (login, missing.first()) {
@@ -149,12 +148,12 @@ fn cells(row: &ServerRow) -> [String; 4] {
     ]
 }
 
-/// A store that cannot be read is no reason to hide the configured servers.
+/// Without a readable store, the configured servers are listed anyway.
 async fn remembered(config: &Config, invocation: &Invocation) -> Remembered {
     read(config).await.unwrap_or_else(|error| {
         invocation
             .output
-            .note(&format!("what the servers offer is unknown: {error:#}"));
+            .note(&format!("cannot read the stored listings: {error:#}"));
         Remembered::default()
     })
 }
@@ -168,7 +167,7 @@ async fn read(config: &Config) -> anyhow::Result<Remembered> {
     }
     let store = Store::open(store_address(config)?).await?;
     let offers = read_offers(&store).await?;
-    // Even if the key of the secrets is lost, the offers of servers are still known.
+    // Without the key of the secrets, offers are still known.
     let standings = standings(config, Some(&store)).await.unwrap_or_default();
     store.close().await;
     Ok(Remembered { offers, standings })

@@ -1,4 +1,4 @@
-//! `kitbag servers show`: everything that is known of one server, without starting it.
+//! `kitbag servers show`: details of a server, without starting it.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,9 @@ use crate::cli::completions::servers;
 use crate::cli::output::{describe_offers, strip_controls, to_one_line};
 use kitbag_gateway::state::store_address::{store_address, store_may_exist};
 
-/// Show everything about one server: how it is reached, and what it said when it was last asked.
+/// Show a server's configuration and its last listing.
 ///
-/// Nothing is started. Secrets are masked.
+/// No server is started. Secrets are masked.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  kitbag servers show time\n  kitbag servers show time --json")]
 pub(super) struct Arguments {
@@ -31,13 +31,13 @@ pub(super) struct Arguments {
 struct ServerDetails {
     name: ServerName,
     enabled: bool,
-    /// The command line or the address.
+    /// Command line or URL.
     target: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     cwd: Option<PathBuf>,
-    /// The names of the variables or headers that the server is given.
+    /// Names of the variables or headers passed to the server.
     given: Vec<String>,
-    /// The file that the server stands in; none for a built-in server.
+    /// The file that configures the server; none for a built-in server.
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
@@ -47,7 +47,7 @@ struct ServerDetails {
     log: PathBuf,
 }
 
-/// The listing that the server gave when it was last asked.
+/// The server's last listing.
 #[derive(Debug, Serialize)]
 struct ListedOffer {
     era: String,
@@ -78,7 +78,7 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
     invocation.output.show(&shown, for_people)
 }
 
-/// Only a store that is there is looked into.
+/// Reads the store only if it exists.
 async fn remembered(
     spec: &ServerSpec,
     config: &Config,
@@ -87,7 +87,7 @@ async fn remembered(
         true => Some(Store::open(store_address(config)?).await?),
         false => None,
     };
-    // Even if the key of the secrets is lost, everything else is still known.
+    // Without the key of the secrets, everything else is still known.
     let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
     let standing = standings.remove(&spec.name).unwrap_or_default();
     let Some(store) = store else {
@@ -141,16 +141,16 @@ fn for_people(shown: &ServerDetails) -> String {
         ("State:", state(shown)),
         ("Runs:", shown.target.clone()),
     ];
-    facts.extend(shown.cwd.iter().map(|cwd| ("In:", path(cwd))));
+    facts.extend(shown.cwd.iter().map(|cwd| ("Directory:", path(cwd))));
     if !shown.given.is_empty() {
-        facts.push(("Is given:", shown.given.join(", ")));
+        facts.push(("Env/headers:", shown.given.join(", ")));
     }
-    facts.extend(shown.file.iter().map(|file| ("Stands in:", path(file))));
+    facts.extend(shown.file.iter().map(|file| ("Config:", path(file))));
     match &shown.offer {
         Some(offer) => facts.extend(offer.facts()),
         None => facts.push((
             "Offers:",
-            "not asked yet; see: kitbag servers test".to_owned(),
+            "not listed yet; to list: kitbag servers test".to_owned(),
         )),
     }
     facts.push(("Log:", path(&shown.log)));
@@ -162,11 +162,11 @@ fn for_people(shown: &ServerDetails) -> String {
 
 fn state(shown: &ServerDetails) -> String {
     match (&shown.standing.login, shown.standing.missing.first()) {
-        _ if !shown.enabled => "switched off".to_owned(),
+        _ if !shown.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
         (Some(Login::LoggedIn), None) => "logged in".to_owned(),
-        (None, None) => "in use".to_owned(),
+        (None, None) => "enabled".to_owned(),
     }
 }
 
@@ -179,9 +179,14 @@ impl ListedOffer {
                 describe_offers(self.tools, self.prompts, self.resources),
             ),
         ];
-        facts.extend(self.problems.iter().map(|it| ("But:", it.clone())));
+        facts.extend(self.problems.iter().map(|it| ("Problem:", it.clone())));
         let said = self.instructions.iter();
-        facts.extend(said.map(|it| ("Says:", ShortText::cut(&to_one_line(it)).to_string())));
+        facts.extend(said.map(|it| {
+            (
+                "Instructions:",
+                ShortText::cut(&to_one_line(it)).to_string(),
+            )
+        }));
         facts
     }
 }

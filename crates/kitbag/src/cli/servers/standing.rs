@@ -1,5 +1,4 @@
-//! The facts known of a server without asking it: if the person is logged in there, and what the
-//! server lacks.
+//! What is known of a server without starting it: its login and missing variables.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use kitbag_gateway::secrets::{login, vault};
 pub(super) struct ServerStanding {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) login: Option<Login>,
-    /// The variables without a value, without which the server cannot be reached.
+    /// Unset variables that the server needs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) missing: Vec<String>,
 }
@@ -29,7 +28,7 @@ pub(super) enum Login {
     Needed,
 }
 
-/// Returns the standing of every configured server. Without a store, there are no secrets and no
+/// Returns the state of every configured server. Without a store, there are no secrets and no
 /// logins.
 pub(super) async fn standings(
     config: &Config,
@@ -58,7 +57,7 @@ pub(super) async fn standings(
     Ok(standings)
 }
 
-/// Returns nothing if only the server itself could say whether it wants a login.
+/// Returns `None` if only the server knows whether it needs a login.
 async fn standing(spec: &ServerSpec, lookup: &Lookup, logins: Option<&Logins>) -> Option<Login> {
     if spec.endpoint().is_none() || spec.oauth.flow == Flow::ClientCredentials {
         return None;

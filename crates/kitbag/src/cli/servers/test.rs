@@ -1,4 +1,4 @@
-//! `kitbag servers test`: starts servers and tells the outcome.
+//! `kitbag servers test`: starts and lists servers, and reports the outcome.
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +18,11 @@ use crate::cli::output::{
 use crate::cli::{Invocation, to_exit_code};
 use kitbag_gateway::admin::app::{App, ServerReport};
 
-/// Start servers, ask what they offer, and stop them again.
+/// Start servers, list what they offer, and stop them.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The servers; all that are enabled, if none is named.
+    /// Servers to test [default: all enabled ones].
     #[arg(add = ArgValueCandidates::new(servers))]
     names: Vec<ServerName>,
 }
@@ -32,7 +32,7 @@ Examples:
   kitbag servers test
   kitbag servers test github --json
 
-The exit code is 1 when a server fails.";
+The exit code is 1 if a server fails.";
 
 #[derive(Debug, Serialize)]
 struct TestRow {
@@ -52,7 +52,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut config = invocation.config()?;
     for name in &arguments.names {
         let spec = find(&config, name)?.clone();
-        // A server that the person names is tested even while it is switched off.
+        // A server named on the command line is tested even if it is disabled.
         config.servers.insert(name.clone(), spec);
     }
     let names = match arguments.names {
@@ -90,7 +90,7 @@ fn how_far(done: usize, all: usize) -> String {
     )
 }
 
-/// Starts one server and lists it; its listing is remembered for the next client.
+/// Starts and lists one server; the listing is stored for clients.
 pub(super) async fn test(app: &App, name: &ServerName) -> TestOutcome {
     match app.server_report(name, true).await {
         Ok(report) => TestOutcome::Works(report),

@@ -1,26 +1,25 @@
-//! The user's own systemd, asked with `systemctl --user`.
+//! The user's systemd instance, through `systemctl --user`.
 
 use std::collections::BTreeSet;
 use std::process::{Command, Output};
 
 use anyhow::{Context as _, anyhow};
 
-/// The name of the service in systemd.
+/// The systemd unit name.
 pub(super) const NAME: &str = "kitbag.service";
 
-/// A systemd that answers.
+/// A reachable systemd user instance.
 #[derive(Debug)]
 pub(super) struct Manager {
-    /// The variables that services are started with.
+    /// The environment variables of services.
     variables: BTreeSet<String>,
 }
 
 impl Manager {
-    /// Asks for something that changes nothing, so that nothing is begun if systemd does not
-    /// answer.
+    /// Sends a read-only request, so that nothing is changed if systemd is unreachable.
     pub(super) fn reach() -> anyhow::Result<Self> {
         let shown =
-            succeed(&["show-environment"]).context("systemd does not answer for this user")?;
+            succeed(&["show-environment"]).context("cannot reach the systemd user instance")?;
         let names = shown
             .lines()
             .filter_map(|line| line.split_once('='))
@@ -30,7 +29,7 @@ impl Manager {
         })
     }
 
-    /// Reads the unit, starts it now and at every login; one that was there before starts anew.
+    /// Enables the unit and starts it, or restarts it if it was installed before.
     pub(super) fn start(&self, again: bool) -> anyhow::Result<()> {
         self.reload()?;
         succeed(&["enable", NAME])?;
@@ -48,12 +47,12 @@ impl Manager {
 
     /// `active`, `inactive`, `failed`, …
     pub(super) fn active(&self) -> Option<String> {
-        // The exit code says the same once more.
+        // The exit code repeats the output.
         let output = ask(&["is-active", NAME]).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Returns those of these variables that are set here, and not for services.
+    /// Returns the variables that are set here but not for services.
     pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
         variables
             .into_iter()
@@ -80,5 +79,5 @@ fn ask(words: &[&str]) -> anyhow::Result<Output> {
         .arg("--user")
         .args(words)
         .output()
-        .context("`systemctl` cannot be run")
+        .context("cannot run `systemctl`")
 }

@@ -1,6 +1,6 @@
 //! `kitbag stats`: the counters of the running gateway, and the tokens that tools cost.
 //!
-//! - `tokens`: the tokens of the tools on a surface
+//! - `tokens`: the token cost of a surface
 
 mod tokens;
 
@@ -16,7 +16,7 @@ use super::gateway::ask_running_gateway;
 use super::output::format_table;
 use crate::local::requests::GetFigures;
 
-/// Show the running gateway's counters, and what tools cost in tokens.
+/// Show the running gateway's counters and the token cost of tools.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Arguments {
@@ -50,7 +50,7 @@ async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let counted = ask_running_gateway(GetFigures {}, &config, invocation).await;
     let counted = counted
         .ok_or_else(|| anyhow!("no gateway is running for this configuration"))
-        .advise(|| "start it: kitbag serve".to_owned())??;
+        .advise(|| "start one: kitbag serve".to_owned())??;
     invocation.output.show(&counted, for_people)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -77,12 +77,12 @@ fn for_people(counted: &Value) -> String {
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     match tables.is_empty() {
-        true => "Nothing was counted yet.".to_owned(),
+        true => "No counts yet.".to_owned(),
         false => tables.join("\n\n"),
     }
 }
 
-/// The most rows of one table; `--json` has all.
+/// Maximum rows per table; `--json` has all.
 const MOST_ROWS: usize = 20;
 
 fn shown<const N: usize>(counted: &Value, name: &str, columns: &[&str; N]) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Templates to files and from files.
+//! Exports and imports templates.
 
 use std::fs;
 use std::path::Path;
@@ -33,8 +33,8 @@ pub(super) fn export(
     })
 }
 
-/// Takes a template in as a candidate. A file of another author must not run before the operator has
-/// looked at it.
+/// Imports a template as a candidate: a file by another author must not run before the operator has
+/// reviewed it.
 pub(super) async fn import(
     path: &Path,
     tenant: &Tenant,
@@ -45,7 +45,7 @@ pub(super) async fn import(
     let template = read(path)?;
     let name = template.name().clone();
     if known.is_taken(&name, tenant) {
-        return Err(anyhow!("there is a template `{name}` already"))
+        return Err(anyhow!("template `{name}` already exists"))
             .advise(|| "change the name in the file".to_owned());
     }
     let imported = LearnedTemplate::imported(template, now());
@@ -53,8 +53,8 @@ pub(super) async fn import(
         before.is_none().then(|| imported.clone())
     });
     if added.await?.is_none() {
-        return Err(anyhow!("a template with the same program is known already"))
-            .advise(|| format!("look at it: kitbag templates show {}", imported.id()));
+        return Err(anyhow!("a template with the same program already exists"))
+            .advise(|| format!("to show it: kitbag templates show {}", imported.id()));
     }
     let event = trail::change_event(
         "kitbag templates import",
@@ -73,16 +73,16 @@ pub(super) async fn import(
     let told = json!({ "name": name, "tenant": tenant, "state": "candidate" });
     invocation.output.show(&told, |_| {
         format!(
-            "Imported {name} for tenant `{tenant}`. It answers nothing yet: read it with `kitbag templates show {name}`, \
-             then run `kitbag templates approve {name}`"
+            "Imported {name} for tenant `{tenant}`. It is inactive until approved: review it with `kitbag templates show \
+             {name}`, then run `kitbag templates approve {name}`"
         )
     })
 }
 
 fn read(path: &Path) -> anyhow::Result<IntentTemplate> {
     let text = fs::read_to_string(path)
-        .with_context(|| format!("{} cannot be read", path.display()))
-        .advise(|| "name a file that `kitbag templates export` wrote".to_owned())?;
+        .with_context(|| format!("cannot read {}", path.display()))
+        .advise(|| "pass a file written by `kitbag templates export`".to_owned())?;
     IntentTemplate::from_toml(path, &text).map_err(|error| {
         let advice = error.remedy();
         match advice {

@@ -1,4 +1,4 @@
-//! A template as people and programs read it.
+//! Formats a template for people and programs.
 
 use std::fmt::Write as _;
 
@@ -53,7 +53,7 @@ pub(super) fn cells(row: &TemplateListRow) -> [String; 6] {
     ]
 }
 
-/// Returns everything about a template, for programs.
+/// Returns all details of a template as JSON.
 pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
     let template = found.template();
     let mut whole = json!(row(found));
@@ -72,7 +72,7 @@ pub(super) fn whole(found: &FoundTemplate<'_>) -> Value {
     whole
 }
 
-/// Returns everything about a template, for people.
+/// Formats all details of a template for people.
 pub(super) fn page(found: &FoundTemplate<'_>) -> String {
     let template = found.template();
     let mut page = format!("{}: {}\n\n", template.name(), template.description());
@@ -91,7 +91,7 @@ pub(super) fn page(found: &FoundTemplate<'_>) -> String {
     let uses: Vec<String> = template.uses().iter().map(ToString::to_string).collect();
     facts.push(("Uses", uses.join(", ")));
     for (name, value) in facts {
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(page, "{name:<8}{value}");
     }
     page.push_str("\nIntents\n");
@@ -113,9 +113,9 @@ fn parameters(found: &FoundTemplate<'_>) -> String {
         }
         let schema = parameters.schema_of(name).unwrap_or_default();
         let needed = if required.contains(&name) {
-            "needed"
+            "required"
         } else {
-            "may be left out"
+            "optional"
         };
         let about = schema["description"].as_str().unwrap_or_default();
         let kind = schema["type"].to_string().replace('"', "");
@@ -127,7 +127,7 @@ fn parameters(found: &FoundTemplate<'_>) -> String {
 fn runs(learned: &LearnedTemplate) -> String {
     let evidence = learned.evidence();
     format!(
-        "{} good, {} bad, with {} sets of parameters, since {}",
+        "{} good, {} bad, with {} parameter sets, since {}",
         evidence.successes,
         evidence.failures,
         evidence.parameter_sets.len(),
@@ -158,7 +158,7 @@ fn origin(found: &FoundTemplate<'_>) -> &'static str {
     }
 }
 
-/// A file is in use as it is; `rejected` is called `removed`, as the verb is.
+/// Files are always in use. `rejected` is shown as `removed`, like the verb.
 fn state(found: &FoundTemplate<'_>) -> &'static str {
     match evidence_of(found).map(LearnedTemplate::state) {
         None => "in use",

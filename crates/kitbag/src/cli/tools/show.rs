@@ -1,4 +1,4 @@
-//! `kitbag tools show`: one tool, with everything a person needs to call it.
+//! `kitbag tools show`: shows a tool and how to call it.
 
 use std::process::ExitCode;
 
@@ -15,11 +15,11 @@ use crate::cli::templates::reads;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_schema::parameter_type;
 
-/// Show what a tool does and which parameters it takes.
+/// Show a tool's description and parameters.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
 pub(super) struct Arguments {
-    /// The tool, as `kitbag tools` shows it.
+    /// Tool name, as in `kitbag tools`.
     #[arg(add = ArgValueCandidates::new(tools))]
     name: String,
     #[command(flatten)]
@@ -31,7 +31,7 @@ Examples:
   kitbag tools show time__convert_time
   kitbag tools show time__convert_time --json
 
-With --json it is the definition as clients get it.";
+With --json, prints the definition as clients receive it.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
@@ -45,8 +45,8 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the definition, or an error with the names that are near. If it is not known, its server
-/// is asked, or all are if the name does not say which.
+/// Returns the definition, or an error with similar names. Lists the tool's server if the tool is
+/// unknown, or all servers if the name contains no server.
 pub(in crate::cli) async fn find(
     gateway: &mut CommandGateway,
     name: &str,
@@ -79,19 +79,19 @@ fn for_people(name: &str, definition: &Value) -> String {
     let parameters = parameters(definition.get("inputSchema").unwrap_or(&Value::Null));
     let rows = parameters.iter().map(DescribedParameter::cells);
     let takes = match parameters.is_empty() {
-        true => "It takes no parameters.\n".to_owned(),
-        false => format_table(["PARAMETER", "TYPE", "NEEDED", "MEANING"], rows),
+        true => "No parameters.\n".to_owned(),
+        false => format_table(["PARAMETER", "TYPE", "REQUIRED", "MEANING"], rows),
     };
     let needed: Vec<_> = parameters
         .iter()
         .filter(|it| it.needed)
         .map(|it| format!(" {}=…", it.name))
         .collect();
-    let call = format!("Call it: kitbag call {name}{}", needed.concat());
+    let call = format!("To call it: kitbag call {name}{}", needed.concat());
     let description = strip_controls(description.trim());
     let hints = match hints(definition) {
         said if said.is_empty() && reads_by_name(name, definition) => {
-            "Its server does not say what it does; by its name and description it only reads."
+            "No hints from its server; judging by its name and description, it only reads."
                 .to_owned()
         }
         said => said,
@@ -113,7 +113,7 @@ fn reads_by_name(name: &str, definition: &Value) -> bool {
     named.is_some_and(|(server, tool)| reads(&server, tool, definition))
 }
 
-/// Returns what the tool's server says of the tool's effects.
+/// Formats the server's hints about the tool's effects.
 fn hints(definition: &Value) -> String {
     let only_reads = hint(definition, "readOnlyHint");
     let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
@@ -121,8 +121,8 @@ fn hints(definition: &Value) -> String {
     let said = [
         (only_reads == Some(true), "only reads"),
         (only_reads == Some(false), "writes"),
-        (destroys, "may destroy something"),
-        (repeatable, "can be repeated without harm"),
+        (destroys, "may be destructive"),
+        (repeatable, "is idempotent"),
     ];
     let said: Vec<_> = said
         .into_iter()
@@ -132,7 +132,7 @@ fn hints(definition: &Value) -> String {
     if said.is_empty() {
         String::new()
     } else {
-        format!("Its server says that it {}.", said.join(", "))
+        format!("According to its server, it {}.", said.join(", "))
     }
 }
 
@@ -149,7 +149,7 @@ struct DescribedParameter {
     meaning: String,
 }
 
-/// Returns the parameters of a tool. Those that the tool requires come first.
+/// Returns the parameters of a tool, required ones first.
 fn parameters(schema: &Value) -> Vec<DescribedParameter> {
     let properties = schema
         .get("properties")
@@ -181,7 +181,7 @@ fn meaning(schema: &Value) -> String {
     let default = schema
         .get("default")
         .map(|default| format!("default {default}"));
-    // Few choices are part of the type.
+    // A short list of choices is part of the type.
     let choices = schema
         .get("enum")
         .and_then(Value::as_array)
@@ -216,7 +216,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tool_is_told_with_its_effects_its_parameters_and_how_it_is_called() {
+    fn a_tool_is_shown_with_effects_parameters_and_a_call() {
         let definition = json!({
             "description": "Opens an issue.",
             "annotations": { "readOnlyHint": false, "destructiveHint": false },
@@ -234,16 +234,19 @@ mod tests {
             .map(|line| line.split_whitespace().collect())
             .collect();
         assert_eq!(lines[0], ["git__open"]);
-        assert_eq!(told.lines().nth(4), Some("Its server says that it writes."));
+        assert_eq!(
+            told.lines().nth(4),
+            Some("According to its server, it writes.")
+        );
         assert_eq!(
             lines[7],
             ["title", "string", "yes", "What", "it", "is", "about"]
         );
         assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
         assert!(
-            told.ends_with("Call it: kitbag call git__open title=…"),
+            told.ends_with("To call it: kitbag call git__open title=…"),
             "{told}"
         );
-        assert!(for_people("a__b", &json!({})).contains("no parameters"));
+        assert!(for_people("a__b", &json!({})).contains("No parameters"));
     }
 }

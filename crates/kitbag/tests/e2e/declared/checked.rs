@@ -132,7 +132,7 @@ async fn an_imported_api_of_the_own_network_is_called_with_one_entry_for_all_its
     let told = home.kitbag(&import).await;
     assert_eq!(told.code, Some(0), "{told:?}");
     // The lines that the command says to add.
-    let step = told.stdout.split("once for all these files:\n").nth(1);
+    let step = told.stdout.split("once for all of these files:\n").nth(1);
     let endpoint: Vec<&str> = step.unwrap().lines().take(3).map(str::trim).collect();
     home.configure(&format!(
         "[catalog]\ndirectories = ['tools']\n{}\n",

@@ -132,7 +132,7 @@ async fn a_refusal_and_an_answer_cut_off_are_told_from_words() {
         );
         assert!(
             told.stderr
-                .contains("1 answer cut off at the limit of tokens; raise it"),
+                .contains("1 answer truncated at the token limit; raise it"),
             "{}",
             told.stderr
         );
@@ -285,7 +285,7 @@ async fn a_prompt_that_is_refused_is_not_the_end_of_the_others() {
     assert_eq!(share(&figures["retry_rate"]), (0, 2, 0.0));
     assert!(
         told.stderr
-            .contains("1 error of calls could not be shown to it"),
+            .contains("1 error of calls could not be sent to it"),
         "{}",
         told.stderr
     );
@@ -364,7 +364,7 @@ async fn nothing_is_sent_that_a_model_may_refuse_unless_it_is_wanted() {
         )
         .await;
     assert!(
-        told.stderr.contains("`model` is said by Kitbag itself"),
+        told.stderr.contains("`model` is set by Kitbag"),
         "{}",
         told.stderr
     );

@@ -364,11 +364,15 @@ async fn surfaces_that_mean_nothing_are_refused_and_a_dry_run_tells_what_a_searc
     .await;
     fails(
         &["--surface", "adaptive"],
-        "the suite has prompts alone, and on the surface adaptive no first call can be judged",
+        "the suite has only prompts, whose first call cannot be judged on surface adaptive",
     )
     .await;
-    fails(&["--surface", "all,all"], "the surface all is named twice").await;
-    fails(&["--max-turns", "3"], "--max-turns is for --surface search").await;
+    fails(&["--surface", "all,all"], "surface all is given twice").await;
+    fails(
+        &["--max-turns", "3"],
+        "--max-turns is only for --surface search",
+    )
+    .await;
     fails(
         &["--surface", "search", "--max-turns", "0"],
         "0 is not in 1..",

@@ -146,10 +146,7 @@ async fn a_list_that_is_too_long_for_an_endpoint_is_cut_and_that_is_said() {
         .kitbag(&[&EXAM[..], &words, &priced, &["--json"]].concat())
         .await;
     assert_eq!(told.code, Some(0), "{}", told.stderr);
-    assert!(
-        told.stderr.contains("it is shown the first 3 of"),
-        "{told:?}"
-    );
+    assert!(told.stderr.contains("it sees the first 3 of"), "{told:?}");
     let figures = &report(&told)["models"][0];
     assert_eq!(figures["cut"]["shown"], 3);
     let shown = model.asked()[0].body["tools"].as_array().unwrap().len();

@@ -53,7 +53,7 @@ async fn a_pairing_is_learned_for_one_tenant_survives_a_kill_and_can_be_forgotte
 
     let forget = ["learned", "forget", "--tool", TOOL, "--tenant", "acme"];
     let told = home.kitbag(&forget).await;
-    assert!(told.stdout.starts_with("Forgot "), "{told:?}");
+    assert!(told.stdout.starts_with("Deleted "), "{told:?}");
     until("the gateway has forgotten it", async || {
         let found = found(&pupil, WORDS).await;
         (!found.contains(&TOOL.to_owned())).then_some(())

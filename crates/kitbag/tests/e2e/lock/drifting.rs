@@ -14,10 +14,7 @@ async fn drift_survives_a_restart_and_a_broken_lock_releases_nothing() {
     let lists = tool("note_list", "Lists all notes.");
     publish(&home, &[reads.clone(), lists], &[prompt("Greets.")]);
     let refused = home.kitbag(&["lock", "status"]).await;
-    assert!(
-        refused.stderr.contains("there is no lock file"),
-        "{refused:?}"
-    );
+    assert!(refused.stderr.contains("no lock file"), "{refused:?}");
     let locked = home.kitbag(&["lock"]).await;
     assert_eq!(locked.code, Some(0), "{locked:?}");
     let first = fs::read_to_string(home.path("kitbag.lock")).unwrap();
@@ -140,13 +137,13 @@ async fn what_a_person_should_look_at_twice_is_marked_when_it_is_approved() {
     for mark in ["`id_rsa`", "`do not tell the user`"] {
         assert!(approved.stdout.contains(mark), "{approved:?}");
     }
-    assert_eq!(approved.stdout.matches("! look twice: ").count(), 2);
+    assert_eq!(approved.stdout.matches("! review: ").count(), 2);
     // Definitions that are locked for the first time are marked, too.
     fs::remove_file(home.path("kitbag.lock")).unwrap();
     let locked = home.kitbag(&["lock"]).await;
     assert_eq!(locked.code, Some(0), "{locked:?}");
     assert!(
-        locked.stderr.contains("look twice at `good__note_read`"),
+        locked.stderr.contains("review `good__note_read`"),
         "{locked:?}"
     );
 }

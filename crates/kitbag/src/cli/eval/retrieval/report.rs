@@ -1,4 +1,4 @@
-//! The figures of a measured set, for people and for programs.
+//! The figures of a set, for people and for programs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,26 +13,26 @@ use crate::cli::output::{format_duration, format_table};
 pub(super) struct RetrievalReport {
     tools: usize,
     requests: usize,
-    /// False for requests that none of the tools answers, which cannot be ranked well or badly.
+    /// False if no request has an answer, so that rankings cannot be measured.
     has_right_tools: bool,
     metrics: Metrics,
     certainty: Certainty,
     latencies: Vec<Duration>,
     build: Duration,
-    /// Absent unless they were asked for.
+    /// Absent unless requested.
     pub(super) misses: Option<Vec<Value>>,
-    /// Absent unless they were asked for.
+    /// Absent unless requested.
     pub(super) by_kind: Option<Vec<KindFigures>>,
 }
 
-/// The figures of the requests of one kind.
+/// The figures of one kind of request.
 pub(super) struct KindFigures {
     kind: String,
     requests: usize,
     metrics: Metrics,
 }
 
-/// Returns each request that finds no right tool among the first three, with those that came.
+/// Returns requests without a right tool in the top three, with the top three.
 pub(super) fn list_misses(asked: &[RequestResult]) -> Vec<Value> {
     asked
         .iter()

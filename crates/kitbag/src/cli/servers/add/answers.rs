@@ -1,5 +1,4 @@
-//! The values that an entry of the registry asks for: from flags, or from the person at the
-//! terminal.
+//! Values that a registry entry requires, from flags or from the user at the terminal.
 
 use std::io::Write as _;
 
@@ -14,15 +13,14 @@ use crate::cli::output::{Output, pluralize, stderr, strip_controls, to_one_line}
 use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::visible;
 
-/// The server that the answers are for, and the place for secrets among them.
+/// The server that the values are for, and the staged secrets among them.
 pub(super) struct Answering<'a> {
     pub(super) server: &'a ServerName,
     pub(super) keeping: &'a mut StagedSecrets,
     pub(super) around: &'a Environment,
 }
 
-/// Returns the values that were given, and the answers of the person at the terminal if there is
-/// one.
+/// Collects the values from flags, and asks for missing ones at a terminal.
 pub(super) fn gather(
     plan: &RunPlan,
     given: &[(String, String)],
@@ -42,13 +40,13 @@ pub(super) fn gather(
             .collect();
         for input in asked {
             put(input, answering, &mut answers)
-                .with_context(|| format!("there is no answer for `{}`", input.name))?;
+                .with_context(|| format!("no value for `{}`", input.name))?;
         }
     }
     Ok(answers)
 }
 
-/// Returns an error with everything that is missing, and a command that has a place for it.
+/// Returns an error that lists missing values and the command to pass them.
 pub(super) fn missing(
     missing: &[&PlanInput],
     name: &EntryName,
@@ -64,17 +62,13 @@ pub(super) fn missing(
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
     }
-    // The command never fills in a variable of the same name: the author of the entry chose the
-    // name.
+    // The command never expands a variable of the same name: the author of the entry chose the name.
     for input in missing {
         command.push_str(&format!(" --set {}=…", input.name));
     }
     let told = anyhow!(lines.join("\n"));
     let values = pluralize(missing.len(), "value");
-    with_advice(
-        told.context(format!("`{name}` needs {values} from you")),
-        command,
-    )
+    with_advice(told.context(format!("`{name}` needs {values}")), command)
 }
 
 fn line(input: &PlanInput, width: usize) -> String {
@@ -82,7 +76,7 @@ fn line(input: &PlanInput, width: usize) -> String {
     line.trim_end().to_owned()
 }
 
-/// Returns what is known of an input, in a line.
+/// Describes an input in one line.
 pub(super) fn explanation(input: &PlanInput) -> String {
     let what = match input.format {
         InputFormat::Text => None,
@@ -97,7 +91,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
         input
             .placeholder
             .as_ref()
-            .map(|text| format!("like {text}")),
+            .map(|text| format!("for example {text}")),
     ];
     let facts: Vec<_> = facts.into_iter().flatten().collect();
     let facts = if facts.is_empty() {
@@ -111,7 +105,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
     ))
 }
 
-/// Returns the input that the person means; a flag of the program may be written with its dashes.
+/// Returns the input for a key; a program's flag may be written with its dashes.
 fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
     let inputs = &plan.inputs;
@@ -121,7 +115,7 @@ fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
         .find(|input| input.name.eq_ignore_ascii_case(plain));
     named
         .or(spelt_alike)
-        .ok_or_else(|| anyhow!("the server does not ask for `{key}`"))
+        .ok_or_else(|| anyhow!("the server has no setting `{key}`"))
         .advise(|| near_input(plain, inputs))
 }
 
@@ -129,12 +123,12 @@ fn near_input(name: &str, inputs: &[PlanInput]) -> String {
     let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
     match kitbag_domain::nearest_name(name, names.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
-        None if names.is_empty() => "leave it out: it asks for nothing".to_owned(),
-        None => format!("it asks for {}", names.join(", ")),
+        None if names.is_empty() => "omit --set: the server has no settings".to_owned(),
+        None => format!("its settings are {}", names.join(", ")),
     }
 }
 
-/// Puts the question until the input accepts the answer.
+/// Asks until the input accepts the answer.
 fn put(
     input: &PlanInput,
     answering: &mut Answering<'_>,
@@ -157,11 +151,10 @@ fn put(
             ask::line(&question)?
         };
         let value = match typed.trim() {
-            // The author of the entry chose the default; it is used without an answer of the
-            // person.
+            // The default comes from the author of the entry and is used if the user enters nothing.
             "" if answers.has(input) || default.is_some() => return Ok(()),
             "" => {
-                tell("It cannot be left out.");
+                tell("A value is required.");
                 continue;
             }
             typed => typed.to_owned(),
@@ -176,11 +169,11 @@ fn put(
         if !input.repeated {
             return Ok(());
         }
-        question = "another, or Enter > ".to_owned();
+        question = "another, or Enter to finish > ".to_owned();
     }
 }
 
-/// A password may well have a `${` in it, but hardly a whole name in braces.
+/// A password may contain `${`, but hardly a whole name in braces.
 fn has_variable(value: &str) -> bool {
     value
         .split("${")
@@ -196,13 +189,13 @@ fn has_variable(value: &str) -> bool {
 }
 
 fn tell(text: &str) {
-    // Nothing is left to do if not even stderr can be written.
+    // Nothing can be done if stderr is closed.
     let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
 impl Answering<'_> {
-    /// Returns the value as it stands in the configuration: a variable stays one, a secret goes
-    /// into the store.
+    /// Returns the value for the configuration: a variable is kept, and a secret is stored and
+    /// referenced.
     fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());
@@ -218,7 +211,7 @@ impl Answering<'_> {
         })
     }
 
-    /// The gateway may be started somewhere else than this command.
+    /// Makes the path absolute: the gateway may be started in another directory.
     fn path(&self, text: &str) -> String {
         let path = match (text.strip_prefix("~/"), &self.around.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -233,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_variable_is_told_from_a_password() {
+    fn a_variable_is_distinguished_from_a_password() {
         for (value, expected) in [
             ("${TOKEN}", true),
             ("Bearer ${secret:git.TOKEN}", true),

@@ -1,7 +1,7 @@
-//! An entry of the registry, as a server of ours.
+//! Configures a server from a registry entry.
 //!
-//! The author of an entry is unknown to us. The entry is shown before it is used, and nothing in it
-//! is ever taken for a variable or a secret of ours.
+//! The author of an entry is unknown. The entry is shown before it is used, and nothing in it is
+//! expanded as a variable or secret.
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
@@ -28,29 +28,29 @@ use kitbag_launch_review::{Review, ReviewSource};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "From the registry")]
 pub(super) struct FromRegistry {
-    /// NAME is one of the registry, though it has no owner.
+    /// Look NAME up in the registry although it has no owner.
     #[arg(long)]
     pub(super) registry: bool,
-    /// Its name here; the last part of its name in the registry, if not given.
+    /// Local name [default: the last part of its registry name].
     #[arg(long = "as", value_name = "NAME")]
     local: Option<ServerName>,
-    /// The version of the entry; the latest, if not given.
+    /// Version of the entry [default: the latest].
     #[arg(long, value_name = "VERSION")]
     version: Option<String>,
-    /// The form: npm, pypi, nuget, oci or remote; one that runs here, if not given.
+    /// npm, pypi, nuget, oci or remote [default: one that runs here].
     #[arg(long, value_name = "KIND")]
     package: Option<RunKind>,
-    /// The value of something the server asks for; may be repeated.
+    /// Value for a setting of the server; repeatable.
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair, allow_hyphen_values = true)]
     set: Vec<(String, String)>,
-    /// Run it without being asked.
+    /// Run it without asking.
     #[arg(long, short)]
     yes: bool,
     #[command(flatten)]
     place: RegistryChoice,
 }
 
-/// The origin of a server.
+/// The registry entry of a server.
 #[derive(Debug, Serialize)]
 pub(super) struct RegistryOrigin {
     name: EntryName,
@@ -59,15 +59,15 @@ pub(super) struct RegistryOrigin {
     package: String,
 }
 
-/// The way in which the rest of the command line wants the entry.
+/// Options of the command line that apply to the entry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct AddWish {
     pub(super) force: bool,
-    /// True if the server will run, now or behind a gateway.
+    /// True if the server will run, now or in a gateway.
     pub(super) enabled: bool,
 }
 
-/// Fetches the entry, shows it, gathers what it asks for, and asks the person whether to run it.
+/// Fetches and shows the entry, collects its values, and asks for confirmation.
 pub(super) async fn fetch(
     wanted: &Wanted,
     arguments: &FromRegistry,
@@ -86,7 +86,7 @@ pub(super) async fn fetch(
     let plan = choose(server, arguments.package, |program| {
         programs::find_on_path(program).is_some()
     })
-    .with_context(|| format!("`{}` cannot be run from here", server.name))?;
+    .with_context(|| format!("cannot run `{}` on this machine", server.name))?;
     invocation.output.note(&about(&entry, &plan, &registry));
     let mut keeping = StagedSecrets::load(&config).await?;
     let answering = Answering {
@@ -147,7 +147,7 @@ impl FromRegistry {
         confirm(&[review], question, output)
     }
 
-    /// Returns a flag that has no meaning for a server that is described.
+    /// Returns the first option that only applies to registry entries.
     pub(super) fn given(&self) -> Option<&'static str> {
         let flags = [
             (self.local.is_some(), "--as"),
@@ -162,8 +162,7 @@ impl FromRegistry {
             .map(|(_, flag)| flag)
     }
 
-    /// Returns the command that says yes in advance; a value that was set may be a secret, and is
-    /// not repeated.
+    /// Returns the command that confirms in advance. Values are omitted, since they may be secrets.
     fn agreeing(&self, name: &EntryName) -> String {
         let set = self.set.iter().map(|(key, _)| format!(" --set {key}=…"));
         format!("kitbag servers add {name}{} --yes", set.collect::<String>())
@@ -179,7 +178,7 @@ async fn find(
     let asking = ask(wanted, arguments.version.as_deref(), registry);
     let entry = invocation
         .output
-        .with_progress(&format!("Asking {}", registry.display_url()), asking)
+        .with_progress(&format!("Fetching from {}", registry.display_url()), asking)
         .await?;
     let reason = entry
         .message
@@ -192,13 +191,13 @@ async fn find(
         EntryStatus::Deprecated => {
             invocation
                 .output
-                .warn(&format!("the author of `{name}` has given it up{reason}"));
+                .warn(&format!("`{name}` is deprecated by its author{reason}"));
         }
         EntryStatus::Deleted => {
             return Err(anyhow!(
-                "`{name}` was taken back by its author or the registry{reason}"
+                "`{name}` was deleted by its author or the registry{reason}"
             ))
-            .advise(|| format!("look for another: kitbag servers find {}", name.short()));
+            .advise(|| format!("search for another: kitbag servers find {}", name.short()));
         }
     }
     Ok(entry)
@@ -219,8 +218,7 @@ async fn ask(
     }
 }
 
-/// Returns where the server comes from and what it will run, for the person who decides whether to
-/// trust it.
+/// Describes the origin of the server and the command it will run, for the user to decide on.
 fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
     let server = &entry.server;
     let mut lines = vec![format!(
@@ -237,7 +235,7 @@ fn about(entry: &RegistryEntry, plan: &RunPlan, registry: &Registry) -> String {
         ("Repository:", repository),
         ("Website:", server.website_url.clone()),
         ("Package:", package),
-        // Without a gap it is shown in full right away.
+        // Without inputs, the review shows the full command right away.
         (
             "Would run:",
             (!plan.inputs.is_empty()).then(|| preview(plan)),
@@ -290,8 +288,7 @@ fn reach(filled: FilledPlan) -> Reach {
     }
 }
 
-/// Spells the text so that no `$` begins a variable: a variable that is nowhere set has `$` as its
-/// default.
+/// Escapes `$` so that no variable is expanded: `${:-$}` is an unset variable with default `$`.
 fn literally(text: &str) -> String {
     text.replace('$', "${:-$}")
 }
@@ -303,7 +300,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_spelt_literally_means_its_own_letters() {
+    fn escaped_text_resolves_to_itself() {
         for text in [
             "plain",
             "${HOME}",

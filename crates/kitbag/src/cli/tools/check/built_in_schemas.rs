@@ -1,4 +1,4 @@
-//! The schemas of the tools that Kitbag itself serves: the always-on ones, and those of its built-in server.
+//! Checks the schemas of Kitbag's own tools: the always-on ones and those of the built-in server.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use kitbag_gateway::surface::always_on_definitions;
 use kitbag_tool_files::{CheckFinding, CheckId, LoosePart, loose_parts};
 use serde_json::Value;
 
-/// Holds them against check 08. Returns how many there are, and what is wrong with them.
+/// Returns the number of tools, and findings of check 08.
 pub(super) fn check() -> (usize, Vec<CheckFinding>) {
     let definitions = definitions();
     let findings = definitions.iter().flat_map(of_definition);
@@ -47,12 +47,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_of_our_own_refuses_what_it_does_not_know() {
+    fn every_own_tool_has_a_strict_schema() {
         assert_eq!(check(), (11, Vec::new()));
     }
 
     #[test]
-    fn a_loose_schema_of_our_own_would_be_found() {
+    fn a_loose_schema_is_found() {
         let loose = json!({ "name": "x", "inputSchema": { "type": "object", "properties": {} } });
         let found = of_definition(&loose);
         assert_eq!(

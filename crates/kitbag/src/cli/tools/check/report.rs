@@ -1,4 +1,4 @@
-//! The findings of a check, and what was checked.
+//! The findings, and what was checked.
 
 use kitbag_tool_files::{CheckFinding, CheckId};
 use serde_json::{Value, json};
@@ -9,12 +9,12 @@ use crate::cli::output::{pluralize, strip_controls, to_one_line};
 
 pub(in crate::cli::tools) struct CheckReport {
     findings: Vec<CheckFinding>,
-    /// Each source by its name, with the number of its tools.
+    /// The sources by name, with their number of tools.
     sources: Vec<(String, usize)>,
     providers: usize,
-    /// The number of tools that Kitbag serves itself and that were checked.
+    /// Number of Kitbag's own tools checked.
     pub(super) own_tools: usize,
-    /// The number of intents that were asked, and of tools among which each was looked for.
+    /// Number of intents, and of tools they were searched among.
     pub(super) searched: Option<(usize, usize)>,
     checks: Vec<CheckId>,
     has_manifest: bool,
@@ -41,7 +41,7 @@ impl CheckReport {
         }
     }
 
-    /// Takes what was found by the checks that were wanted; by all, if none was named.
+    /// Adds the findings of the requested checks; an empty `only` means all.
     pub(super) fn take(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
         findings.sort_by(|a, b| (a.check, &a.file, a.line).cmp(&(b.check, &b.file, b.line)));
         self.findings = findings;
@@ -58,7 +58,7 @@ impl CheckReport {
         invocation.output.show(&self.json(), |_| self.for_people())
     }
 
-    /// True if there was something to hold the tools against.
+    /// True if the data that the check needs is present.
     fn can(&self, check: CheckId) -> bool {
         match check {
             CheckId::Manifest => self.has_manifest,
@@ -97,14 +97,11 @@ impl CheckReport {
             .map(|(name, tools)| format!("{} of {name}", pluralize(*tools, "tool")))
             .collect();
         if self.providers > 0 {
-            parts.push(format!(
-                "{} of models",
-                pluralize(self.providers, "provider")
-            ));
+            parts.push(format!("model {}", pluralize(self.providers, "provider")));
         }
         if self.own_tools > 0 {
             parts.push(format!(
-                "{} that Kitbag serves itself",
+                "{} of Kitbag itself",
                 pluralize(self.own_tools, "tool")
             ));
         }
@@ -113,9 +110,9 @@ impl CheckReport {
             parts.push(format!("{} among {among}", pluralize(intents, "intent")));
         }
         let verdict = match self.findings.len() {
-            0 => "nothing is wrong".to_owned(),
-            1 => "1 thing is wrong".to_owned(),
-            many => format!("{many} things are wrong"),
+            0 => "no problems".to_owned(),
+            1 => "1 problem".to_owned(),
+            many => format!("{many} problems"),
         };
         let checks = names(&self.checks).join(", ");
         format!("Checked {} ({checks}): {verdict}.", parts.join(", "))

@@ -10,7 +10,7 @@ pub fn is_interactive() -> bool {
 }
 
 /// Reads one line, without its line break.
-pub fn line(question: &str) -> io::Result<String> {
+pub fn read_line(question: &str) -> io::Result<String> {
     print_question(question)?;
     let mut text = String::new();
     if io::stdin().read_line(&mut text)? == 0 {
@@ -21,9 +21,9 @@ pub fn line(question: &str) -> io::Result<String> {
 }
 
 /// Reads one line without echo.
-pub fn secret(question: &str) -> io::Result<String> {
-    let hidden = hidden::begin()?;
-    let answer = print_question(question).and_then(|()| hidden.line());
+pub fn read_secret(question: &str) -> io::Result<String> {
+    let hidden = hidden::hide_typing()?;
+    let answer = print_question(question).and_then(|()| hidden.read_line());
     drop(hidden);
     // The terminal did not echo the Enter either.
     writeln!(stderr())?;
@@ -54,7 +54,7 @@ mod hidden {
     /// leave the terminal without echo.
     pub(super) struct HiddenTyping(Termios);
 
-    pub(super) fn begin() -> io::Result<HiddenTyping> {
+    pub(super) fn hide_typing() -> io::Result<HiddenTyping> {
         let before = tcgetattr(io::stdin())?;
         let mut without_echo = before.clone();
         without_echo
@@ -67,7 +67,7 @@ mod hidden {
     }
 
     impl HiddenTyping {
-        pub(super) fn line(&self) -> io::Result<String> {
+        pub(super) fn read_line(&self) -> io::Result<String> {
             let interrupt = self.0.special_codes[SpecialCodeIndex::VINTR];
             let mut typed = Vec::new();
             for byte in io::stdin().lock().bytes() {
@@ -104,13 +104,13 @@ mod hidden {
     /// This system cannot turn echo off; the answer is read anyway.
     pub(super) struct ShownTyping;
 
-    pub(super) fn begin() -> io::Result<ShownTyping> {
+    pub(super) fn hide_typing() -> io::Result<ShownTyping> {
         Ok(ShownTyping)
     }
 
     impl ShownTyping {
-        pub(super) fn line(&self) -> io::Result<String> {
-            super::line("")
+        pub(super) fn read_line(&self) -> io::Result<String> {
+            super::read_line("")
         }
     }
 

@@ -500,7 +500,7 @@ mod tests {
             .collect();
         check(&json!({ "properties": names }), &[], "", &[]);
         check(&json!({ "properties": { "--config": {} } }), &[], "", &[]);
-        let told = to_candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
-        assert_eq!(told.unwrap().get_help().unwrap().to_string(), "ab c");
+        let candidate = to_candidate("x".to_owned(), Some("a\u{1b}[2Jb\nc. More"));
+        assert_eq!(candidate.unwrap().get_help().unwrap().to_string(), "ab c");
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::Invocation;
 use super::failure::Advise as _;
 use super::output::{pluralize, strip_controls};
-use super::overriding::{ServeOverrides, data_dir_origin, list_overrides};
+use super::overrides::{ServeOverrides, data_dir_origin, list_overrides};
 use crate::cli::open_store::open_store;
 use kitbag_gateway::state::store_address::store_may_exist;
 
@@ -60,7 +60,7 @@ struct ShowArguments {
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    overriding: ServeOverrides,
+    overrides: ServeOverrides,
 }
 
 const SHOW_EXAMPLES: &str = "\
@@ -76,7 +76,7 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     match arguments.verb {
         Verb::Show(arguments) => {
-            arguments.overriding.apply(&mut invocation.at.overrides);
+            arguments.overrides.apply(&mut invocation.at.overrides);
             show(&arguments, &invocation).await?;
         }
         Verb::Path => show_path(&invocation)?,
@@ -124,11 +124,11 @@ async fn all_entries(config: &Config, invocation: &Invocation) -> anyhow::Result
         None => String::new(),
     };
     let secrets = secret_names(config, &text).await?;
-    let given = list_overrides(&invocation.at.overrides);
+    let overrides = list_overrides(&invocation.at.overrides);
     Ok(list_entries(&Sources {
         text: &text,
         config,
-        overrides: &given,
+        overrides: &overrides,
         is_set: &|name: &str| is_set(name, &secrets),
     }))
 }
@@ -215,11 +215,11 @@ fn entry_to_json(entry: &Entry, config: &Config) -> Value {
 }
 
 fn origin_to_json(origin: &Origin, config: &Config) -> Value {
-    let mut told = json!(origin);
+    let mut value = json!(origin);
     if let Origin::File { .. } = origin {
-        told["path"] = json!(config.origin);
+        value["path"] = json!(config.origin);
     }
-    told
+    value
 }
 
 /// Prints only the path to stdout, for use as an editor argument.

@@ -29,7 +29,7 @@ pub(super) fn confirm(
         reviews
             .iter()
             .for_each(|review| output.note(&format!("{review}\n")));
-        if question.yes || is_yes(&ask::line(&format!("{} [y/N] ", question.text))?) {
+        if question.yes || is_yes(&ask::read_line(&format!("{} [y/N] ", question.text))?) {
             return Ok(());
         }
         return Err(anyhow!("not confirmed; nothing was changed"))

@@ -139,16 +139,16 @@ impl CommandFailure {
         if let Some(RelayedError(failure)) = error.downcast_ref() {
             return failure.clone();
         }
-        let mut told = vec![error.to_string()];
+        let mut messages = vec![error.to_string()];
         for cause in error.chain().skip(1).map(ToString::to_string) {
             // Some errors quote their cause; do not print it twice.
-            if !told.last().is_some_and(|last| last.contains(&cause)) {
-                told.push(cause);
+            if !messages.last().is_some_and(|last| last.contains(&cause)) {
+                messages.push(cause);
             }
         }
-        let why = told.split_off(1);
+        let why = messages.split_off(1);
         Self {
-            error: told.remove(0),
+            error: messages.remove(0),
             why,
             advice: error.chain().filter_map(find_remedy).collect(),
             last_words: error.chain().find_map(last_words),
@@ -158,7 +158,7 @@ impl CommandFailure {
 
 /// Returns the remedy of this error, if its type has one.
 fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
-    let told_by_the_error = [
+    let remedies = [
         downcast_remedy(cause, |it: &AdvisedError| Some(it.advice.clone())),
         downcast_remedy(cause, ConfigError::remedy),
         downcast_remedy(cause, |it: &CallError| it.remedy()),
@@ -172,8 +172,9 @@ fn find_remedy(cause: &(dyn Error + 'static)) -> Option<String> {
         downcast_remedy(cause, |it: &ChoiceError| it.remedy()),
         downcast_remedy(cause, failure_remedy),
     ];
-    let mut told = told_by_the_error.into_iter().flatten();
-    told.next()
+    let mut remedies = remedies.into_iter().flatten();
+    remedies
+        .next()
         .or_else(|| find_constant_remedy(cause).map(str::to_owned))
 }
 

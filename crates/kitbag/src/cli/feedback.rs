@@ -185,10 +185,10 @@ async fn resolve_reports(
         }
     }
     let named: Vec<String> = ids.iter().map(ToString::to_string).collect();
-    let told = json!({ "resolved": ids });
+    let report = json!({ "resolved": ids });
     invocation
         .output
-        .show(&told, |_| format!("Resolved {}", named.join(", ")))
+        .show(&report, |_| format!("Resolved {}", named.join(", ")))
 }
 
 fn unknown_report(id: i64) -> anyhow::Error {

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::Invocation;
 use super::failure::Advise as _;
 use super::gateway::ask_running_gateway;
-use super::overriding::parse_address;
+use super::overrides::parse_address;
 use crate::local::requests::GetStatus;
 
 /// Check that the gateway on this machine answers.

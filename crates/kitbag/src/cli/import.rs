@@ -81,22 +81,22 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         confirm_project_servers(&plan, agreement, invocation.output)?;
         plan.apply(&at).await?;
     }
-    let told = ImportReport {
+    let report = ImportReport {
         done,
         config: plan.config,
         follow: plan.follow,
         servers: plan.rows,
         problems: plan.problems,
     };
-    report_leftovers(&told, &elsewhere, invocation);
-    if told.servers.is_empty() && !told.done && !invocation.output.json {
+    report_leftovers(&report, &elsewhere, invocation);
+    if report.servers.is_empty() && !report.done && !invocation.output.json {
         invocation.output.note(NOTHING);
         return Ok(ExitCode::SUCCESS);
     }
     let again = arguments.dry_run.then(|| arguments.real_command());
     invocation
         .output
-        .show(&told, |told| for_people(told, again.as_deref()))?;
+        .show(&report, |report| for_people(report, again.as_deref()))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -137,8 +137,8 @@ No MCP servers found in any client on this machine. Add one yourself:
   kitbag servers add time -- uvx mcp-server-time";
 
 /// Reports problems, and projects whose servers were not imported.
-fn report_leftovers(told: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
-    warn_about_problems(&told.problems, invocation.output);
+fn report_leftovers(report: &ImportReport, elsewhere: &BTreeSet<PathBuf>, invocation: &Invocation) {
+    warn_about_problems(&report.problems, invocation.output);
     for project in elsewhere {
         let project = project.display();
         invocation.output.note(&format!(
@@ -169,12 +169,12 @@ impl Arguments {
     }
 }
 
-fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
+fn for_people(report: &ImportReport, rehearsed: Option<&str>) -> String {
     let mut text = format_table(
         ["NAME", "ACTION", "RUNS", "FROM"],
-        told.servers.iter().map(cells),
+        report.servers.iter().map(cells),
     );
-    for row in told
+    for row in report
         .servers
         .iter()
         .filter(|row| row.action != ImportAction::Known)
@@ -185,11 +185,11 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
     if !text.ends_with('\n') {
         text.push('\n');
     }
-    text.push_str(&format_files(&told.servers));
-    text.push_str(&format_missing(told.added()));
-    text.push_str(&told.format_summary(rehearsed));
-    if !told.follow.is_empty() {
-        let clients: Vec<_> = told.follow.iter().map(|client| client.title()).collect();
+    text.push_str(&format_files(&report.servers));
+    text.push_str(&format_missing(report.added_rows()));
+    text.push_str(&report.format_summary(rehearsed));
+    if !report.follow.is_empty() {
+        let clients: Vec<_> = report.follow.iter().map(|client| client.title()).collect();
         text.push_str(&format!(
             "\nA running gateway also imports servers added later in {}.",
             clients.join(", ")
@@ -199,15 +199,15 @@ fn for_people(told: &ImportReport, rehearsed: Option<&str>) -> String {
 }
 
 impl ImportReport {
-    fn added(&self) -> impl Iterator<Item = &ImportRow> {
+    fn added_rows(&self) -> impl Iterator<Item = &ImportRow> {
         let servers = self.servers.iter();
         servers.filter(|row| row.action == ImportAction::Add)
     }
 
     fn format_summary(&self, rehearsed: Option<&str>) -> String {
-        let (number, path) = (self.added().count(), self.config.display());
+        let (number, path) = (self.added_rows().count(), self.config.display());
         let servers = pluralize(number, "server");
-        let secrets = match self.added().map(|row| row.secrets.len()).sum() {
+        let secrets = match self.added_rows().map(|row| row.secrets.len()).sum() {
             0 => String::new(),
             number => format!(
                 ", with {} encrypted in the store",

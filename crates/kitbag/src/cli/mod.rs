@@ -11,7 +11,7 @@
 //! - [`output`]: tables for people, JSON for programs
 //! - [`progress`]: a spinner during long work
 //! - [`ask`]: prompts at the terminal; `confirm`: confirmation before foreign commands run
-//! - `overriding`: flags and variables that override the configuration file
+//! - `overrides`: flags and variables that override the configuration file
 //! - [`failure`]: error output: what failed, why, what to try
 //! - [`logging`]: destination and format of log lines; `journal`: the log file of a gateway
 //! - [`arguments`]: `key=value` words to call arguments
@@ -51,7 +51,7 @@ mod new_file;
 mod next_steps;
 mod open_store;
 pub mod output;
-mod overriding;
+mod overrides;
 mod program;
 pub mod progress;
 pub mod prompts;
@@ -285,11 +285,11 @@ impl Cli {
                 environment: Environment::from_process(),
             },
         };
-        let ended = match self.verb {
+        let result = match self.verb {
             Some(verb) => block_on(run_and_record(verb, invocation)),
             None => next_steps::run(&invocation),
         };
-        ended
+        result
             .inspect_err(journal::record_exit)
             .unwrap_or_else(|error| failure::report(&error, json))
     }
@@ -347,14 +347,14 @@ impl Verb {
 /// Runs a verb and records its configuration edits, even if it failed later.
 async fn run_and_record(verb: Verb, invocation: Invocation) -> anyhow::Result<ExitCode> {
     let (at, output) = (invocation.at.clone(), invocation.output);
-    let ended = Box::pin(verb.run(invocation)).await;
+    let result = Box::pin(verb.run(invocation)).await;
     let edits = kitbag_config::take_edits();
     if !edits.is_empty()
         && let Err(error) = record_edits(&edits, &at).await
     {
         output.warn(&format!("{error:#}"));
     }
-    ended
+    result
 }
 
 async fn record_edits(edits: &[Edit], at: &ConfigSource) -> anyhow::Result<()> {
@@ -389,11 +389,11 @@ fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<
         .enable_all()
         .build()
         .context("cannot start threads")?;
-    let ended = runtime.block_on(work);
+    let result = runtime.block_on(work);
     // A read from stdin cannot be interrupted; waiting for it would keep the process alive until the
     // user presses a key.
     runtime.shutdown_background();
-    ended
+    result
 }
 
 #[cfg(test)]

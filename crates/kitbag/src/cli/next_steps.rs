@@ -31,11 +31,11 @@ struct NextStep {
 /// Runs `kitbag` without a verb.
 pub(super) fn run(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
-    let desk = ExistingClients::read(invocation);
+    let clients = ExistingClients::find(invocation);
     let next = if has_no_servers(&config) {
-        desk.without_servers()
+        clients.without_servers()
     } else {
-        desk.with_servers(&config)
+        clients.with_servers(&config)
     };
     invocation.output.show(&next, |next| {
         format!(
@@ -55,7 +55,7 @@ pub(super) fn has_no_servers(config: &Config) -> bool {
 
 /// Returns the steps shown by verbs that have nothing to list because nothing is configured.
 pub(super) fn first_steps(invocation: &Invocation) -> String {
-    ExistingClients::read(invocation)
+    ExistingClients::find(invocation)
         .without_servers()
         .for_people()
 }
@@ -70,7 +70,7 @@ struct ExistingClients {
 }
 
 impl ExistingClients {
-    fn read(invocation: &Invocation) -> Self {
+    fn find(invocation: &Invocation) -> Self {
         let Ok(places) = client_directories(&invocation.at.environment) else {
             return Self::default();
         };
@@ -98,13 +98,13 @@ impl ExistingClients {
                 self.install_step("then connect your client"),
             ]
         } else {
-            let theirs = format!(
+            let import = format!(
                 "import {} from {}",
                 pluralize(self.servers, "server"),
                 self.describe_owners()
             );
             [
-                NextStep::new("kitbag import", &theirs),
+                NextStep::new("kitbag import", &import),
                 NextStep::new(find, "search the MCP registry"),
                 self.install_step("then connect your client"),
             ]
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
     use crate::cli::Cli;
 
-    fn desk(servers: usize, clients: &[Client]) -> ExistingClients {
+    fn clients(servers: usize, clients: &[Client]) -> ExistingClients {
         ExistingClients {
             servers,
             clients: clients.iter().copied().collect(),
@@ -198,11 +198,11 @@ mod tests {
 
     #[test]
     fn a_person_who_has_servers_elsewhere_takes_them_over_first() {
-        let told = desk(12, &[Client::VsCode, Client::Cursor])
+        let output = clients(12, &[Client::VsCode, Client::Cursor])
             .without_servers()
             .for_people();
         assert_eq!(
-            told,
+            output,
             "No servers configured yet. What to do next:\n  \
              kitbag import                   import 12 servers from 2 clients\n  \
              kitbag servers find TEXT        search the MCP registry\n  \
@@ -212,12 +212,12 @@ mod tests {
 
     #[test]
     fn every_step_is_a_command_there_is_and_fits_a_line() {
-        for desk in [
-            desk(0, &[]),
-            desk(1, &[Client::ClaudeDesktop]),
-            desk(120, &Client::ALL),
+        for clients in [
+            clients(0, &[]),
+            clients(1, &[Client::ClaudeDesktop]),
+            clients(120, &Client::ALL),
         ] {
-            let steps = desk.without_servers();
+            let steps = clients.without_servers();
             assert!(
                 steps
                     .for_people()

@@ -98,10 +98,11 @@ pub fn format_table<const N: usize>(
 
 /// Returns the width from `COLUMNS`, or else of the terminal if stdout is one.
 fn table_width() -> Option<u16> {
-    let told = std::env::var("COLUMNS")
+    let columns = std::env::var("COLUMNS")
         .ok()
         .and_then(|columns| columns.trim().parse().ok());
-    told.filter(|columns| *columns > 0)
+    columns
+        .filter(|columns| *columns > 0)
         .or_else(|| terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0))
 }
 

@@ -165,8 +165,8 @@ fn save_to_file(
     };
     let bytes = part.bytes();
     fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))?;
-    let told = json!({ "uri": wanted.uri, "file": path, "bytes": bytes.len() });
-    output.show(&told, |_| {
+    let report = json!({ "uri": wanted.uri, "file": path, "bytes": bytes.len() });
+    output.show(&report, |_| {
         format!(
             "Wrote {} to {}",
             pluralize(bytes.len(), "byte"),

@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, BufReader};
 
 use super::next_steps::{first_steps, has_no_servers};
 use super::output::pluralize;
-use super::overriding::ServeOverrides;
+use super::overrides::ServeOverrides;
 use super::{Invocation, journal};
 use crate::local::gateway_connection::GatewayConnection;
 use crate::local::protocol::Want;
@@ -32,7 +32,7 @@ pub struct Arguments {
     #[arg(long, requires = "stdio")]
     own: bool,
     #[command(flatten)]
-    overriding: ServeOverrides,
+    overrides: ServeOverrides,
 }
 
 const EXAMPLES: &str = "\
@@ -46,7 +46,7 @@ pub(super) async fn run(
     arguments: Arguments,
     mut invocation: Invocation,
 ) -> anyhow::Result<ExitCode> {
-    arguments.overriding.apply(&mut invocation.at.overrides);
+    arguments.overrides.apply(&mut invocation.at.overrides);
     if arguments.stdio {
         return Box::pin(serve_stdio(&arguments, &invocation)).await;
     }
@@ -70,7 +70,7 @@ pub(super) async fn run(
 /// Relays the client to the running gateway, or serves it here.
 async fn serve_stdio(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let mut stdin = BufReader::with_capacity(64 * 1024, tokio::io::stdin());
-    let surface = arguments.overriding.surface;
+    let surface = arguments.overrides.surface;
     if !arguments.own && !ServeOverrides::sets_address() {
         match relay_if_running(surface, invocation, &mut stdin).await? {
             Some(RelayEnd::ByClient) => return Ok(ExitCode::SUCCESS),

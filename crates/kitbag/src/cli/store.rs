@@ -102,10 +102,10 @@ async fn migrate_store(
     let report = copy_with_progress(&from, &to, invocation).await?;
     move_secret_key(&from, &to, config).await?;
     record_copy(&to, from.place()).await?;
-    let told = (from.place().to_owned(), to.place().to_owned());
+    let addresses = (from.place().to_owned(), to.place().to_owned());
     from.close().await;
     to.close().await;
-    show_report(&report, &told, invocation)?;
+    show_report(&report, &addresses, invocation)?;
     invocation
         .output
         .note("To use it, set `url` or `path` under [store], or pass --store.");
@@ -149,10 +149,10 @@ async fn restore_backup(
         .context("cannot open the target store")?;
     let report = copy_with_progress(&backup, &to, invocation).await?;
     record_copy(&to, backup.place()).await?;
-    let told = (backup.place().to_owned(), to.place().to_owned());
+    let addresses = (backup.place().to_owned(), to.place().to_owned());
     backup.close().await;
     to.close().await;
-    show_report(&report, &told, invocation)
+    show_report(&report, &addresses, invocation)
 }
 
 /// The copy would miss writes by a running gateway.

@@ -115,8 +115,8 @@ async fn trust_project(
     let in_force = servers.filter(|spec| is_satisfied(spec, &trust)).count();
     trust_file(invocation)?.add(trust)?;
     record_change(Action::ProjectTrusted, &path, invocation).await?;
-    let told = json!({ "path": path, "servers": in_force, "not_granted": refused });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "path": path, "servers": in_force, "not_granted": refused });
+    invocation.output.show(&report, |_| {
         let servers = pluralize(in_force, "server");
         format!("Trusted {}: {servers} active in its folder", path.display())
     })?;

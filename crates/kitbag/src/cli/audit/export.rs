@@ -110,7 +110,7 @@ async fn write(
 }
 
 fn json(row: &AuditRow, reader: Reader) -> serde_json::Result<String> {
-    let line = super::json_line(row)?;
+    let line = super::to_json_line(row)?;
     Ok(match reader {
         Reader::Person => escape_json(&line),
         Reader::Program => line,

@@ -77,9 +77,9 @@ async fn show(arguments: &Arguments, store: &Store, output: Output) -> anyhow::R
         return Ok(());
     }
     if output.json || arguments.follow {
-        print(&rows, output)?;
+        print_rows(&rows, output)?;
     } else {
-        output.print(&text::table_of(&rows))?;
+        output.print(&text::format_table_of(&rows))?;
     }
     if !arguments.follow {
         return Ok(());
@@ -119,23 +119,23 @@ async fn follow(
         unfinished = still.into_iter().chain(begun).map(|row| row.id).collect();
         ended.extend(done);
         ended.sort_by_key(|row| row.id);
-        print(&ended, output)?;
+        print_rows(&ended, output)?;
         tokio::time::sleep(EVERY).await;
     }
 }
 
-fn print(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
+fn print_rows(rows: &[AuditRow], output: Output) -> anyhow::Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
     let lines: Vec<String> = if output.json {
-        rows.iter().map(json_line).collect::<Result<_, _>>()?
+        rows.iter().map(to_json_line).collect::<Result<_, _>>()?
     } else {
-        rows.iter().map(text::line).collect()
+        rows.iter().map(text::format_line).collect()
     };
     output.print(&lines.join("\n"))
 }
 
-fn json_line(row: &AuditRow) -> serde_json::Result<String> {
+fn to_json_line(row: &AuditRow) -> serde_json::Result<String> {
     serde_json::to_string(&AuditLine::from_row(row))
 }

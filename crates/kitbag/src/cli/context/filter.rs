@@ -21,7 +21,7 @@ pub(super) struct HolderChoice {
 
 impl HolderChoice {
     /// Returns the tenant, or `None` for all tenants.
-    pub(super) fn or_local(self) -> Option<Tenant> {
+    pub(super) fn into_tenant(self) -> Option<Tenant> {
         match self.all_tenants {
             true => None,
             false => Some(self.tenant.unwrap_or_else(Tenant::local)),
@@ -53,7 +53,7 @@ pub(super) struct FactSelection {
 }
 
 impl FactSelection {
-    pub(super) fn filter(&self) -> FactFilter {
+    pub(super) fn to_filter(&self) -> FactFilter {
         FactFilter {
             holders: match (&self.tenant, self.all_tenants) {
                 (Some(tenant), _) => FactHolders::Only(Some(tenant.clone())),
@@ -69,7 +69,7 @@ impl FactSelection {
     }
 
     /// Describes the selection for the audit log. Fails if nothing is selected and `all` is false.
-    pub(super) fn named(&self, all: bool) -> anyhow::Result<String> {
+    pub(super) fn describe(&self, all: bool) -> anyhow::Result<String> {
         let parts = [
             self.tenant.as_ref().map(|it| format!("tenant {it}")),
             self.all_tenants.then(|| "facts of all tenants".to_owned()),

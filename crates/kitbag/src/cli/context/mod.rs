@@ -105,10 +105,10 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         } => {
             let given = GivenImport {
                 file: &file,
-                holder: holder.or_local(),
+                holder: holder.into_tenant(),
                 replace: replace.as_deref(),
             };
-            take_in(&store, &config, &given, invocation).await?;
+            import_file(&store, &config, &given, invocation).await?;
         }
         Verb::List { wanted, limit } => list(&store, wanted, limit, invocation).await?,
         Verb::Forget { wanted, all } => forget(&store, wanted, all, invocation).await?,
@@ -124,7 +124,7 @@ struct GivenImport<'a> {
     replace: Option<&'a str>,
 }
 
-async fn take_in(
+async fn import_file(
     store: &Store,
     config: &Config,
     given: &GivenImport<'_>,
@@ -153,7 +153,7 @@ async fn take_in(
             .output
             .note("Agents cannot query facts yet: set `enabled = true` under [context].");
     }
-    tell(imported, invocation)
+    show_import(imported, invocation)
 }
 
 fn advise_import(error: ContextImportError) -> anyhow::Error {
@@ -163,7 +163,7 @@ fn advise_import(error: ContextImportError) -> anyhow::Error {
     }
 }
 
-fn tell(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
+fn show_import(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Result<()> {
     let ImportedFacts {
         added,
         replaced,
@@ -188,7 +188,7 @@ async fn list(
     limit: u32,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let mut filter = wanted.filter();
+    let mut filter = wanted.to_filter();
     filter.limit = Some(limit);
     let found = store.facts(&filter).await?;
     if found.is_empty() && !invocation.output.json {
@@ -235,8 +235,8 @@ async fn forget(
     all: bool,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let subject = wanted.named(all)?;
-    let filter = wanted.filter();
+    let subject = wanted.describe(all)?;
+    let filter = wanted.to_filter();
     let forgotten = store.delete_facts(&filter).await?;
     let event = trail::change_event("kitbag context forget", Action::FactsForgotten, &subject);
     let tenant = match filter.holders {

@@ -119,7 +119,7 @@ pub(super) async fn run(
         baseline,
         invocation,
     };
-    let ended = Box::pin(room.put(suite)).await;
+    let ended = Box::pin(room.run_suite(suite)).await;
     examined.close().await;
     ended
 }
@@ -135,7 +135,7 @@ struct AgentEval<'a> {
 }
 
 impl AgentEval<'_> {
-    async fn put(&self, suite: Suite) -> anyhow::Result<ExitCode> {
+    async fn run_suite(&self, suite: Suite) -> anyhow::Result<ExitCode> {
         let (arguments, output) = (self.arguments, self.invocation.output);
         if arguments.surfaces.has_search() && !arguments.dry_run {
             let indexing = self.examined.index_tools();
@@ -205,7 +205,7 @@ impl AgentEval<'_> {
             },
             &self.places,
             &mut journal,
-            |standing| line.update(&told(standing)),
+            |standing| line.update(&describe_progress(standing)),
         )
         .await
     }
@@ -252,7 +252,7 @@ fn warn_of_obstacles(endpoints: &[ModelEndpoint], surfaces: &[ShownSurface<'_>],
 
 pub(super) const TOKENIZER: &str = "o200k";
 
-fn told(standing: EvalProgress) -> String {
+fn describe_progress(standing: EvalProgress) -> String {
     let EvalProgress {
         total,
         done,

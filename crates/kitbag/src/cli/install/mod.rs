@@ -1,8 +1,8 @@
 //! `kitbag install` and `kitbag uninstall`: add Kitbag to a client's configuration or remove it.
 
-mod door;
-mod hooked;
-mod told;
+mod edits;
+mod entry;
+mod report;
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -22,9 +22,9 @@ use super::completions::clients;
 use super::failure::Advise as _;
 use super::import::{Agreement, confirm_project_servers, warn_about_problems};
 use crate::import::{ImportAction, ImportPlan, ImportRow, client_directories};
-use door::{hook_command, launched, running};
-use hooked::{InstallEdits, TakenOut, WantedHook, take_out};
-use told::{InstallReport, LeftServers, for_people};
+use edits::{InstallEdits, RemovedEntries, WantedHook, remove_entries};
+use entry::{hook_command, http_entry, launch_entry};
+use report::{InstallReport, LeftServers, for_people};
 
 /// Add Kitbag to the configuration of an MCP client.
 ///
@@ -88,44 +88,44 @@ pub(super) async fn install(
     arguments: InstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.spot(invocation)?;
+    let spot = arguments.target.client_file(invocation)?;
     let places = client_directories(&invocation.at.environment)?;
-    edited(check_editable(&spot, &places))?;
+    advise_edit(check_editable(&spot, &places))?;
     let config = invocation.config()?;
-    let door = if arguments.http {
-        running(&config)?
+    let entry = if arguments.http {
+        http_entry(&config)?
     } else {
-        launched(&spot, &config, invocation)?
+        launch_entry(&spot, &config, invocation)?
     };
-    let wanted = WantedHook::of(&spot, &places, arguments.hook)?;
+    let wanted = WantedHook::for_client(&spot, &places, arguments.hook)?;
     if let Some(wanted) = &wanted {
-        edited(wanted.hook.check_editable(&places))?;
+        advise_edit(wanted.hook.check_editable(&places))?;
     }
     let hook = wanted.as_ref();
     let hook = hook.map(|it| hook_command(it.hook, &config, invocation));
     let hook = hook.transpose()?;
-    let found = theirs(&spot, invocation)?;
+    let found = read_target(&spot, invocation)?;
     check_vacant(&found, &spot)?;
-    let mut beside: Vec<String> = found.iter().flat_map(switched_on).collect();
+    let mut beside: Vec<String> = found.iter().flat_map(enabled_names).collect();
     let (servers, problems, left) = if arguments.move_servers {
-        let (servers, problems) = arguments.take_over(found, invocation).await?;
-        (servers, problems, left_behind(&spot, &places))
+        let (servers, problems) = arguments.import_servers(found, invocation).await?;
+        (servers, problems, find_unmoved(&spot, &places))
     } else {
         (Vec::new(), Vec::new(), Vec::new())
     };
-    let moved: Vec<String> = moved(&servers)
+    let moved: Vec<String> = moved_names(&servers)
         .filter(|name| beside.contains(name))
         .collect();
     beside.retain(|name| !moved.contains(name));
     let edits = InstallEdits {
         spot: &spot,
         places: &places,
-        entry: &door,
+        entry: &entry,
         moved: &moved,
         hook,
     };
-    let installed = edited(edits.carry_out())?;
-    let told = InstallReport {
+    let installed = advise_edit(edits.apply())?;
+    let report = InstallReport {
         client: spot.client,
         changed: installed.changed || wanted.as_ref().is_some_and(|it| it.is_new),
         hook: wanted.map(|it| it.hook.path(&places)),
@@ -137,10 +137,10 @@ pub(super) async fn install(
         servers,
         problems,
     };
-    warn_about_problems(&told.problems, invocation.output);
-    invocation
-        .output
-        .show(&told, |told| for_people(told, arguments.target.project))?;
+    warn_about_problems(&report.problems, invocation.output);
+    invocation.output.show(&report, |report| {
+        for_people(report, arguments.target.project)
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -148,21 +148,21 @@ pub(super) fn uninstall(
     arguments: &UninstallArguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let spot = arguments.target.spot(invocation)?;
+    let spot = arguments.target.client_file(invocation)?;
     let places = client_directories(&invocation.at.environment)?;
-    let TakenOut { hook, server } = edited(take_out(&spot, &places))?;
+    let RemovedEntries { hook, server } = advise_edit(remove_entries(&spot, &places))?;
     let (path, client) = (&spot.path, spot.client);
-    let of_server = left(&server, path, "Kitbag", &backup_of(path));
+    let of_server = describe_removal(&server, path, "Kitbag", &backup_of(path));
     let of_hook = client.prompt_hook().ok().and_then(|it| {
         let path = it.path(&places);
-        left(&hook, &path, "the hook", &it.backup(&places))
+        describe_removal(&hook, &path, "the hook", &it.backup(&places))
     });
-    let told: Vec<&str> = [&of_server, &of_hook]
+    let report: Vec<&str> = [&of_server, &of_hook]
         .into_iter()
         .flatten()
-        .map(|(_, told)| told.as_str())
+        .map(|(_, report)| report.as_str())
         .collect();
-    if told.is_empty() {
+    if report.is_empty() {
         return Err(anyhow!("Kitbag is not in {}", path.display()))
             .advise(|| format!("add it: kitbag install --client {}", client.name()));
     }
@@ -170,14 +170,14 @@ pub(super) fn uninstall(
     let result = json!({ "client": client, "path": path, "state": state, "hook": hook });
     let restart = format!(
         "{}.\nRestart {client} to apply the change.",
-        told.join(".\n")
+        report.join(".\n")
     );
     invocation.output.show(&result, |_| restart)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Describes the outcome of a removal: a word for programs and a sentence for people.
-fn left(
+fn describe_removal(
     undone: &Uninstalled,
     path: &Path,
     what: &str,
@@ -194,12 +194,12 @@ fn left(
             "restored",
             format!("Restored {file} to its state before {what}"),
         ),
-        Uninstalled::Removed(_) => ("edited", taken_out(path, what, backup)),
+        Uninstalled::Removed(_) => ("edited", describe_restored(path, what, backup)),
     })
 }
 
 impl InstallTarget {
-    fn spot(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
+    fn client_file(&self, invocation: &Invocation) -> anyhow::Result<ClientFile> {
         let scope = if self.project {
             Scope::Project
         } else {
@@ -220,7 +220,7 @@ impl InstallTarget {
 
 impl InstallArguments {
     /// Imports the client's servers. Servers from project files need confirmation.
-    async fn take_over(
+    async fn import_servers(
         &self,
         found: Vec<ClientConfig>,
         invocation: &Invocation,
@@ -230,7 +230,7 @@ impl InstallArguments {
             .context("cannot import the servers")?;
         let agreement = Agreement {
             yes: self.yes,
-            command: &format!("{} --yes", self.moving()),
+            command: &format!("{} --yes", self.move_command()),
         };
         confirm_project_servers(&plan, agreement, invocation.output)?;
         plan.apply(&invocation.at).await?;
@@ -238,7 +238,7 @@ impl InstallArguments {
     }
 
     /// Returns the command that also moves the servers.
-    fn moving(&self) -> String {
+    fn move_command(&self) -> String {
         let flag = if self.target.project {
             " --project"
         } else {
@@ -262,7 +262,7 @@ fn check_vacant(found: &[ClientConfig], spot: &ClientFile) -> anyhow::Result<()>
         .advise(|| "rename it there, then retry".to_owned())
 }
 
-fn switched_on(found: &ClientConfig) -> Vec<String> {
+fn enabled_names(found: &ClientConfig) -> Vec<String> {
     found
         .servers
         .iter()
@@ -272,12 +272,12 @@ fn switched_on(found: &ClientConfig) -> Vec<String> {
 }
 
 /// Returns the client's servers in its other files and those for single projects.
-fn left_behind(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
+fn find_unmoved(spot: &ClientFile, places: &ClientDirectories) -> Vec<LeftServers> {
     let others = find(places, Some(spot.client))
         .into_iter()
         .filter(|found| !is_edited(found, spot));
     let left = others.map(|found| LeftServers {
-        servers: switched_on(&found),
+        servers: enabled_names(&found),
         project: found.project.filter(|_| found.scope != Scope::Project),
         path: found.path,
     });
@@ -289,7 +289,7 @@ fn is_edited(found: &ClientConfig, spot: &ClientFile) -> bool {
 }
 
 /// Returns the servers in the file that Kitbag is added to.
-fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
+fn read_target(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<ClientConfig>> {
     let mut found = open(spot, &client_directories(&invocation.at.environment)?);
     if spot.scope == Scope::User {
         found.retain(|found| found.project.is_none());
@@ -299,7 +299,7 @@ fn theirs(spot: &ClientFile, invocation: &Invocation) -> anyhow::Result<Vec<Clie
 }
 
 /// Returns the client's names of the servers that Kitbag now has.
-fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
+fn moved_names(servers: &[ImportRow]) -> impl Iterator<Item = String> {
     let with_us = servers
         .iter()
         .filter(|row| row.action != ImportAction::Refused);
@@ -309,12 +309,12 @@ fn moved(servers: &[ImportRow]) -> impl Iterator<Item = String> {
 }
 
 /// Attaches a remedy to a file error.
-fn edited<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
-    let advice = outcome.as_ref().err().map(way_on);
+fn advise_edit<T>(outcome: Result<T, FileError>) -> anyhow::Result<T> {
+    let advice = outcome.as_ref().err().map(find_remedy);
     outcome.advise(|| advice.unwrap_or_default())
 }
 
-fn way_on(error: &FileError) -> String {
+fn find_remedy(error: &FileError) -> String {
     match error {
         FileError::Read { source, .. } if source.kind() == ErrorKind::InvalidData => {
             "save the file as UTF-8 and retry".to_owned()
@@ -340,7 +340,7 @@ fn way_on(error: &FileError) -> String {
 }
 
 /// Keeps the backup, since the file has changed since the installation.
-fn taken_out(path: &Path, what: &str, backup: &Path) -> String {
+fn describe_restored(path: &Path, what: &str, backup: &Path) -> String {
     let before = if backup.is_file() {
         format!("\nBackup: {}", backup.display())
     } else {

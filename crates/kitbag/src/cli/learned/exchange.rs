@@ -43,7 +43,7 @@ pub(super) fn export(
 ) -> anyhow::Result<()> {
     let mut text = String::new();
     for stored in lessons {
-        let Some(line) = LessonLine::of(&stored.lesson) else {
+        let Some(line) = LessonLine::from_lesson(&stored.lesson) else {
             continue;
         };
         text.push_str(&serde_json::to_string(&line)?);
@@ -101,7 +101,7 @@ fn read(
 
 impl LessonLine {
     /// Returns `None` for a signal of a later version.
-    fn of(lesson: &NewLesson) -> Option<Self> {
+    fn from_lesson(lesson: &NewLesson) -> Option<Self> {
         let context = lesson.context.clone();
         let (model, vector) = context.map_or((None, Vec::new()), |it| (Some(it.model), it.vector));
         Some(Self {

@@ -57,14 +57,14 @@ enum LessonsVerb {
         visible_alias = "ls",
         after_help = "Examples:\n  kitbag learned list\n  kitbag learned list --tenant acme --json"
     )]
-    List(OfTenant),
+    List(TenantFilter),
     /// Show the lessons of a tool.
     #[command(after_help = "Examples:\n  kitbag learned show github__create_issue")]
     Show {
         /// Tool name as clients call it.
         tool: String,
         #[command(flatten)]
-        of: OfTenant,
+        of: TenantFilter,
     },
     /// Delete lessons permanently; a running gateway follows within a second.
     #[command(
@@ -72,7 +72,7 @@ enum LessonsVerb {
                       kitbag learned forget --tenant acme --before 30d\n  \
                       kitbag learned forget --all"
     )]
-    Forget(ForgottenLessons),
+    Forget(LessonSelection),
     /// Export lessons as JSON Lines; they contain the query only if it is stored.
     #[command(
         after_help = "Examples:\n  kitbag learned export --output lessons.jsonl\n  \
@@ -80,7 +80,7 @@ enum LessonsVerb {
     )]
     Export {
         #[command(flatten)]
-        of: OfTenant,
+        of: TenantFilter,
         /// Output file; must not exist yet [default: stdout].
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
@@ -97,14 +97,14 @@ enum LessonsVerb {
 }
 
 #[derive(Debug, Args)]
-struct OfTenant {
+struct TenantFilter {
     /// Only lessons of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
 }
 
 #[derive(Debug, Args)]
-struct ForgottenLessons {
+struct LessonSelection {
     /// Only lessons of this tenant.
     #[arg(long, value_name = "NAME")]
     tenant: Option<Tenant>,
@@ -148,9 +148,9 @@ async fn run_lessons(verb: LessonsVerb, invocation: &Invocation) -> anyhow::Resu
     Ok(ExitCode::SUCCESS)
 }
 
-async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::Result<()> {
+async fn list(store: &Store, of: TenantFilter, invocation: &Invocation) -> anyhow::Result<()> {
     let lessons = store.lessons(&of.filter()).await?;
-    let rows = text::by_tool(&lessons);
+    let rows = text::group_by_tool(&lessons);
     if rows.is_empty() && !invocation.output.json {
         invocation
             .output
@@ -168,7 +168,7 @@ async fn list(store: &Store, of: OfTenant, invocation: &Invocation) -> anyhow::R
 async fn show(
     store: &Store,
     tool: String,
-    of: OfTenant,
+    of: TenantFilter,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let filter = LessonFilter {
@@ -189,10 +189,10 @@ async fn show(
 
 async fn forget(
     store: &Store,
-    wanted: ForgottenLessons,
+    wanted: LessonSelection,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let (subject, filter) = wanted.named()?;
+    let (subject, filter) = wanted.describe()?;
     let forgotten = store.delete_lessons(&filter).await?;
     let event = trail::change_event("kitbag learned forget", Action::LessonsForgotten, &subject);
     let tenant = filter.tenant.clone();
@@ -203,7 +203,7 @@ async fn forget(
     })
 }
 
-impl OfTenant {
+impl TenantFilter {
     fn filter(self) -> LessonFilter {
         LessonFilter {
             tenant: self.tenant,
@@ -212,9 +212,9 @@ impl OfTenant {
     }
 }
 
-impl ForgottenLessons {
+impl LessonSelection {
     /// Returns the filter and its description for the audit log.
-    fn named(self) -> anyhow::Result<(String, LessonFilter)> {
+    fn describe(self) -> anyhow::Result<(String, LessonFilter)> {
         let tenant = self.tenant.as_ref().map(|it| format!("tenant {it}"));
         let tool = self.tool.as_ref().map(|it| format!("tool {it}"));
         let key = self.key.as_ref().map(|it| format!("key {it}"));

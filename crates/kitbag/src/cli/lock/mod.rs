@@ -1,9 +1,9 @@
 //! `kitbag lock`: approves definitions of servers, and shows drift from them.
 //!
-//! - `asked`: the current definitions of servers, compared with the approved ones
+//! - `listed`: the current definitions of servers, compared with the approved ones
 //! - `row`: one difference; `record`: stores a decision
 
-mod asked;
+mod listed;
 mod record;
 mod row;
 
@@ -17,8 +17,8 @@ use kitbag_domain::{ExposedName, ServerName};
 use kitbag_lockfile::{ListedDefinition, LockFile, LockedServer, find_marks};
 use serde_json::json;
 
-use self::asked::{AskedServers, meant_servers};
-use self::record::{Decision, keep};
+use self::listed::{ListedServers, find_servers};
+use self::record::{Decision, store_decision};
 use self::row::DriftRow;
 use super::completions::servers;
 use super::failure::Advise as _;
@@ -119,12 +119,12 @@ async fn lock(
 ) -> anyhow::Result<ExitCode> {
     let mut file = match &config.lock.state {
         LockState::Absent => LockFile::default(),
-        _ => approved(config)?.clone(),
+        _ => load_lock_file(config)?.clone(),
     };
-    let servers = asked::lockable(named, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
+    let servers = listed::servers_to_lock(named, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let (mut rows, mut added) = (Vec::new(), Vec::new());
-    for (server, listed) in &asked.listed {
+    for (server, listed) in &listed.listed {
         let differ = match file.servers.get(server) {
             Some(locked) => locked.detect_drift(listed).len(),
             None => {
@@ -145,7 +145,14 @@ async fn lock(
         }));
     }
     let decision = Decision::new("locked", added);
-    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    let path = store_decision(
+        &file,
+        listed.approved_definitions(&file),
+        decision,
+        config,
+        invocation,
+    )
+    .await?;
     let drifted = rows.iter().any(|row| row["differ"] != 0);
     invocation.output.show(&rows, |rows| {
         let heads = ["SERVER", "TOOLS", "PROMPTS", "STATE"];
@@ -155,7 +162,7 @@ async fn lock(
         "Written to {}. To check for changes later: kitbag lock status",
         path.display()
     ));
-    Ok(to_exit_code(!drifted && asked.is_whole))
+    Ok(to_exit_code(!drifted && listed.is_complete))
 }
 
 /// Warns of suspicious text in definitions that are approved unseen.
@@ -173,19 +180,19 @@ async fn status(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let file = approved(config)?;
-    let servers = meant_servers(&[], file, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let rows = asked.drift(file, &[])?;
-    let unlocked = asked::unlocked(file, config);
+    let file = load_lock_file(config)?;
+    let servers = find_servers(&[], file, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let rows = listed.detect_drift(file, &[])?;
+    let unlocked = listed::unlocked_servers(file, config);
     let told = json!({
         "drift": rows,
         "locked": file.servers.keys().collect::<Vec<_>>(),
         "not_locked": unlocked,
-        "not_asked": asked.silent,
+        "not_asked": listed.unanswered,
     });
     if rows.is_empty() {
-        let servers = pluralize(asked.listed.len(), "server");
+        let servers = pluralize(listed.listed.len(), "server");
         let text = format!("{servers} checked: no drift");
         invocation.output.show(&told, |_| text)?;
     } else {
@@ -201,7 +208,7 @@ async fn status(
         let note = format!("Not locked: {}. Lock them: kitbag lock", names.join(", "));
         invocation.output.note(&note);
     }
-    Ok(to_exit_code(rows.is_empty() && asked.is_whole))
+    Ok(to_exit_code(rows.is_empty() && listed.is_complete))
 }
 
 async fn diff(
@@ -210,18 +217,20 @@ async fn diff(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let file = approved(config)?;
-    let servers = meant_servers(names, file, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let mut rows = asked.drift(file, names)?;
-    asked.explain(&mut rows, file, config).await?;
+    let file = load_lock_file(config)?;
+    let servers = find_servers(names, file, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let mut rows = listed.detect_drift(file, names)?;
+    listed.explain(&mut rows, file, config).await?;
     if rows.is_empty() {
         invocation.output.note("No drift.");
     }
     if !rows.is_empty() || invocation.output.json {
-        invocation.output.show(&rows, |rows| row::page(rows))?;
+        invocation
+            .output
+            .show(&rows, |rows| row::format_rows(rows))?;
     }
-    Ok(to_exit_code(asked.is_whole))
+    Ok(to_exit_code(listed.is_complete))
 }
 
 async fn approve(
@@ -230,11 +239,11 @@ async fn approve(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let before = approved(config)?;
-    let servers = meant_servers(names, before, config)?;
-    let asked = AskedServers::ask(servers, join, config, invocation).await?;
-    let mut rows = asked.drift(before, names)?;
-    asked.explain(&mut rows, before, config).await?;
+    let before = load_lock_file(config)?;
+    let servers = find_servers(names, before, config)?;
+    let listed = ListedServers::fetch(servers, join, config, invocation).await?;
+    let mut rows = listed.detect_drift(before, names)?;
+    listed.explain(&mut rows, before, config).await?;
     if rows.is_empty() {
         invocation.output.note("Nothing to approve: no drift.");
     }
@@ -245,14 +254,23 @@ async fn approve(
     }
     let subjects = rows.iter().map(|row| row.name.clone()).collect();
     let decision = Decision::new("approved", subjects);
-    let path = keep(&file, asked.approved(&file), decision, config, invocation).await?;
+    let path = store_decision(
+        &file,
+        listed.approved_definitions(&file),
+        decision,
+        config,
+        invocation,
+    )
+    .await?;
     if !rows.is_empty() || invocation.output.json {
-        invocation.output.show(&rows, |rows| row::page(rows))?;
+        invocation
+            .output
+            .show(&rows, |rows| row::format_rows(rows))?;
         let definitions = pluralize(rows.len(), "definition");
         let note = format!("{definitions} approved in {}.", path.display());
         invocation.output.note(&note);
     }
-    Ok(to_exit_code(asked.is_whole))
+    Ok(to_exit_code(listed.is_complete))
 }
 
 async fn remove(
@@ -260,15 +278,15 @@ async fn remove(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let mut file = approved(config)?.clone();
+    let mut file = load_lock_file(config)?.clone();
     for server in servers {
         file.servers
             .remove(server)
-            .ok_or_else(|| asked::not_locked(server))?;
+            .ok_or_else(|| listed::not_locked_error(server))?;
     }
     let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
     let decision = Decision::new("removed", names.clone());
-    keep(&file, Vec::new(), decision, config, invocation).await?;
+    store_decision(&file, Vec::new(), decision, config, invocation).await?;
     invocation.output.show(&json!({ "removed": names }), |_| {
         format!("{}: no longer locked", names.join(", "))
     })?;
@@ -276,7 +294,7 @@ async fn remove(
 }
 
 /// Returns the lock file, or an error if it is absent or invalid.
-fn approved(config: &Config) -> anyhow::Result<&LockFile> {
+fn load_lock_file(config: &Config) -> anyhow::Result<&LockFile> {
     match &config.lock.state {
         LockState::Read(file) => Ok(file),
         LockState::Absent => Err(anyhow!("nothing is approved yet: no lock file"))

@@ -25,7 +25,7 @@ impl Decision {
 }
 
 /// Writes the lock file last: the gateway reloads it at once and needs the texts then.
-pub(super) async fn keep(
+pub(super) async fn store_decision(
     file: &LockFile,
     approved: Vec<ListedDefinition>,
     decision: Decision,

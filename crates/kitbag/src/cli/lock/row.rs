@@ -33,7 +33,7 @@ const UNKNOWN: &str = "the approved definition is not stored on this machine; th
 const UNKNOWN_AND_GONE: &str = "the approved definition is not stored on this machine";
 
 impl DriftRow {
-    pub(super) fn of(server: &ServerName, drifted: DriftedDefinition) -> Self {
+    pub(super) fn new(server: &ServerName, drifted: DriftedDefinition) -> Self {
         let name = ExposedName::new(server, &drifted.name);
         Self {
             name: name.as_str().to_owned(),
@@ -45,8 +45,8 @@ impl DriftRow {
         }
     }
 
-    pub(super) fn is_meant(&self, name: &str) -> bool {
-        name == self.server.as_str() || is_name_of(name, &self.server, &self.drifted.name)
+    pub(super) fn matches(&self, name: &str) -> bool {
+        name == self.server.as_str() || matches_name(name, &self.server, &self.drifted.name)
     }
 
     pub(super) fn explain(&mut self, approved: ApprovedText, now: Option<&str>) {
@@ -72,27 +72,27 @@ impl DriftRow {
         [
             self.name.clone(),
             self.drifted.kind.as_str().to_owned(),
-            self.in_words(),
+            self.describe(),
         ]
     }
 
-    fn in_words(&self) -> String {
+    fn describe(&self) -> String {
         match &self.drifted.drift {
             Drift::Renamed { from } => format!("renamed, was `{}`", to_one_line(from)),
             other => other.as_str().to_owned(),
         }
     }
 
-    fn lines(&self) -> Vec<String> {
+    fn to_lines(&self) -> Vec<String> {
         let kind = self.drifted.kind.as_str();
-        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.in_words())];
-        lines.extend(self.marks.iter().map(marked));
+        let mut lines = vec![format!("{} ({kind}): {}", self.name, self.describe())];
+        lines.extend(self.marks.iter().map(format_mark));
         lines.extend(self.remark.map(|remark| format!("  {remark}")));
         let difference = self
             .difference
             .iter()
             .flat_map(DefinitionDifference::to_lines);
-        lines.extend(difference.map(|line| colored(&line)));
+        lines.extend(difference.map(|line| colorize(&line)));
         lines
     }
 }
@@ -129,22 +129,22 @@ impl Serialize for DriftRow {
 
 /// True if `name` is this tool or prompt: as clients call it, or as `SERVER/NAME` with the server's
 /// own name.
-pub(super) fn is_name_of(name: &str, server: &ServerName, own: &str) -> bool {
+pub(super) fn matches_name(name: &str, server: &ServerName, own: &str) -> bool {
     name == ExposedName::new(server, own).as_str() || name == format!("{server}/{own}")
 }
 
 /// Formats all differences, one paragraph each.
-pub(super) fn page(rows: &[DriftRow]) -> String {
-    let paragraphs = rows.iter().map(|row| row.lines().join("\n"));
+pub(super) fn format_rows(rows: &[DriftRow]) -> String {
+    let paragraphs = rows.iter().map(|row| row.to_lines().join("\n"));
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
-fn marked(mark: &Mark) -> String {
+fn format_mark(mark: &Mark) -> String {
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
     format!("  {YELLOW}! review:{YELLOW:#} {mark}")
 }
 
-fn colored(line: &str) -> String {
+fn colorize(line: &str) -> String {
     const RED: Style = AnsiColor::Red.on_default();
     const GREEN: Style = AnsiColor::Green.on_default();
     let style = match line.trim_start().chars().next() {

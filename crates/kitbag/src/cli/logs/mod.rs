@@ -64,14 +64,14 @@ pub(super) async fn run(
     arguments: &Arguments,
     invocation: &Invocation,
 ) -> anyhow::Result<ExitCode> {
-    let mut sources = sources(arguments, &invocation.config()?)?;
-    let view = LogView::of(&sources, invocation.output);
-    let mut told = gather(&mut sources, Tail::all)?;
+    let mut sources = open_sources(arguments, &invocation.config()?)?;
+    let view = LogView::new(&sources, invocation.output);
+    let mut told = read_sources(&mut sources, Tail::read_all)?;
     told.drain(..told.len().saturating_sub(arguments.lines));
     if told.is_empty() && !arguments.follow {
         invocation.output.note("No log lines yet.");
     }
-    view.show(&told)?;
+    view.print(&told)?;
     if arguments.follow {
         tokio::select! {
             ended = follow(&mut sources, &view) => ended?,
@@ -81,7 +81,7 @@ pub(super) async fn run(
     Ok(ExitCode::SUCCESS)
 }
 
-fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
+fn open_sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSource>> {
     for name in &arguments.servers {
         servers::find(config, name)?;
     }
@@ -101,13 +101,13 @@ fn sources(arguments: &Arguments, config: &Config) -> anyhow::Result<Vec<LogSour
     };
     Ok(names
         .into_iter()
-        .map(|name| LogSource::of_server(name, config))
+        .map(|name| LogSource::for_server(name, config))
         .chain((all || arguments.gateway).then_some(own))
         .collect())
 }
 
 impl LogSource {
-    fn of_server(name: &ServerName, config: &Config) -> Self {
+    fn for_server(name: &ServerName, config: &Config) -> Self {
         Self {
             server: Some(name.clone()),
             tail: Tail::new(config.server_log_path(name)),
@@ -119,12 +119,12 @@ impl LogSource {
 async fn follow(sources: &mut [LogSource], view: &LogView) -> anyhow::Result<()> {
     const EVERY: Duration = Duration::from_millis(200);
     loop {
-        view.show(&gather(sources, Tail::news)?)?;
+        view.print(&read_sources(sources, Tail::read_new)?)?;
         tokio::time::sleep(EVERY).await;
     }
 }
 
-fn gather(
+fn read_sources(
     sources: &mut [LogSource],
     read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
 ) -> anyhow::Result<Vec<SourcedLine>> {
@@ -148,10 +148,10 @@ struct LogView {
 }
 
 impl LogView {
-    fn of(sources: &[LogSource], output: Output) -> Self {
+    fn new(sources: &[LogSource], output: Output) -> Self {
         let widest = sources
             .iter()
-            .map(|source| name(source.server.as_ref()).len())
+            .map(|source| source_name(source.server.as_ref()).len())
             .max();
         Self {
             output,
@@ -160,7 +160,7 @@ impl LogView {
         }
     }
 
-    fn show(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
+    fn print(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
         if told.is_empty() {
             return Ok(());
         }
@@ -168,19 +168,19 @@ impl LogView {
         let lines: Vec<_> = if self.output.json {
             told.map(serde_json::to_string).collect::<Result<_, _>>()?
         } else {
-            told.map(|it| self.text(it)).collect()
+            told.map(|it| self.format_line(it)).collect()
         };
         self.output.print(&lines.join("\n"))
     }
 
-    fn text(&self, SourcedLine { server, line }: &SourcedLine) -> String {
+    fn format_line(&self, SourcedLine { server, line }: &SourcedLine) -> String {
         const DIM: Style = Style::new().dimmed();
         let time = line
             .time
             .to_zoned(self.zone.clone())
             .strftime("%Y-%m-%d %H:%M:%S");
         let name = match self.names {
-            Some(width) => format!(" {:width$}", name(server.as_ref())),
+            Some(width) => format!(" {:width$}", source_name(server.as_ref())),
             None => String::new(),
         };
         let logger = line
@@ -188,16 +188,16 @@ impl LogView {
             .iter()
             .map(|logger| format!("{}: ", to_one_line(&strip_controls(logger))))
             .collect::<String>();
-        let mark = mark(line);
+        let mark = format_level(line);
         format!(
             "{DIM}{time}{name}{DIM:#} {mark}{logger}{}",
-            indented(&strip_controls(&line.message))
+            indent_message(&strip_controls(&line.message))
         )
     }
 }
 
 /// Indents further lines of a message, so that none of them looks like another message.
-fn indented(message: &str) -> String {
+fn indent_message(message: &str) -> String {
     message
         .lines()
         .map(str::trim_end)
@@ -205,12 +205,12 @@ fn indented(message: &str) -> String {
         .join("\n    ")
 }
 
-fn name(server: Option<&ServerName>) -> &str {
+fn source_name(server: Option<&ServerName>) -> &str {
     server.map_or("kitbag", ServerName::as_str)
 }
 
 /// Returns the level, or a mark for stray output on stdout.
-fn mark(line: &LogLine) -> String {
+fn format_level(line: &LogLine) -> String {
     const RED: Style = AnsiColor::Red.on_default().bold();
     const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
     let style = match line.level {

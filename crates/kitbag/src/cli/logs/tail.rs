@@ -12,7 +12,7 @@ pub(super) struct Tail {
     path: PathBuf,
     file: Option<File>,
     /// The beginning of an incomplete line.
-    begun: Vec<u8>,
+    partial: Vec<u8>,
 }
 
 impl Tail {
@@ -20,70 +20,75 @@ impl Tail {
         Self {
             path,
             file: None,
-            begun: Vec::new(),
+            partial: Vec::new(),
         }
     }
 
     /// Returns all lines of the log.
-    pub(super) fn all(&mut self) -> io::Result<Vec<LogLine>> {
-        let older = fs::read(LogFile::rotated_path(&self.path)).or_else(absent(Vec::new))?;
-        let mut lines = lines(&older);
-        lines.extend(self.news()?);
+    pub(super) fn read_all(&mut self) -> io::Result<Vec<LogLine>> {
+        let older =
+            fs::read(LogFile::rotated_path(&self.path)).or_else(default_if_missing(Vec::new))?;
+        let mut lines = parse_lines(&older);
+        lines.extend(self.read_new()?);
         Ok(lines)
     }
 
     /// Returns the lines added since the last read.
-    pub(super) fn news(&mut self) -> io::Result<Vec<LogLine>> {
+    pub(super) fn read_new(&mut self) -> io::Result<Vec<LogLine>> {
         let mut lines = Vec::new();
         loop {
             if self.file.is_none() {
-                self.file = File::open(&self.path).map(Some).or_else(absent(|| None))?;
+                self.file = File::open(&self.path)
+                    .map(Some)
+                    .or_else(default_if_missing(|| None))?;
             }
             let Some(file) = &mut self.file else {
                 return Ok(lines);
             };
             let replaced = is_replaced(file, &self.path)?;
             // Reads the old file after detecting the new one, when its writer has finished with it.
-            lines.extend(read_on(file, &mut self.begun)?);
+            lines.extend(read_rest(file, &mut self.partial)?);
             if !replaced {
                 return Ok(lines);
             }
-            (self.file, self.begun) = (None, Vec::new());
+            (self.file, self.partial) = (None, Vec::new());
         }
     }
 }
 
-fn read_on(file: &mut File, begun: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
+fn read_rest(file: &mut File, partial: &mut Vec<u8>) -> io::Result<Vec<LogLine>> {
     if file.metadata()?.len() < file.stream_position()? {
         // The file was truncated.
         file.rewind()?;
-        begun.clear();
+        partial.clear();
     }
-    file.read_to_end(begun)?;
-    let whole = begun
+    file.read_to_end(partial)?;
+    let whole = partial
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map_or(0, |end| end + 1);
-    let rest = begun.split_off(whole);
-    Ok(lines(&std::mem::replace(begun, rest)))
+    let rest = partial.split_off(whole);
+    Ok(parse_lines(&std::mem::replace(partial, rest)))
 }
 
 /// True if the path now refers to another file.
 fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
-    let there = fs::metadata(path).map(Some).or_else(absent(|| None))?;
+    let there = fs::metadata(path)
+        .map(Some)
+        .or_else(default_if_missing(|| None))?;
     Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
 }
 
 /// Skips lines that cannot be parsed, which a crash cut short.
-fn lines(text: &[u8]) -> Vec<LogLine> {
+fn parse_lines(text: &[u8]) -> Vec<LogLine> {
     text.split(|byte| *byte == b'\n')
         .filter_map(|line| serde_json::from_slice(line).ok())
         .collect()
 }
 
 /// Treats a missing log as empty.
-fn absent<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
+fn default_if_missing<T>(nothing: impl FnOnce() -> T) -> impl FnOnce(io::Error) -> io::Result<T> {
     |error| {
         if error.kind() == io::ErrorKind::NotFound {
             Ok(nothing())
@@ -126,24 +131,24 @@ mod tests {
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(told(tail.all().unwrap()), "");
+        assert_eq!(told(tail.read_all().unwrap()), "");
 
         append(&LogFile::rotated_path(&path), &line("a"));
         append(&path, &(line("b") + "torn\n" + &line("c")));
-        assert_eq!(told(tail.all().unwrap()), "a b c");
+        assert_eq!(told(tail.read_all().unwrap()), "a b c");
         let next = line("d");
         append(&path, &next[..9]);
-        assert_eq!(told(tail.news().unwrap()), "");
+        assert_eq!(told(tail.read_new().unwrap()), "");
         append(&path, &next[9..]);
         append(&path, &line("e"));
         fs::rename(&path, LogFile::rotated_path(&path)).unwrap();
-        assert_eq!(told(tail.news().unwrap()), "d e");
+        assert_eq!(told(tail.read_new().unwrap()), "d e");
         append(&LogFile::rotated_path(&path), &line("f"));
         append(&path, &line("g"));
-        assert_eq!(told(tail.news().unwrap()), "f g");
+        assert_eq!(told(tail.read_new().unwrap()), "f g");
         fs::write(&path, "").unwrap();
-        assert_eq!(told(tail.news().unwrap()), "");
+        assert_eq!(told(tail.read_new().unwrap()), "");
         append(&path, &line("h"));
-        assert_eq!(told(tail.news().unwrap()), "h");
+        assert_eq!(told(tail.read_new().unwrap()), "h");
     }
 }

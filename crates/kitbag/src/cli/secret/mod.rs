@@ -222,7 +222,7 @@ async fn set_secret(
 ) -> anyhow::Result<()> {
     let is_terminal = std::io::stdin().is_terminal();
     let value = if is_terminal {
-        ask::secret(&format!("Value of {name}: "))
+        ask::read_secret(&format!("Value of {name}: "))
     } else {
         read_value()
     };

@@ -64,9 +64,13 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .with_progress(&format!("Searching {}", registry.display_url()), asking)
         .await?;
     let all = found.len();
-    let rows: Vec<EntryRow> = found.into_iter().take(arguments.limit).map(row).collect();
+    let rows: Vec<EntryRow> = found
+        .into_iter()
+        .take(arguments.limit)
+        .map(to_row)
+        .collect();
     if rows.is_empty() && !invocation.output.json {
-        invocation.output.note(&nothing(&text, &registry));
+        invocation.output.note(&describe_no_match(&text, &registry));
         return Ok(());
     }
     invocation.output.show(&rows, |rows| for_people(rows, all))
@@ -83,7 +87,7 @@ impl RegistryChoice {
     }
 }
 
-fn nothing(text: &str, registry: &Registry) -> String {
+fn describe_no_match(text: &str, registry: &Registry) -> String {
     format!(
         "No server in {} has `{text}` in its name. Try another word, or add a server you know:\n  \
          kitbag servers add NAME -- COMMAND",
@@ -91,7 +95,7 @@ fn nothing(text: &str, registry: &Registry) -> String {
     )
 }
 
-fn row(entry: RegistryEntry) -> EntryRow {
+fn to_row(entry: RegistryEntry) -> EntryRow {
     let kinds = offered_kinds(&entry.server);
     let deprecated = entry.status == EntryStatus::Deprecated;
     let server = entry.server;

@@ -13,7 +13,7 @@ use kitbag_upstream::{ServerKind, ServerSpec};
 use serde_json::json;
 
 use super::find;
-use super::person::{AtBrowser, Elsewhere};
+use super::login_dialog::{LocalBrowser, RemoteBrowser};
 use crate::cli::Invocation;
 use crate::cli::completions::own_servers;
 use crate::cli::failure::Advise as _;
@@ -60,18 +60,18 @@ pub(super) async fn login(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open(&config).await?;
-    let credentials = credentials(&config, &store, spec).await?;
+    let store = open_store(&config).await?;
+    let credentials = open_credentials(&config, &store, spec).await?;
     let scopes: Scopes = arguments.scopes.iter().collect();
     let output = invocation.output;
-    let mut person: Box<dyn Person> = if arguments.headless {
-        Box::new(Elsewhere::new(output))
+    let mut login_dialog: Box<dyn Person> = if arguments.headless {
+        Box::new(RemoteBrowser::new(output))
     } else {
-        Box::new(AtBrowser::new(output))
+        Box::new(LocalBrowser::new(output))
     };
-    let grant = credentials.login(person.as_mut(), &scopes).await;
-    drop(person);
-    let grant = advised(grant).with_context(|| format!("login to `{name}` failed"))?;
+    let grant = credentials.login(login_dialog.as_mut(), &scopes).await;
+    drop(login_dialog);
+    let grant = with_remedy(grant).with_context(|| format!("login to `{name}` failed"))?;
     let event = trail::change_event("kitbag servers login", Action::LoggedIn, name.as_str());
     trail::record_event(&store, event).await?;
     let row = json!({
@@ -80,7 +80,9 @@ pub(super) async fn login(
         "client_id": grant.client.id,
         "scopes": grant.scopes,
     });
-    invocation.output.show(&row, |_| told(name, &grant))?;
+    invocation
+        .output
+        .show(&row, |_| describe_login(name, &grant))?;
     store.close().await;
     Ok(())
 }
@@ -92,8 +94,13 @@ pub(super) async fn logout(
     let config = invocation.config()?;
     let name = &arguments.name;
     let spec = find(&config, name)?;
-    let store = open(&config).await?;
-    let was = advised(credentials(&config, &store, spec).await?.logout().await)?;
+    let store = open_store(&config).await?;
+    let was = with_remedy(
+        open_credentials(&config, &store, spec)
+            .await?
+            .logout()
+            .await,
+    )?;
     if was {
         let event = trail::change_event("kitbag servers logout", Action::LoggedOut, name.as_str());
         trail::record_event(&store, event).await?;
@@ -109,13 +116,13 @@ pub(super) async fn logout(
         .show(&json!({ "name": name, "logged_out": was }), |_| text)
 }
 
-async fn open(config: &Config) -> anyhow::Result<Store> {
+async fn open_store(config: &Config) -> anyhow::Result<Store> {
     Store::open(store_address(config)?)
         .await
         .context("cannot open the store for logins")
 }
 
-async fn credentials(
+async fn open_credentials(
     config: &Config,
     store: &Store,
     spec: &ServerSpec,
@@ -142,7 +149,7 @@ async fn credentials(
         .advise(|| format!("to log in instead, remove the header from [servers.{name}]"))
 }
 
-fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
+fn with_remedy<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
     match outcome {
         Ok(done) => Ok(done),
         Err(error) => match error.remedy() {
@@ -152,7 +159,7 @@ fn advised<T>(outcome: Result<T, FailedLogin>) -> anyhow::Result<T> {
     }
 }
 
-fn told(name: &ServerName, grant: &Grant) -> String {
+fn describe_login(name: &ServerName, grant: &Grant) -> String {
     let scopes = if grant.scopes.is_empty() {
         String::new()
     } else {

@@ -4,12 +4,12 @@ mod add;
 mod find;
 mod list;
 mod login;
-pub(super) mod person;
+pub(super) mod login_dialog;
 mod remove;
 mod rename;
 mod restart;
 mod show;
-mod standing;
+mod state;
 mod switch;
 mod test;
 
@@ -80,10 +80,10 @@ pub(super) fn find<'a>(config: &'a Config, name: &ServerName) -> anyhow::Result<
     config
         .find_server(name)
         .ok_or_else(|| anyhow!("no server `{name}`"))
-        .advise(|| near_server(name, config))
+        .advise(|| suggest_server(name, config))
 }
 
-fn near_server(name: &ServerName, config: &Config) -> String {
+fn suggest_server(name: &ServerName, config: &Config) -> String {
     let running = config.running_servers().map(|spec| &spec.name);
     let known = running.chain(config.disabled.keys());
     match kitbag_domain::nearest_name(name.as_str(), known.map(ServerName::as_str)) {

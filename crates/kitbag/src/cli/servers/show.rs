@@ -11,7 +11,7 @@ use kitbag_upstream::{Listing, ServerSpec};
 use serde::Serialize;
 
 use super::find;
-use super::standing::{Login, ServerStanding, standings};
+use super::state::{Login, ServerState, server_states};
 use crate::cli::Invocation;
 use crate::cli::completions::servers;
 use crate::cli::output::{describe_offers, strip_controls, to_one_line};
@@ -41,7 +41,7 @@ struct ServerDetails {
     #[serde(skip_serializing_if = "Option::is_none")]
     file: Option<PathBuf>,
     #[serde(flatten)]
-    standing: ServerStanding,
+    state: ServerState,
     #[serde(skip_serializing_if = "Option::is_none")]
     offer: Option<ListedOffer>,
     log: PathBuf,
@@ -63,15 +63,15 @@ struct ListedOffer {
 pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let spec = find(&config, &arguments.name)?;
-    let (standing, offer) = remembered(spec, &config).await?;
+    let (state, offer) = read_stored(spec, &config).await?;
     let shown = ServerDetails {
         name: spec.name.clone(),
         enabled: !config.disabled.contains_key(&spec.name),
         target: kitbag_launch_review::line_of(spec).unwrap_or_else(|| "built in".to_owned()),
         cwd: spec.launch().and_then(|launch| launch.cwd.clone()),
-        given: given(spec),
-        file: file(spec, &config),
-        standing,
+        given: given_names(spec),
+        file: config_file(spec, &config),
+        state,
         offer,
         log: config.server_log_path(&spec.name),
     };
@@ -79,19 +79,21 @@ pub(super) async fn run(arguments: &Arguments, invocation: &Invocation) -> anyho
 }
 
 /// Reads the store only if it exists.
-async fn remembered(
+async fn read_stored(
     spec: &ServerSpec,
     config: &Config,
-) -> anyhow::Result<(ServerStanding, Option<ListedOffer>)> {
+) -> anyhow::Result<(ServerState, Option<ListedOffer>)> {
     let store = match store_may_exist(config) {
         true => Some(Store::open(store_address(config)?).await?),
         false => None,
     };
     // Without the key of the secrets, everything else is still known.
-    let mut standings = standings(config, store.as_ref()).await.unwrap_or_default();
-    let standing = standings.remove(&spec.name).unwrap_or_default();
+    let mut server_states = server_states(config, store.as_ref())
+        .await
+        .unwrap_or_default();
+    let state = server_states.remove(&spec.name).unwrap_or_default();
     let Some(store) = store else {
-        return Ok((standing, None));
+        return Ok((state, None));
     };
     let stored = store
         .listing(&spec.name)
@@ -99,11 +101,11 @@ async fn remembered(
         .filter(|it| it.fingerprint == spec.fingerprint());
     store.close().await;
     let listing = stored.and_then(|stored| serde_json::from_str::<Listing>(&stored.body).ok());
-    Ok((standing, listing.map(ListedOffer::of)))
+    Ok((state, listing.map(ListedOffer::from_listing)))
 }
 
 impl ListedOffer {
-    fn of(listing: Listing) -> Self {
+    fn from_listing(listing: Listing) -> Self {
         Self {
             era: listing.era.to_string(),
             tools: listing.tools.len(),
@@ -120,14 +122,14 @@ impl ListedOffer {
     }
 }
 
-fn given(spec: &ServerSpec) -> Vec<String> {
+fn given_names(spec: &ServerSpec) -> Vec<String> {
     spec.named_values()
         .iter()
         .map(|(name, _)| name.clone())
         .collect()
 }
 
-fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
+fn config_file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
     match &config.project {
         Project::Active { path, servers, .. } if servers.contains(&spec.name) => Some(path.clone()),
         _ if spec.is_built_in() => None,
@@ -138,14 +140,14 @@ fn file(spec: &ServerSpec, config: &Config) -> Option<PathBuf> {
 fn for_people(shown: &ServerDetails) -> String {
     let mut facts = vec![
         ("Name:", shown.name.to_string()),
-        ("State:", state(shown)),
+        ("State:", describe_state(shown)),
         ("Runs:", shown.target.clone()),
     ];
-    facts.extend(shown.cwd.iter().map(|cwd| ("Directory:", path(cwd))));
+    facts.extend(shown.cwd.iter().map(|cwd| ("Directory:", path_text(cwd))));
     if !shown.given.is_empty() {
         facts.push(("Env/headers:", shown.given.join(", ")));
     }
-    facts.extend(shown.file.iter().map(|file| ("Config:", path(file))));
+    facts.extend(shown.file.iter().map(|file| ("Config:", path_text(file))));
     match &shown.offer {
         Some(offer) => facts.extend(offer.facts()),
         None => facts.push((
@@ -153,15 +155,15 @@ fn for_people(shown: &ServerDetails) -> String {
             "not listed yet; to list: kitbag servers test".to_owned(),
         )),
     }
-    facts.push(("Log:", path(&shown.log)));
+    facts.push(("Log:", path_text(&shown.log)));
     facts
         .iter()
         .map(|(label, value)| format!("{label:<14}{}\n", strip_controls(value)))
         .collect()
 }
 
-fn state(shown: &ServerDetails) -> String {
-    match (&shown.standing.login, shown.standing.missing.first()) {
+fn describe_state(shown: &ServerDetails) -> String {
+    match (&shown.state.login, shown.state.missing.first()) {
         _ if !shown.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
@@ -191,6 +193,6 @@ impl ListedOffer {
     }
 }
 
-fn path(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }

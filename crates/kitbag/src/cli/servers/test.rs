@@ -74,16 +74,22 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 
 async fn test_all(app: &App, names: Vec<ServerName>, output: Output) -> Vec<TestRow> {
     let all = names.len();
-    let (going_on, done) = (output.progress(&how_far(0, all)), AtomicUsize::new(0));
+    let (going_on, done) = (
+        output.progress(&format_progress(0, all)),
+        AtomicUsize::new(0),
+    );
     let tests = names.into_iter().map(|name| async {
-        let outcome = test(app, &name).await;
-        going_on.update(&how_far(done.fetch_add(1, Ordering::Relaxed) + 1, all));
+        let outcome = test_server(app, &name).await;
+        going_on.update(&format_progress(
+            done.fetch_add(1, Ordering::Relaxed) + 1,
+            all,
+        ));
         TestRow { name, outcome }
     });
     join_all(tests).await
 }
 
-fn how_far(done: usize, all: usize) -> String {
+fn format_progress(done: usize, all: usize) -> String {
     format!(
         "Starting {}: {done} of {all} done",
         pluralize(all, "server")
@@ -91,7 +97,7 @@ fn how_far(done: usize, all: usize) -> String {
 }
 
 /// Starts and lists one server; the listing is stored for clients.
-pub(super) async fn test(app: &App, name: &ServerName) -> TestOutcome {
+pub(super) async fn test_server(app: &App, name: &ServerName) -> TestOutcome {
     match app.server_report(name, true).await {
         Ok(report) => TestOutcome::Works(report),
         Err(error) => TestOutcome::Fails(CommandFailure::from_error(&error.into())),

@@ -17,9 +17,9 @@ pub(super) struct Manager {
 
 impl Manager {
     /// Sends a read-only request, so that nothing is changed if systemd is unreachable.
-    pub(super) fn reach() -> anyhow::Result<Self> {
-        let shown =
-            succeed(&["show-environment"]).context("cannot reach the systemd user instance")?;
+    pub(super) fn connect() -> anyhow::Result<Self> {
+        let shown = run_systemctl(&["show-environment"])
+            .context("cannot reach the systemd user instance")?;
         let names = shown
             .lines()
             .filter_map(|line| line.split_once('='))
@@ -32,28 +32,28 @@ impl Manager {
     /// Enables the unit and starts it, or restarts it if it was installed before.
     pub(super) fn start(&self, again: bool) -> anyhow::Result<()> {
         self.reload()?;
-        succeed(&["enable", NAME])?;
-        succeed(&[if again { "restart" } else { "start" }, NAME])?;
+        run_systemctl(&["enable", NAME])?;
+        run_systemctl(&[if again { "restart" } else { "start" }, NAME])?;
         Ok(())
     }
 
     pub(super) fn stop(&self) -> anyhow::Result<()> {
-        succeed(&["disable", "--now", NAME]).map(drop)
+        run_systemctl(&["disable", "--now", NAME]).map(drop)
     }
 
     pub(super) fn reload(&self) -> anyhow::Result<()> {
-        succeed(&["daemon-reload"]).map(drop)
+        run_systemctl(&["daemon-reload"]).map(drop)
     }
 
-    /// `active`, `inactive`, `failed`, …
-    pub(super) fn active(&self) -> Option<String> {
+    /// `active_state`, `inactive`, `failed`, …
+    pub(super) fn active_state(&self) -> Option<String> {
         // The exit code repeats the output.
-        let output = ask(&["is-active", NAME]).ok()?;
+        let output = systemctl_output(&["is-active", NAME]).ok()?;
         Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
     /// Returns the variables that are set here but not for services.
-    pub(super) fn lacking(&self, variables: BTreeSet<String>) -> Vec<String> {
+    pub(super) fn missing_variables(&self, variables: BTreeSet<String>) -> Vec<String> {
         variables
             .into_iter()
             .filter(|name| std::env::var_os(name).is_some() && name != "PATH")
@@ -62,8 +62,8 @@ impl Manager {
     }
 }
 
-fn succeed(words: &[&str]) -> anyhow::Result<String> {
-    let output = ask(words)?;
+fn run_systemctl(words: &[&str]) -> anyhow::Result<String> {
+    let output = systemctl_output(words)?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(anyhow!(
@@ -74,7 +74,7 @@ fn succeed(words: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn ask(words: &[&str]) -> anyhow::Result<Output> {
+fn systemctl_output(words: &[&str]) -> anyhow::Result<Output> {
     Command::new("systemctl")
         .arg("--user")
         .args(words)

@@ -82,12 +82,12 @@ const KEEP_RUNNING: &str =
 async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     let path = unit_file(invocation)?;
-    let former = read(&path)?;
+    let former = read_unit(&path)?;
     if former.as_deref().is_some_and(|text| !Unit::is_ours(text)) {
         return Err(anyhow!("{} was not written by Kitbag", path.display()))
             .advise(|| "move the file away, then retry".to_owned());
     }
-    let manager = Manager::reach().advise(|| KEEP_RUNNING.to_owned())?;
+    let manager = Manager::connect().advise(|| KEEP_RUNNING.to_owned())?;
     if let (None, JoinOutcome::Joined(mut joined)) = (
         &former,
         join_gateway(&invocation.at, Some(&config), Want::Ask).await,
@@ -97,24 +97,26 @@ async fn install(invocation: &Invocation) -> anyhow::Result<ExitCode> {
             .advise(|| format!("stop it, then retry: kill {}", status.pid));
     }
     invocation.reject_store_override()?;
-    let lacking = manager.lacking(vault::referenced_variables(&config));
-    if !lacking.is_empty() {
-        let names = lacking.join(", ");
+    let missing = manager.missing_variables(vault::referenced_variables(&config));
+    if !missing.is_empty() {
+        let names = missing.join(", ");
         return Err(anyhow!(
             "the configuration refers to {names}, which is set here but not for services"
         ))
         .advise(|| IN_THE_STORE.to_owned());
     }
-    let unit = wanted(invocation)?;
-    write(&path, &unit.text()?)?;
+    let unit = build_unit(invocation)?;
+    write_unit(&path, &unit.to_text()?)?;
     if let Err(error) = manager.start(former.is_some()) {
-        undo(&path, former.as_deref());
+        restore_unit(&path, former.as_deref());
         let _as_before = manager.reload();
         return Err(error);
     }
     let status = await_gateway(&config, invocation).await?;
     let result = serde_json::json!({ "unit": path, "gateway": status });
-    invocation.output.show(&result, |_| told(&path, &status))?;
+    invocation
+        .output
+        .show(&result, |_| describe_installation(&path, &status))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,7 +124,7 @@ const IN_THE_STORE: &str = "store secrets with `kitbag secret set NAME` and refe
 
 /// Returns the unit that runs this program with the default configuration, or with the one given on
 /// the command line.
-fn wanted(invocation: &Invocation) -> anyhow::Result<Unit> {
+fn build_unit(invocation: &Invocation) -> anyhow::Result<Unit> {
     let at = &invocation.at;
     // A configuration given by path must exist when the gateway starts.
     let config = at.config_file().filter(|path| path.is_file());
@@ -166,16 +168,16 @@ async fn await_gateway(config: &Config, invocation: &Invocation) -> anyhow::Resu
 const PATIENCE: Duration = Duration::from_secs(15);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-fn told(path: &Path, status: &Status) -> String {
+fn describe_installation(path: &Path, status: &Status) -> String {
     format!(
         "Installed {}\nA gateway is running and will start at every login ({}).\n\
          To run it without a login: loginctl enable-linger\nUndo: kitbag service uninstall",
         path.display(),
-        who(status)
+        describe_gateway(status)
     )
 }
 
-fn who(status: &Status) -> String {
+fn describe_gateway(status: &Status) -> String {
     let address = status
         .address
         .map(|address| format!(", http://{address}/mcp"))
@@ -185,7 +187,7 @@ fn who(status: &Status) -> String {
 
 fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let path = unit_file(invocation)?;
-    match read(&path)? {
+    match read_unit(&path)? {
         Some(text) if Unit::is_ours(&text) => {}
         Some(_) => {
             return Err(anyhow!("{} was not written by Kitbag", path.display())).advise(|| {
@@ -201,7 +203,7 @@ fn uninstall(invocation: &Invocation) -> anyhow::Result<ExitCode> {
         }
     }
     // If systemd is unreachable, the service is not running.
-    let stopped = Manager::reach().and_then(|manager| manager.stop().map(|()| manager));
+    let stopped = Manager::connect().and_then(|manager| manager.stop().map(|()| manager));
     fs::remove_file(&path).with_context(|| format!("cannot remove {}", path.display()))?;
     match stopped {
         Ok(manager) => manager.reload()?,
@@ -231,8 +233,10 @@ struct ServiceState {
 
 async fn status(invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let path = unit_file(invocation)?;
-    let unit = read(&path)?.map(|_| path);
-    let active = Manager::reach().ok().and_then(|manager| manager.active());
+    let unit = read_unit(&path)?.map(|_| path);
+    let active = Manager::connect()
+        .ok()
+        .and_then(|manager| manager.active_state());
     let config = invocation.config()?;
     let (gateway, refused) = match join_gateway(&invocation.at, Some(&config), Want::Ask).await {
         JoinOutcome::Joined(mut joined) => (Some(joined.ask(GetStatus {}, |_| {}).await?), None),
@@ -262,7 +266,7 @@ impl ServiceState {
         let gateway = match (&self.gateway, &self.refused) {
             (Some(status), _) => format!(
                 "{}, since {}; commands join it",
-                who(status),
+                describe_gateway(status),
                 format_date(status.since)
             ),
             (None, Some(reason)) => format!("running, but commands cannot join it: {reason}"),
@@ -285,7 +289,7 @@ fn unit_file(invocation: &Invocation) -> Result<PathBuf, ConfigError> {
         .join(manager::NAME))
 }
 
-fn read(path: &Path) -> anyhow::Result<Option<String>> {
+fn read_unit(path: &Path) -> anyhow::Result<Option<String>> {
     match fs::read_to_string(path) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -294,7 +298,7 @@ fn read(path: &Path) -> anyhow::Result<Option<String>> {
 }
 
 /// Writes the file atomically.
-fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+fn write_unit(path: &Path, text: &str) -> anyhow::Result<()> {
     let beside = path.with_extension("service.new");
     let folder = path.parent().unwrap_or(path);
     let written = fs::create_dir_all(folder)
@@ -304,9 +308,9 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
 }
 
 /// Restores the previous unit file.
-fn undo(path: &Path, former: Option<&str>) {
+fn restore_unit(path: &Path, former: Option<&str>) {
     let undone = match former {
-        Some(text) => write(path, text),
+        Some(text) => write_unit(path, text),
         None => fs::remove_file(path).map_err(Into::into),
     };
     if let Err(error) = undone {

@@ -22,15 +22,15 @@ impl Unit {
         text.starts_with(MARK)
     }
 
-    pub(super) fn text(&self) -> anyhow::Result<String> {
-        let mut command = vec![word(&self.program)?, "serve".to_owned()];
+    pub(super) fn to_text(&self) -> anyhow::Result<String> {
+        let mut command = vec![quote_path(&self.program)?, "serve".to_owned()];
         for (flag, path) in [("--config", &self.config), ("--data-dir", &self.data_dir)] {
             if let Some(path) = path {
-                command.extend([flag.to_owned(), word(path)?]);
+                command.extend([flag.to_owned(), quote_path(path)?]);
             }
         }
         let command = command.join(" ");
-        let path = assignment("PATH", &self.path)?;
+        let path = format_assignment("PATH", &self.path)?;
         Ok(format!(
             "{MARK}
 
@@ -68,20 +68,20 @@ WantedBy=default.target
 }
 
 /// Quotes a path as one word of `ExecStart`.
-fn word(path: &Path) -> anyhow::Result<String> {
+fn quote_path(path: &Path) -> anyhow::Result<String> {
     let text = path
         .to_str()
         .ok_or_else(|| anyhow!("path {} cannot be used in a systemd unit", path.display()))?;
     // Variables are expanded here, and nowhere else in the unit.
-    Ok(quoted(text)?.replace('$', "$$"))
+    Ok(quote(text)?.replace('$', "$$"))
 }
 
-fn assignment(name: &str, value: &str) -> anyhow::Result<String> {
-    quoted(&format!("{name}={value}"))
+fn format_assignment(name: &str, value: &str) -> anyhow::Result<String> {
+    quote(&format!("{name}={value}"))
 }
 
 /// Quotes the text and escapes characters that are special to systemd within quotes.
-fn quoted(text: &str) -> anyhow::Result<String> {
+fn quote(text: &str) -> anyhow::Result<String> {
     if text.chars().any(char::is_control) {
         return Err(anyhow!("{text:?} cannot be used in a systemd unit"));
     }
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn the_unit_has_the_flags_and_is_recognized() {
         let line = |unit: &Unit, key: &str| {
-            let text = unit.text().unwrap();
+            let text = unit.to_text().unwrap();
             assert!(Unit::is_ours(&text));
             text.lines()
                 .find_map(|line| line.strip_prefix(key).map(str::to_owned))
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     fn a_path_that_would_add_lines_to_the_unit_is_rejected() {
         let error = unit(Some("/home/ann/x\nExecStartPre=evil"), None)
-            .text()
+            .to_text()
             .unwrap_err();
         assert!(error.to_string().contains("cannot be told"), "{error}");
     }

@@ -57,23 +57,23 @@ async fn show_counters(invocation: &Invocation) -> anyhow::Result<ExitCode> {
 
 fn for_people(counted: &Value) -> String {
     let tables = [
-        shown(
+        format_section(
             counted,
             "surfaces",
             &["tenant", "surface", "lists", "shown", "saved"],
         ),
-        shown(
+        format_section(
             counted,
             "operations",
             &["tenant", "path", "count", "asked", "answered", "efficiency"],
         ),
-        shown(
+        format_section(
             counted,
             "templates",
             &["tenant", "template", "runs", "succeeded", "answered"],
         ),
-        shown(counted, "events", &["tenant", "event", "count"]),
-        shown(counted, "tools", &["tenant", "tool", "answers", "returned"]),
+        format_section(counted, "events", &["tenant", "event", "count"]),
+        format_section(counted, "tools", &["tenant", "tool", "answers", "returned"]),
     ];
     let tables: Vec<String> = tables.into_iter().flatten().collect();
     match tables.is_empty() {
@@ -83,13 +83,17 @@ fn for_people(counted: &Value) -> String {
 }
 
 /// Maximum rows per table; `--json` has all.
-const MOST_ROWS: usize = 20;
+const MAX_ROWS: usize = 20;
 
-fn shown<const N: usize>(counted: &Value, name: &str, columns: &[&str; N]) -> Option<String> {
+fn format_section<const N: usize>(
+    counted: &Value,
+    name: &str,
+    columns: &[&str; N],
+) -> Option<String> {
     let rows = counted[name].as_array().filter(|rows| !rows.is_empty())?;
     let cells = rows
         .iter()
-        .take(MOST_ROWS)
+        .take(MAX_ROWS)
         .map(|row| columns.map(|column| cell(&row[column])));
     let heads = columns.map(str::to_uppercase);
     Some(format_table(heads.each_ref().map(String::as_str), cells))

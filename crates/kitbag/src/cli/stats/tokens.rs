@@ -32,7 +32,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let config = invocation.config()?;
     let surface = arguments.surface.unwrap_or(config.surfaces.default);
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
-    let counted = counted(&mut gateway, surface, invocation.output).await;
+    let counted = count_tokens(&mut gateway, surface, invocation.output).await;
     gateway.close().await;
     let tokens = counted?;
     invocation.output.show(&tokens, for_people)?;
@@ -42,7 +42,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     Ok(ExitCode::SUCCESS)
 }
 
-async fn counted(
+async fn count_tokens(
     gateway: &mut CommandGateway,
     surface: Surface,
     output: Output,

@@ -11,7 +11,7 @@ use kitbag_intents::{IntentTemplate, LearnedTemplate};
 use kitbag_store::Store;
 use serde_json::json;
 
-use super::known::KnownTemplates;
+use super::lookup::KnownTemplates;
 use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
@@ -38,13 +38,13 @@ pub(super) fn export(
 pub(super) async fn import(
     path: &Path,
     tenant: &Tenant,
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
     let template = read(path)?;
     let name = template.name().clone();
-    if known.is_taken(&name, tenant) {
+    if lookup.is_taken(&name, tenant) {
         return Err(anyhow!("template `{name}` already exists"))
             .advise(|| "change the name in the file".to_owned());
     }

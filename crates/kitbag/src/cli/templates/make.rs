@@ -29,7 +29,10 @@ pub(super) struct Arguments {
     join: JoinChoice,
 }
 
-pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyhow::Result<()> {
+pub(super) async fn make_template(
+    arguments: &Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<()> {
     let config = invocation.config()?;
     let mut gateway = CommandGateway::join_or_open(arguments.join, &config, invocation).await?;
     let owner = find_owner(&arguments.tool, &config);
@@ -47,7 +50,7 @@ pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyh
         name: tool,
         call: &member_call(server.as_str(), tool),
         definition: &definition,
-        reads: reads(&server, tool, &definition),
+        reads: is_read_only(&server, tool, &definition),
     });
     let template = drafted
         .map_err(|error| anyhow!("cannot make a template for `{}`: {error}", arguments.tool))
@@ -56,7 +59,7 @@ pub(super) async fn make(arguments: &Arguments, invocation: &Invocation) -> anyh
 }
 
 /// True if the server's hints say that the tool only reads, or without hints its name and description.
-pub(in crate::cli) fn reads(server: &ServerName, tool: &str, definition: &Value) -> bool {
+pub(in crate::cli) fn is_read_only(server: &ServerName, tool: &str, definition: &Value) -> bool {
     let hints = &definition["annotations"];
     if hints["readOnlyHint"].is_boolean() || hints["destructiveHint"].is_boolean() {
         return hints["readOnlyHint"] == true;

@@ -1,11 +1,11 @@
 //! `kitbag templates`: the programs that carry out intents, including learned ones.
 //!
-//! - `known`: all templates, and finding one by name
+//! - `lookup`: all templates, and finding one by name
 //! - `text`: formats a template; `exchange`: exports and imports templates
-//! - `make`: generates a template from a tool's definition
+//! - `make_template`: generates a template from a tool's definition
 
 mod exchange;
-mod known;
+mod lookup;
 mod make;
 mod text;
 
@@ -22,8 +22,8 @@ use kitbag_intents::LearnedTemplate;
 use kitbag_store::Store;
 use serde_json::json;
 
-use self::known::{FoundTemplate, KnownTemplates};
-pub(super) use self::make::reads;
+use self::lookup::{FoundTemplate, KnownTemplates};
+pub(super) use self::make::is_read_only;
 use super::Invocation;
 use super::completions::templates;
 use super::failure::Advise as _;
@@ -118,29 +118,36 @@ struct NamedTemplate {
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let config = invocation.config()?;
     if let Verb::Make(arguments) = arguments.verb {
-        make::make(&arguments, invocation).await?;
+        make::make_template(&arguments, invocation).await?;
         return Ok(ExitCode::SUCCESS);
     }
     let store = open_store(&config, "cannot open the learned templates").await?;
-    let known = KnownTemplates::read(&config, &store).await?;
+    let lookup = KnownTemplates::load(&config, &store).await?;
     match arguments.verb {
-        Verb::List { tenant } => list(&known, tenant.as_ref(), invocation)?,
-        Verb::Show(named) => show(known.find(&named)?, invocation)?,
+        Verb::List { tenant } => list(&lookup, tenant.as_ref(), invocation)?,
+        Verb::Show(named) => show(lookup.find(&named)?, invocation)?,
         Verb::Approve(named) => {
-            decide(TemplateVerdict::Approve, &known, &named, &store, invocation).await?;
+            decide(
+                TemplateVerdict::Approve,
+                &lookup,
+                &named,
+                &store,
+                invocation,
+            )
+            .await?;
         }
         Verb::Remove(named) => {
-            decide(TemplateVerdict::Remove, &known, &named, &store, invocation).await?;
+            decide(TemplateVerdict::Remove, &lookup, &named, &store, invocation).await?;
         }
         Verb::Export { named, output } => {
-            let found = known.find(&named)?;
+            let found = lookup.find(&named)?;
             exchange::export(found.template(), output.as_deref(), invocation)?;
         }
         // Handled above; needs no store.
         Verb::Make(_) => {}
         Verb::Import { file, tenant } => {
             let tenant = tenant.unwrap_or_else(Tenant::local);
-            exchange::import(&file, &tenant, &known, &store, invocation).await?;
+            exchange::import(&file, &tenant, &lookup, &store, invocation).await?;
         }
     }
     store.close().await;
@@ -148,17 +155,17 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 fn list(
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     tenant: Option<&Tenant>,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    for complaint in &known.complaints {
+    for complaint in &lookup.complaints {
         invocation.output.warn(complaint);
     }
-    let rows: Vec<_> = known
+    let rows: Vec<_> = lookup
         .all()
         .filter(|found| tenant.is_none() || found.tenant().is_none_or(|it| Some(it) == tenant))
-        .map(|found| text::row(&found))
+        .map(|found| text::to_row(&found))
         .collect();
     let headings = ["NAME", "ORIGIN", "TENANT", "STATE", "RUNS", "INTENT"];
     invocation.output.show(&rows, |rows| {
@@ -167,8 +174,10 @@ fn list(
 }
 
 fn show(found: FoundTemplate<'_>, invocation: &Invocation) -> anyhow::Result<()> {
-    let whole = text::whole(&found);
-    invocation.output.show(&whole, |_| text::page(&found))
+    let whole = text::to_json(&found);
+    invocation
+        .output
+        .show(&whole, |_| text::format_page(&found))
 }
 
 /// The operator's decision about a learned template.
@@ -180,12 +189,12 @@ enum TemplateVerdict {
 
 async fn decide(
     verdict: TemplateVerdict,
-    known: &KnownTemplates,
+    lookup: &KnownTemplates,
     named: &NamedTemplate,
     store: &Store,
     invocation: &Invocation,
 ) -> anyhow::Result<()> {
-    let row = learned(known.find(named)?)?;
+    let row = require_learned(lookup.find(named)?)?;
     let (tenant, id) = (&row.tenant, row.learned.id());
     let changed =
         learned_templates::change_template(store, tenant, id, now(), |it| verdict.apply(it?))
@@ -201,11 +210,11 @@ async fn decide(
     let told = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
     invocation
         .output
-        .show(&told, |_| format!("{} {name}", verdict.done()))
+        .show(&told, |_| format!("{} {name}", verdict.message()))
 }
 
 /// Returns the learned template; only those are in the store.
-fn learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
+fn require_learned(found: FoundTemplate<'_>) -> anyhow::Result<&LearnedRow> {
     match found {
         FoundTemplate::Learned(row) => Ok(row),
         FoundTemplate::File { entry, folder } => {
@@ -250,7 +259,7 @@ impl TemplateVerdict {
         }
     }
 
-    fn done(self) -> &'static str {
+    fn message(self) -> &'static str {
         match self {
             Self::Approve => "Approved",
             Self::Remove => "Removed (will not be learned again):",

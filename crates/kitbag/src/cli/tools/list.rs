@@ -44,11 +44,11 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
     let mut rows = listed?;
     let known = rows.len();
     let is_first_run = has_no_servers(&config) && !rows.iter().any(is_of_file);
-    rows.retain(|row| arguments.accept(row));
+    rows.retain(|row| arguments.matches(row));
     if is_first_run {
         invocation.output.note(&first_steps(invocation));
     } else if rows.is_empty() && known > 0 {
-        invocation.output.note(&arguments.nothing_fits(known));
+        invocation.output.note(&arguments.describe_no_match(known));
     } else if rows.is_empty() {
         invocation.output.note(NO_TOOLS);
     }
@@ -64,7 +64,7 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 const NO_TOOLS: &str = "No tools. Check the servers: kitbag servers test";
 
 impl Arguments {
-    fn nothing_fits(&self, known: usize) -> String {
+    fn describe_no_match(&self, known: usize) -> String {
         let among = format!("none of the {} known", pluralize(known, "tool"));
         match (&self.server, self.words.join(" ")) {
             (Some(server), words) if words.is_empty() => {
@@ -79,7 +79,7 @@ impl Arguments {
         }
     }
 
-    fn accept(&self, row: &ToolRow) -> bool {
+    fn matches(&self, row: &ToolRow) -> bool {
         let text = format!(
             "{} {}",
             row.name,

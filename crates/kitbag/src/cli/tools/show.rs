@@ -11,7 +11,7 @@ use crate::cli::Invocation;
 use crate::cli::completions::tools;
 use crate::cli::gateway::{CommandGateway, JoinChoice, find_owner};
 use crate::cli::output::{Output, format_table, strip_controls, to_one_line};
-use crate::cli::templates::reads;
+use crate::cli::templates::is_read_only;
 use kitbag_gateway::call::failure::Failure;
 use kitbag_schema::parameter_type;
 
@@ -89,7 +89,7 @@ fn for_people(name: &str, definition: &Value) -> String {
         .collect();
     let call = format!("To call it: kitbag call {name}{}", needed.concat());
     let description = strip_controls(description.trim());
-    let hints = match hints(definition) {
+    let hints = match describe_hints(definition) {
         said if said.is_empty() && reads_by_name(name, definition) => {
             "No hints from its server; judging by its name and description, it only reads."
                 .to_owned()
@@ -110,11 +110,11 @@ fn for_people(name: &str, definition: &Value) -> String {
 fn reads_by_name(name: &str, definition: &Value) -> bool {
     let named = ExposedName::split(name);
     let named = named.and_then(|(server, tool)| Some((server.parse().ok()?, tool)));
-    named.is_some_and(|(server, tool)| reads(&server, tool, definition))
+    named.is_some_and(|(server, tool)| is_read_only(&server, tool, definition))
 }
 
 /// Formats the server's hints about the tool's effects.
-fn hints(definition: &Value) -> String {
+fn describe_hints(definition: &Value) -> String {
     let only_reads = hint(definition, "readOnlyHint");
     let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
     let repeatable = hint(definition, "idempotentHint") == Some(true);
@@ -161,7 +161,7 @@ fn parameters(schema: &Value) -> Vec<DescribedParameter> {
             name: name.clone(),
             kind: parameter_type(schema, name),
             needed: is_required(name, schema),
-            meaning: meaning(property),
+            meaning: describe_schema(property),
         })
         .collect();
     parameters.sort_by_key(|parameter| !parameter.needed);
@@ -173,7 +173,7 @@ fn is_required(name: &str, schema: &Value) -> bool {
     required.is_some_and(|names| names.iter().any(|it| it == name))
 }
 
-fn meaning(schema: &Value) -> String {
+fn describe_schema(schema: &Value) -> String {
     let description = schema
         .get("description")
         .and_then(Value::as_str)
@@ -211,7 +211,7 @@ impl DescribedParameter {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::to_json;
 
     use super::*;
 

@@ -45,7 +45,7 @@ impl<'a> WorkingWeek<'a> {
 
     /// Simulates the week, and measures at the end of each day.
     pub(super) fn run_week(mut self) -> WeekFigures {
-        let mut figures = WeekFigures::of(self.work);
+        let mut figures = WeekFigures::new(self.work);
         let nothing = Experience::default();
         for day in 0..DAYS {
             self.at = self.at.max(day * DAY);

@@ -38,7 +38,7 @@ struct FoundFigures {
 }
 
 impl WeekFigures {
-    pub(super) fn of(work: &Work) -> Self {
+    pub(super) fn new(work: &Work) -> Self {
         Self {
             servers: work.servers,
             tools: work.index.len(),

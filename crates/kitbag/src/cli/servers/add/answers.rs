@@ -14,23 +14,23 @@ use crate::import::staged_secrets::StagedSecrets;
 use kitbag_launch_review::words::visible;
 
 /// The server that the values are for, and the staged secrets among them.
-pub(super) struct Answering<'a> {
+pub(super) struct AnswerContext<'a> {
     pub(super) server: &'a ServerName,
-    pub(super) keeping: &'a mut StagedSecrets,
-    pub(super) around: &'a Environment,
+    pub(super) secrets: &'a mut StagedSecrets,
+    pub(super) environment: &'a Environment,
 }
 
 /// Collects the values from flags, and asks for missing ones at a terminal.
-pub(super) fn gather(
+pub(super) fn collect_answers(
     plan: &RunPlan,
     given: &[(String, String)],
-    answering: &mut Answering<'_>,
+    context: &mut AnswerContext<'_>,
     output: Output,
 ) -> anyhow::Result<PlanAnswers> {
     let mut answers = PlanAnswers::default();
     for (key, value) in given {
-        let input = called(plan, key)?;
-        answers.add(input, answering.spell(input, value)?)?;
+        let input = find_input(plan, key)?;
+        answers.add(input, context.to_config_value(input, value)?)?;
     }
     if !output.json && ask::is_interactive() {
         let asked: Vec<_> = plan
@@ -39,7 +39,7 @@ pub(super) fn gather(
             .filter(|it| it.required && !answers.has(it))
             .collect();
         for input in asked {
-            put(input, answering, &mut answers)
+            ask_for_input(input, context, &mut answers)
                 .with_context(|| format!("no value for `{}`", input.name))?;
         }
     }
@@ -47,7 +47,7 @@ pub(super) fn gather(
 }
 
 /// Returns an error that lists missing values and the command to pass them.
-pub(super) fn missing(
+pub(super) fn missing_error(
     missing: &[&PlanInput],
     name: &EntryName,
     given: &[(String, String)],
@@ -57,7 +57,10 @@ pub(super) fn missing(
         .map(|input| input.name.chars().count())
         .max()
         .unwrap_or_default();
-    let lines: Vec<_> = missing.iter().map(|input| line(input, width)).collect();
+    let lines: Vec<_> = missing
+        .iter()
+        .map(|input| format_input(input, width))
+        .collect();
     let mut command = format!("kitbag servers add {name}");
     for (key, _) in given {
         command.push_str(&format!(" --set {key}=…"));
@@ -71,13 +74,13 @@ pub(super) fn missing(
     with_advice(told.context(format!("`{name}` needs {values}")), command)
 }
 
-fn line(input: &PlanInput, width: usize) -> String {
-    let line = format!("{:width$}  {}", input.name, explanation(input));
+fn format_input(input: &PlanInput, width: usize) -> String {
+    let line = format!("{:width$}  {}", input.name, describe_input(input));
     line.trim_end().to_owned()
 }
 
 /// Describes an input in one line.
-pub(super) fn explanation(input: &PlanInput) -> String {
+pub(super) fn describe_input(input: &PlanInput) -> String {
     let what = match input.format {
         InputFormat::Text => None,
         InputFormat::Number => Some("a number".to_owned()),
@@ -106,7 +109,7 @@ pub(super) fn explanation(input: &PlanInput) -> String {
 }
 
 /// Returns the input for a key; a program's flag may be written with its dashes.
-fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
+fn find_input<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     let plain = key.trim_start_matches('-');
     let inputs = &plan.inputs;
     let named = inputs.iter().find(|input| input.name == plain);
@@ -116,10 +119,10 @@ fn called<'a>(plan: &'a RunPlan, key: &str) -> anyhow::Result<&'a PlanInput> {
     named
         .or(spelt_alike)
         .ok_or_else(|| anyhow!("the server has no setting `{key}`"))
-        .advise(|| near_input(plain, inputs))
+        .advise(|| suggest_input(plain, inputs))
 }
 
-fn near_input(name: &str, inputs: &[PlanInput]) -> String {
+fn suggest_input(name: &str, inputs: &[PlanInput]) -> String {
     let names: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
     match kitbag_domain::nearest_name(name, names.iter().copied()) {
         Some(nearest) => format!("did you mean `{nearest}`?"),
@@ -129,13 +132,13 @@ fn near_input(name: &str, inputs: &[PlanInput]) -> String {
 }
 
 /// Asks until the input accepts the answer.
-fn put(
+fn ask_for_input(
     input: &PlanInput,
-    answering: &mut Answering<'_>,
+    context: &mut AnswerContext<'_>,
     answers: &mut PlanAnswers,
 ) -> anyhow::Result<()> {
-    let (name, explanation) = (&input.name, explanation(input));
-    tell(&if explanation.is_empty() {
+    let (name, explanation) = (&input.name, describe_input(input));
+    print_line(&if explanation.is_empty() {
         name.clone()
     } else {
         format!("{name}: {explanation}")
@@ -146,23 +149,23 @@ fn put(
     });
     loop {
         let typed = if input.secret {
-            ask::secret(&question)?
+            ask::read_secret(&question)?
         } else {
-            ask::line(&question)?
+            ask::read_line(&question)?
         };
         let value = match typed.trim() {
             // The default comes from the author of the entry and is used if the user enters nothing.
             "" if answers.has(input) || default.is_some() => return Ok(()),
             "" => {
-                tell("A value is required.");
+                print_line("A value is required.");
                 continue;
             }
             typed => typed.to_owned(),
         };
-        match answering.spell(input, &value) {
+        match context.to_config_value(input, &value) {
             Ok(answer) => answers.add(input, answer)?,
             Err(error) => {
-                tell(&format!("{error:#}"));
+                print_line(&format!("{error:#}"));
                 continue;
             }
         }
@@ -188,34 +191,34 @@ fn has_variable(value: &str) -> bool {
         })
 }
 
-fn tell(text: &str) {
+fn print_line(text: &str) {
     // Nothing can be done if stderr is closed.
     let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 
-impl Answering<'_> {
+impl AnswerContext<'_> {
     /// Returns the value for the configuration: a variable is kept, and a secret is stored and
     /// referenced.
-    fn spell(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
+    fn to_config_value(&mut self, input: &PlanInput, value: &str) -> anyhow::Result<String> {
         if has_variable(value) {
             return Ok(value.to_owned());
         }
         input.check(value)?;
         if input.secret {
-            return Ok(self.keeping.stage(self.server, &input.name, value));
+            return Ok(self.secrets.stage(self.server, &input.name, value));
         }
         Ok(if input.format == InputFormat::Path {
-            self.path(value)
+            self.to_absolute(value)
         } else {
             value.to_owned()
         })
     }
 
     /// Makes the path absolute: the gateway may be started in another directory.
-    fn path(&self, text: &str) -> String {
-        let path = match (text.strip_prefix("~/"), &self.around.home) {
+    fn to_absolute(&self, text: &str) -> String {
+        let path = match (text.strip_prefix("~/"), &self.environment.home) {
             (Some(rest), Some(home)) => home.join(rest),
-            _ => self.around.cwd.join(text),
+            _ => self.environment.cwd.join(text),
         };
         path.to_string_lossy().into_owned()
     }

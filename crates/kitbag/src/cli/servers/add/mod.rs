@@ -21,13 +21,13 @@ use kitbag_gateway::state::store_address::store_address;
 use kitbag_registry::EntryName;
 use serde::Serialize;
 
-use super::test::{TestOutcome, test};
+use super::test::{TestOutcome, test_server};
 use crate::cli::doctor::has_literal_secret;
 use crate::cli::failure::{Advise as _, CommandFailure};
 use crate::cli::output::describe_offers;
 use crate::cli::{Invocation, to_exit_code};
 use crate::import::staged_secrets::StagedSecrets;
-use from_registry::{AddWish, FromRegistry, RegistryOrigin};
+use from_registry::{AddOptions, FromRegistry, RegistryOrigin};
 use kitbag_gateway::admin::app::App;
 
 /// Add a server: a program to launch, a URL, or a registry entry.
@@ -35,7 +35,7 @@ use kitbag_gateway::admin::app::App;
 #[command(after_help = EXAMPLES, override_usage = USAGE)]
 pub(super) struct Arguments {
     /// Name; tools appear as NAME__tool. OWNER/NAME refers to the registry.
-    name: Wanted,
+    name: AddTarget,
     /// URL of the server.
     #[arg(conflicts_with = "command")]
     url: Option<String>,
@@ -43,13 +43,13 @@ pub(super) struct Arguments {
     #[arg(last = true)]
     command: Vec<String>,
     /// Environment variable for the program; repeatable.
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair, conflicts_with = "url")]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair, conflicts_with = "url")]
     env: Vec<(String, String)>,
     /// Working directory of the program.
     #[arg(long, value_name = "PATH", conflicts_with = "url")]
     cwd: Option<String>,
     /// Header for every request; repeatable.
-    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = header, conflicts_with = "command")]
+    #[arg(long, short = 'H', value_name = "KEY=VALUE", value_parser = parse_header, conflicts_with = "command")]
     header: Vec<(String, String)>,
     /// Use `sse` for a server that only speaks the old HTTP+SSE transport.
     #[arg(long, value_parser = ["http", "sse"], conflicts_with = "command")]
@@ -87,8 +87,8 @@ registry: kitbag servers find TEXT";
 
 /// The server to add, distinguished by the form of its name.
 #[derive(Debug, Clone)]
-enum Wanted {
-    Ours(ServerName),
+enum AddTarget {
+    Named(ServerName),
     Registered(EntryName),
 }
 
@@ -97,27 +97,27 @@ struct ServerToAdd {
     name: ServerName,
     reach: Reach,
     /// Secrets that the server refers to.
-    keeping: StagedSecrets,
+    secrets: StagedSecrets,
     origin: Option<RegistryOrigin>,
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
     let (enabled, force) = (!arguments.disabled, arguments.force);
     let is_tested = !arguments.no_test && enabled;
-    if let Wanted::Ours(name) = &arguments.name
-        && arguments.says_nothing()
+    if let AddTarget::Named(name) = &arguments.name
+        && arguments.has_no_source()
     {
-        return Ok(misses_everything(name));
+        return Ok(report_missing_source(name));
     }
     let ServerToAdd {
         name,
         reach,
-        keeping,
+        secrets,
         origin,
-    } = to_add(arguments, invocation).await?;
-    let draft = Draft::of(&name, &NewServer { reach, enabled }, force, invocation)?;
+    } = build_server(arguments, invocation).await?;
+    let draft = Draft::build(&name, &NewServer { reach, enabled }, force, invocation)?;
     // Secrets must be stored before the configuration refers to them.
-    keeping
+    secrets
         .save(&store_address(&draft.config)?, draft.config.secret_key)
         .await?;
     let readable = draft
@@ -126,12 +126,12 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
         .is_some_and(has_literal_secret);
     let config = draft.write()?;
     let test = match is_tested {
-        true => Some(try_out(&name, invocation).await),
+        true => Some(try_server(&name, invocation).await),
         false => None,
     };
     let works = !matches!(test, Some(TestOutcome::Fails(_)));
     invocation.output.show(
-        &Added {
+        &AddReport {
             name,
             config,
             origin,
@@ -146,18 +146,27 @@ pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow
 }
 
 /// Builds the server from the command line or the registry.
-async fn to_add(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ServerToAdd> {
-    if let Wanted::Ours(name) = &arguments.name
+async fn build_server(
+    arguments: Arguments,
+    invocation: &Invocation,
+) -> anyhow::Result<ServerToAdd> {
+    if let AddTarget::Named(name) = &arguments.name
         && !arguments.from_registry.registry
     {
-        return described(name.clone(), arguments);
+        return from_arguments(name.clone(), arguments);
     }
-    arguments.refuse_what_the_registry_says()?;
-    let wish = AddWish {
+    arguments.reject_own_definition()?;
+    let options = AddOptions {
         force: arguments.force,
         enabled: !arguments.disabled,
     };
-    from_registry::fetch(&arguments.name, &arguments.from_registry, wish, invocation).await
+    from_registry::fetch(
+        &arguments.name,
+        &arguments.from_registry,
+        options,
+        invocation,
+    )
+    .await
 }
 
 const READABLE: &str = "
@@ -165,7 +174,7 @@ The file contains what looks like a secret in plain text. To encrypt it, run
   kitbag secret set NAME    and replace the text with ${secret:NAME}";
 
 /// Prints a usage error like clap, with a remedy.
-fn misses_everything(name: &ServerName) -> ExitCode {
+fn report_missing_source(name: &ServerName) -> ExitCode {
     let text = format!(
         "nothing given to run as `{name}`\n\n  \
          launch a program:   kitbag servers add {name} -- COMMAND [ARGS]...\n  \
@@ -182,7 +191,7 @@ fn misses_everything(name: &ServerName) -> ExitCode {
 const USAGE_ERROR: u8 = 2;
 
 #[derive(Debug, Serialize)]
-struct Added {
+struct AddReport {
     name: ServerName,
     config: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -199,7 +208,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(
+    fn build(
         name: &ServerName,
         server: &NewServer,
         force: bool,
@@ -208,7 +217,7 @@ impl Draft {
         let path = invocation.at.editable_file()?;
         let text = edit::read_file(&path)?;
         let before = invocation.at.parse(&text, &path);
-        vacant(
+        check_name_is_free(
             &before.context("the configuration cannot be used")?,
             name,
             force,
@@ -227,7 +236,7 @@ impl Draft {
 }
 
 /// Returns an error if the name is taken and `force` is false.
-fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
+fn check_name_is_free(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()> {
     if config.find_server(name).is_none() || force {
         return Ok(());
     }
@@ -237,12 +246,12 @@ fn vacant(config: &Config, name: &ServerName, force: bool) -> anyhow::Result<()>
 
 /// Starts the server once, so that mistakes show up now and its tools are already listed for the
 /// first client.
-async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
+async fn try_server(name: &ServerName, invocation: &Invocation) -> TestOutcome {
     // The first start of a package downloads it.
     let _shown = invocation.output.progress(&format!("Starting `{name}`"));
-    match open(name, invocation).await {
+    match open_app(name, invocation).await {
         Ok(app) => {
-            let outcome = test(&app, name).await;
+            let outcome = test_server(&app, name).await;
             app.close().await;
             outcome
         }
@@ -251,14 +260,14 @@ async fn try_out(name: &ServerName, invocation: &Invocation) -> TestOutcome {
 }
 
 /// Opens a gateway with this one server.
-async fn open(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
+async fn open_app(name: &ServerName, invocation: &Invocation) -> anyhow::Result<App> {
     let mut config = invocation.config()?;
     config.servers.retain(|other, _| other == name);
     App::open(&config).await
 }
 
-fn for_people(added: &Added) -> String {
-    let Added {
+fn for_people(added: &AddReport) -> String {
+    let AddReport {
         name, config, test, ..
     } = added;
     let path = config.display();
@@ -278,11 +287,11 @@ fn for_people(added: &Added) -> String {
 }
 
 impl Arguments {
-    fn says_nothing(&self) -> bool {
+    fn has_no_source(&self) -> bool {
         self.url.is_none() && self.command.is_empty() && !self.from_registry.registry
     }
 
-    fn refuse_what_the_registry_says(&self) -> anyhow::Result<()> {
+    fn reject_own_definition(&self) -> anyhow::Result<()> {
         let Self {
             url,
             command,
@@ -308,7 +317,7 @@ impl Arguments {
     }
 }
 
-fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
+fn from_arguments(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToAdd> {
     let Arguments {
         url,
         command,
@@ -319,7 +328,7 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToA
         from_registry,
         ..
     } = arguments;
-    if let Some(flag) = from_registry.given() {
+    if let Some(flag) = from_registry.first_given_flag() {
         bail!("{flag} is only for servers from the registry");
     }
     let mut words = command.into_iter();
@@ -345,30 +354,30 @@ fn described(name: ServerName, arguments: Arguments) -> anyhow::Result<ServerToA
     Ok(ServerToAdd {
         name,
         reach,
-        keeping: StagedSecrets::default(),
+        secrets: StagedSecrets::default(),
         origin: None,
     })
 }
 
-impl FromStr for Wanted {
+impl FromStr for AddTarget {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> anyhow::Result<Self> {
         if text.contains('/') {
             Ok(Self::Registered(text.parse()?))
         } else {
-            Ok(Self::Ours(text.parse()?))
+            Ok(Self::Named(text.parse()?))
         }
     }
 }
 
-fn pair(text: &str) -> Result<(String, String), String> {
+fn parse_pair(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
 /// `Key=value`, or `Key: value` as in other tools.
-fn header(text: &str) -> Result<(String, String), String> {
+fn parse_header(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once(['=', ':']).ok_or("expected KEY=VALUE")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }

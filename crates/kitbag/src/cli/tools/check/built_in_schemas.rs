@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Returns the number of tools, and findings of check 08.
 pub(super) fn check() -> (usize, Vec<CheckFinding>) {
     let definitions = definitions();
-    let findings = definitions.iter().flat_map(of_definition);
+    let findings = definitions.iter().flat_map(check_definition);
     (definitions.len(), findings.collect())
 }
 
@@ -21,16 +21,16 @@ fn definitions() -> Vec<Value> {
     always_on_definitions().into_iter().chain(agents).collect()
 }
 
-fn of_definition(definition: &Value) -> Vec<CheckFinding> {
+fn check_definition(definition: &Value) -> Vec<CheckFinding> {
     let Some(schema) = definition["inputSchema"].as_object() else {
         return Vec::new();
     };
     let name = definition["name"].as_str().unwrap_or_default();
     let parts = loose_parts(schema).into_iter();
-    parts.map(|part| finding(name, part)).collect()
+    parts.map(|part| to_finding(name, part)).collect()
 }
 
-fn finding(name: &str, part: LoosePart) -> CheckFinding {
+fn to_finding(name: &str, part: LoosePart) -> CheckFinding {
     CheckFinding {
         check: CheckId::StrictSchemas,
         file: Path::new("built-in").join(name),
@@ -42,7 +42,7 @@ fn finding(name: &str, part: LoosePart) -> CheckFinding {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::to_json;
 
     use super::*;
 
@@ -54,7 +54,7 @@ mod tests {
     #[test]
     fn a_loose_schema_is_found() {
         let loose = json!({ "name": "x", "inputSchema": { "type": "object", "properties": {} } });
-        let found = of_definition(&loose);
+        let found = check_definition(&loose);
         assert_eq!(
             found[0].to_string(),
             "built-in/x: check 08 strict schemas: the input takes members that it does not know"

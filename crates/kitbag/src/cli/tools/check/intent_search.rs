@@ -59,8 +59,8 @@ pub(super) async fn search(
     for (number, (tool, intent)) in intents.enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
         let found = index.find(intent, &options).await?;
-        if !found.iter().any(|it| is_of(it, tool)) {
-            search.findings.push(missed(tool, intent, &found));
+        if !found.iter().any(|it| matches_tool(it, tool)) {
+            search.findings.push(miss_finding(tool, intent, &found));
         }
     }
     Ok(search)
@@ -87,12 +87,12 @@ fn index_sources(
 }
 
 /// The same tool on another server counts.
-fn is_of(candidate: &Candidate, tool: &ToolFile) -> bool {
+fn matches_tool(candidate: &Candidate, tool: &ToolFile) -> bool {
     let mut entries = std::iter::once(&candidate.entry).chain(&candidate.copies);
     entries.any(|it| it.tool_name == tool.name.as_str())
 }
 
-fn missed(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
+fn miss_finding(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
     let names: Vec<String> = found
         .iter()
         .map(|it| format!("`{}`", it.entry.tool_name))
@@ -104,7 +104,7 @@ fn missed(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
     CheckFinding {
         check: CheckId::Intents,
         file: tool.path.clone(),
-        line: Some(line_of(tool, intent)),
+        line: Some(find_line(tool, intent)),
         message: format!(
             "`{}` is not among the top three for \"{intent}\"; {instead}",
             tool.name
@@ -114,7 +114,7 @@ fn missed(tool: &ToolFile, intent: &str, found: &[Candidate]) -> CheckFinding {
 }
 
 /// Returns the line of the intent.
-fn line_of(tool: &ToolFile, intent: &str) -> usize {
+fn find_line(tool: &ToolFile, intent: &str) -> usize {
     let mut lines = tool.source().lines();
     match lines.position(|line| line.contains(intent)) {
         Some(line) => line + 1,

@@ -68,21 +68,21 @@ data is in data, and its pages are in ../docs/tools. The exit code is 1 if a
 check fails.";
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let beside = ExtraFiles {
+    let extra = ExtraFiles {
         manifest: arguments.manifest,
         pages: arguments.pages,
     };
     let sources = match arguments.paths.as_slice() {
-        [] => CheckSources::in_force(&invocation.config()?, &beside)?,
-        paths => CheckSources::named(paths, &beside)?,
+        [] => CheckSources::from_config(&invocation.config()?, &extra)?,
+        paths => CheckSources::from_paths(paths, &extra)?,
     };
-    let report = checked(&sources, &arguments.wanted, invocation).await?;
+    let report = run_checks(&sources, &arguments.wanted, invocation).await?;
     report.show(invocation)?;
     Ok(to_exit_code(report.is_well()))
 }
 
 /// Runs the requested checks.
-pub(super) async fn checked(
+pub(super) async fn run_checks(
     sources: &CheckSources,
     wanted: &WantedChecks,
     invocation: &Invocation,
@@ -93,7 +93,7 @@ pub(super) async fn checked(
         .iter()
         .flat_map(|source| check_source(source, day))
         .collect();
-    let mut report = CheckReport::of(sources);
+    let mut report = CheckReport::from_sources(sources);
     if sources.with_own_tools && wanted.includes(CheckId::StrictSchemas) {
         let (tools, loose) = built_in_schemas::check();
         report.own_tools = tools;
@@ -105,7 +105,7 @@ pub(super) async fn checked(
         report.searched = Some((search.intents, search.among));
     }
     findings.retain(|finding| wanted.includes(finding.check));
-    report.take(findings, &wanted.only);
+    report.add_findings(findings, &wanted.only);
     Ok(report)
 }
 

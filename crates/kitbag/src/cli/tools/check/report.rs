@@ -23,7 +23,7 @@ pub(in crate::cli::tools) struct CheckReport {
 }
 
 impl CheckReport {
-    pub(super) fn of(sources: &CheckSources) -> Self {
+    pub(super) fn from_sources(sources: &CheckSources) -> Self {
         let all = &sources.sources;
         Self {
             findings: Vec::new(),
@@ -42,12 +42,12 @@ impl CheckReport {
     }
 
     /// Adds the findings of the requested checks; an empty `only` means all.
-    pub(super) fn take(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
+    pub(super) fn add_findings(&mut self, mut findings: Vec<CheckFinding>, only: &[CheckId]) {
         findings.sort_by(|a, b| (a.check, &a.file, a.line).cmp(&(b.check, &b.file, b.line)));
         self.findings = findings;
         let all = CheckId::ALL.into_iter();
         let wanted = all.filter(|it| only.is_empty() || only.contains(it));
-        self.checks = wanted.filter(|it| self.can(*it)).collect();
+        self.checks = wanted.filter(|it| self.has_input_for(*it)).collect();
     }
 
     pub(in crate::cli::tools) fn is_well(&self) -> bool {
@@ -55,11 +55,13 @@ impl CheckReport {
     }
 
     pub(in crate::cli::tools) fn show(&self, invocation: &Invocation) -> anyhow::Result<()> {
-        invocation.output.show(&self.json(), |_| self.for_people())
+        invocation
+            .output
+            .show(&self.to_json(), |_| self.for_people())
     }
 
     /// True if the data that the check needs is present.
-    fn can(&self, check: CheckId) -> bool {
+    fn has_input_for(&self, check: CheckId) -> bool {
         match check {
             CheckId::Manifest => self.has_manifest,
             CheckId::Pages => self.has_pages,
@@ -68,15 +70,15 @@ impl CheckReport {
         }
     }
 
-    pub(in crate::cli::tools) fn json(&self) -> Value {
-        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+    pub(in crate::cli::tools) fn to_json(&self) -> Value {
+        let findings: Vec<Value> = self.findings.iter().map(finding_to_json).collect();
         let sources = self.sources.iter();
         let sources = sources.map(|(name, tools)| json!({ "path": name, "tools": tools }));
         let (intents, among) = self.searched.unzip();
         json!({
             "ok": self.is_well(),
             "findings": findings,
-            "checks": names(&self.checks),
+            "checks": check_names(&self.checks),
             "sources": sources.collect::<Vec<_>>(),
             "providers": self.providers,
             "own_tools": self.own_tools,
@@ -86,7 +88,7 @@ impl CheckReport {
     }
 
     pub(in crate::cli::tools) fn for_people(&self) -> String {
-        let mut lines: Vec<String> = self.findings.iter().map(line).collect();
+        let mut lines: Vec<String> = self.findings.iter().map(format_finding).collect();
         lines.push(self.summary());
         lines.join("\n")
     }
@@ -114,17 +116,17 @@ impl CheckReport {
             1 => "1 problem".to_owned(),
             many => format!("{many} problems"),
         };
-        let checks = names(&self.checks).join(", ");
+        let checks = check_names(&self.checks).join(", ");
         format!("Checked {} ({checks}): {verdict}.", parts.join(", "))
     }
 }
 
-fn names(checks: &[CheckId]) -> Vec<&'static str> {
+fn check_names(checks: &[CheckId]) -> Vec<&'static str> {
     checks.iter().map(|it| it.as_str()).collect()
 }
 
 /// `file:line: check 08 strict schemas: message => advice`
-fn line(finding: &CheckFinding) -> String {
+fn format_finding(finding: &CheckFinding) -> String {
     let text = match &finding.advice {
         Some(advice) => format!("{finding} => {advice}"),
         None => finding.to_string(),
@@ -132,7 +134,7 @@ fn line(finding: &CheckFinding) -> String {
     to_one_line(&strip_controls(&text))
 }
 
-fn finding(finding: &CheckFinding) -> Value {
+fn finding_to_json(finding: &CheckFinding) -> Value {
     json!({
         "check": finding.check.as_str(),
         "file": finding.file.display().to_string(),

@@ -50,13 +50,13 @@ const TOOLS: &str = "tools";
 
 impl CheckSources {
     /// Returns the built-in tools with the operator's data, and the tools of the configured directories.
-    pub(in crate::cli::tools) fn in_force(
+    pub(in crate::cli::tools) fn from_config(
         config: &Config,
-        beside: &ExtraFiles,
+        extra: &ExtraFiles,
     ) -> anyhow::Result<Self> {
         let directories = &config.catalog.directories;
         let read = CatalogDirectories::read(directories.clone());
-        let (dated, mistakes) = with_files(DatedData::built_in(), &config.catalog.data)?;
+        let (dated, mistakes) = add_files(DatedData::built_in(), &config.catalog.data)?;
         let built_in = CheckSource {
             name: BUILT_IN.to_owned(),
             manifest: Some(Manifest::built_in()),
@@ -65,11 +65,11 @@ impl CheckSources {
             ..CheckSource::default()
         };
         let mut built_in = built_in
-            .taking(read.current(), Path::new(BUILT_IN))
-            .beside(beside)?;
+            .with_catalog(read.current(), Path::new(BUILT_IN))
+            .with_extra_files(extra)?;
         built_in.problems.extend(mistakes);
         let there = directories.iter().filter(|it| it.exists());
-        let own = there.map(|it| CheckSource::of_directory(it, read.current()));
+        let own = there.map(|it| CheckSource::from_directory(it, read.current()));
         let own: Vec<CheckSource> = own.collect::<anyhow::Result<_>>()?;
         Ok(Self {
             sources: std::iter::once(built_in).chain(own).collect(),
@@ -79,15 +79,15 @@ impl CheckSources {
     }
 
     /// Returns the tools at the given paths.
-    pub(in crate::cli::tools) fn named(
+    pub(in crate::cli::tools) fn from_paths(
         paths: &[PathBuf],
-        beside: &ExtraFiles,
+        extra: &ExtraFiles,
     ) -> anyhow::Result<Self> {
-        if beside.manifest.is_some() && paths.len() > 1 {
+        if extra.manifest.is_some() && paths.len() > 1 {
             return Err(anyhow!("a manifest cannot apply to several sources"))
                 .advise(|| "pass a single PATH with --manifest".to_owned());
         }
-        let plain = paths.iter().filter(|it| in_whole(it).is_none());
+        let plain = paths.iter().filter(|it| find_catalog_root(it).is_none());
         let plain: Vec<PathBuf> = plain.cloned().collect();
         let catalog = match plain.is_empty() {
             true => ToolCatalog::default(),
@@ -95,15 +95,17 @@ impl CheckSources {
         };
         let mut sources = Vec::new();
         for path in paths {
-            let source = match in_whole(path) {
-                Some(root) => CheckSource::of_whole(path, &root)?,
-                None => CheckSource::of_directory(path, &catalog)?,
+            let source = match find_catalog_root(path) {
+                Some(root) => CheckSource::from_catalog(path, &root)?,
+                None => CheckSource::from_directory(path, &catalog)?,
             };
-            sources.push(source.beside(beside)?);
+            sources.push(source.with_extra_files(extra)?);
         }
         Ok(Self {
             sources,
-            with_own_tools: paths.iter().any(|it| it.is_dir() && in_whole(it).is_some()),
+            with_own_tools: paths
+                .iter()
+                .any(|it| it.is_dir() && find_catalog_root(it).is_some()),
             others: catalog.tools().to_vec(),
         })
     }
@@ -111,7 +113,7 @@ impl CheckSources {
 
 impl CheckSource {
     /// Reads a directory or file of the operator.
-    fn of_directory(path: &Path, catalog: &ToolCatalog) -> anyhow::Result<Self> {
+    fn from_directory(path: &Path, catalog: &ToolCatalog) -> anyhow::Result<Self> {
         if !path.exists() {
             return Err(anyhow!("{} does not exist", path.display()))
                 .advise(|| "pass a tool file or a directory of tool files".to_owned());
@@ -125,18 +127,18 @@ impl CheckSource {
                 .transpose()?,
             ..Self::default()
         };
-        Ok(source.taking(catalog, path))
+        Ok(source.with_catalog(catalog, path))
     }
 
     /// Reads a whole catalog, or one file of it, which is not compared with the manifest.
-    fn of_whole(path: &Path, root: &Path) -> anyhow::Result<Self> {
+    fn from_catalog(path: &Path, root: &Path) -> anyhow::Result<Self> {
         let name = path.display().to_string();
         if path.is_file() {
             let source = Self {
                 name,
                 ..Self::default()
             };
-            return Ok(source.taking(&ToolCatalog::from_directory_only(path), path));
+            return Ok(source.with_catalog(&ToolCatalog::from_directory_only(path), path));
         }
         let tools = root.join(TOOLS);
         let providers = ToolCatalog::from_directory_only(&root.join("providers"));
@@ -147,7 +149,7 @@ impl CheckSource {
             dated: Some(dated),
             ..Self::default()
         }
-        .taking(&ToolCatalog::from_directory_only(&tools), &tools);
+        .with_catalog(&ToolCatalog::from_directory_only(&tools), &tools);
         source.problems.extend(mistakes);
         if root.join("providers").is_dir() {
             source.problems.extend_from_slice(providers.problems());
@@ -161,7 +163,7 @@ impl CheckSource {
     }
 
     /// Adds the tools and problems under a path.
-    fn taking(mut self, catalog: &ToolCatalog, path: &Path) -> Self {
+    fn with_catalog(mut self, catalog: &ToolCatalog, path: &Path) -> Self {
         let tools = catalog.tools().iter();
         self.tools = tools
             .filter(|tool| tool.path.starts_with(path))
@@ -175,11 +177,11 @@ impl CheckSource {
         self
     }
 
-    fn beside(mut self, beside: &ExtraFiles) -> anyhow::Result<Self> {
-        if let Some(manifest) = &beside.manifest {
+    fn with_extra_files(mut self, extra: &ExtraFiles) -> anyhow::Result<Self> {
+        if let Some(manifest) = &extra.manifest {
             self.manifest = Some(read_manifest(manifest)?);
         }
-        if let Some(pages) = &beside.pages {
+        if let Some(pages) = &extra.pages {
             self.read_pages(pages)?;
         }
         Ok(self)
@@ -201,7 +203,7 @@ impl CheckSource {
 }
 
 /// Returns the root of the whole catalog that contains the path.
-fn in_whole(path: &Path) -> Option<PathBuf> {
+fn find_catalog_root(path: &Path) -> Option<PathBuf> {
     let absolute = std::path::absolute(path).ok()?;
     let above = absolute.ancestors().take(3);
     let mut roots = above
@@ -231,11 +233,11 @@ fn read_data(folder: &Path) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {
     let mut files: Vec<PathBuf> = entries.filter_map(|it| Some(it.ok()?.path())).collect();
     files.retain(|path| path.extension().is_some_and(|it| it == "toml"));
     files.sort();
-    with_files(DatedData::default(), &files)
+    add_files(DatedData::default(), &files)
 }
 
 /// Adds the rows of the files to the data, and returns the mistakes in them.
-fn with_files(
+fn add_files(
     mut data: DatedData,
     files: &[PathBuf],
 ) -> anyhow::Result<(DatedData, Vec<ToolFileError>)> {

@@ -20,10 +20,10 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const MOST_REDIRECTS: usize = 5;
 
 /// Reads the document from a path or URL.
-pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
+pub(super) async fn read_document(spec: &str) -> anyhow::Result<String> {
     if spec.contains("://") {
         let url = Url::parse(spec).with_context(|| format!("invalid URL `{spec}`"))?;
-        return fetched(url).await.advise(|| {
+        return fetch(url).await.advise(|| {
             "download the document yourself and pass the file: kitbag tools import FILE".to_owned()
         });
     }
@@ -34,24 +34,24 @@ pub(super) async fn read(spec: &str) -> anyhow::Result<String> {
     fs::read_to_string(spec).with_context(|| format!("{spec} is not UTF-8 text"))
 }
 
-async fn fetched(mut url: Url) -> anyhow::Result<String> {
+async fn fetch(mut url: Url) -> anyhow::Result<String> {
     let guard = address_guard(AddressRules::default());
     let client = guarded_client(guard.clone()).timeout(TIMEOUT).build()?;
     for _ in 0..=MOST_REDIRECTS {
-        let answer = asked(&client, &url, &guard).await?;
+        let answer = request(&client, &url, &guard).await?;
         match redirect::redirect_location(&answer)? {
             Some(location) => {
                 let next = url.join(&location);
                 url = next.with_context(|| format!("{url} redirects to an invalid URL"))?;
             }
-            None => return text(answer, &url).await,
+            None => return read_body(answer, &url).await,
         }
     }
     Err(anyhow!("{url} redirects too often"))
 }
 
 /// Requests a URL, checking it first: it was typed or comes from a redirect.
-async fn asked(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Result<Response> {
+async fn request(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Result<Response> {
     if url.scheme() != "https" {
         bail!("{url} does not use https");
     }
@@ -65,7 +65,7 @@ async fn asked(client: &Client, url: &Url, guard: &AddressGuard) -> anyhow::Resu
     }
 }
 
-async fn text(answer: Response, url: &Url) -> anyhow::Result<String> {
+async fn read_body(answer: Response, url: &Url) -> anyhow::Result<String> {
     if !answer.status().is_success() {
         bail!("{url} responded with {}", answer.status());
     }

@@ -26,7 +26,7 @@ use crate::cli::Invocation;
 use crate::cli::failure::{Advise as _, with_advice};
 use crate::cli::new_file::write_new;
 use crate::cli::output::{pluralize, strip_controls, to_one_line};
-use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, checked};
+use crate::cli::tools::check::{CheckReport, CheckSources, ExtraFiles, WantedChecks, run_checks};
 
 /// Generate tool files from an OpenAPI 3.0 or 3.1 document.
 #[derive(Debug, Args)]
@@ -54,7 +54,7 @@ pub(super) struct Arguments {
     allow_private: bool,
     /// Authentication to use if the document has none: bearer, basic, header:NAME or query:NAME.
     #[arg(long, value_name = "AUTH")]
-    auth: Option<GivenAuth>,
+    auth: Option<AuthArgument>,
     /// Name of the credential [default: the provider's name].
     #[arg(long, value_name = "NAME")]
     credential: Option<CredentialName>,
@@ -78,9 +78,9 @@ Examples:
   kitbag tools import api.json --server http://127.0.0.1:8000 --allow-private";
 
 #[derive(Debug, Clone)]
-struct GivenAuth(ImportAuth);
+struct AuthArgument(ImportAuth);
 
-impl FromStr for GivenAuth {
+impl FromStr for AuthArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -95,25 +95,25 @@ impl FromStr for GivenAuth {
 }
 
 pub(super) async fn run(arguments: Arguments, invocation: &Invocation) -> anyhow::Result<ExitCode> {
-    let text = document::read(&arguments.spec).await?;
+    let text = document::read_document(&arguments.spec).await?;
     let imported = import(&text, &arguments.options(), &kitbag_schema::schema_fault);
-    let imported = imported.map_err(|error| unusable(error, &arguments.spec))?;
-    let mut made = MadeFiles {
+    let imported = imported.map_err(|error| import_error(error, &arguments.spec))?;
+    let mut generated = GeneratedFiles {
         imported,
         out: arguments.out,
         check: None,
         next: Vec::new(),
     };
     if !arguments.dry_run {
-        made.write(arguments.force)?;
-        made.check(invocation).await?;
-        made.next = made.next_steps(&invocation.config()?);
+        generated.write(arguments.force)?;
+        generated.check(invocation).await?;
+        generated.next = generated.next_steps(&invocation.config()?);
     }
     invocation
         .output
-        .show(&made.json(), |_| made.for_people())?;
+        .show(&generated.to_json(), |_| generated.for_people())?;
     Ok(crate::cli::to_exit_code(
-        made.check.as_ref().is_none_or(CheckReport::is_well),
+        generated.check.as_ref().is_none_or(CheckReport::is_well),
     ))
 }
 
@@ -132,7 +132,7 @@ impl Arguments {
     }
 }
 
-fn unusable(error: ImportError, spec: &str) -> anyhow::Error {
+fn import_error(error: ImportError, spec: &str) -> anyhow::Error {
     let remedy = error.remedy();
     let error = anyhow::Error::new(error).context(format!("cannot import {spec}"));
     match remedy {
@@ -142,7 +142,7 @@ fn unusable(error: ImportError, spec: &str) -> anyhow::Error {
 }
 
 /// The generated files, written unless this is a dry run.
-struct MadeFiles {
+struct GeneratedFiles {
     imported: Imported,
     out: PathBuf,
     /// Absent in a dry run.
@@ -150,7 +150,7 @@ struct MadeFiles {
     next: Vec<String>,
 }
 
-impl MadeFiles {
+impl GeneratedFiles {
     fn path(&self, file: &ImportedFile) -> PathBuf {
         self.out.join(format!("{}.toml", file.slug))
     }
@@ -181,8 +181,9 @@ impl MadeFiles {
     }
 
     async fn check(&mut self, invocation: &Invocation) -> anyhow::Result<()> {
-        let sources = CheckSources::named(std::slice::from_ref(&self.out), &ExtraFiles::default())?;
-        self.check = Some(checked(&sources, &WantedChecks::default(), invocation).await?);
+        let sources =
+            CheckSources::from_paths(std::slice::from_ref(&self.out), &ExtraFiles::default())?;
+        self.check = Some(run_checks(&sources, &WantedChecks::default(), invocation).await?);
         Ok(())
     }
 
@@ -204,7 +205,7 @@ impl MadeFiles {
         if !config.catalog.directories.contains(&out) {
             steps.push(format!(
                 "add the directory under [catalog] in the configuration: directories = [{}]",
-                quoted(&out)
+                toml_path(&out)
             ));
         }
         steps
@@ -237,7 +238,7 @@ impl MadeFiles {
         needed
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         let files: Vec<String> = self
             .imported
             .files
@@ -249,7 +250,7 @@ impl MadeFiles {
         json!({
             "files": files,
             "skipped": skipped.collect::<Vec<_>>(),
-            "check": self.check.as_ref().map(CheckReport::json),
+            "check": self.check.as_ref().map(CheckReport::to_json),
             "next": self.next,
         })
     }
@@ -267,12 +268,12 @@ impl MadeFiles {
             )))
         });
         lines.extend(skipped_lines);
-        let made = match self.check {
+        let generated = match self.check {
             Some(_) => "Generated",
             None => "Would generate",
         };
         lines.push(format!(
-            "{made} {} in {}; skipped {}.",
+            "{generated} {} in {}; skipped {}.",
             pluralize(files.len(), "file"),
             self.out.display(),
             pluralize(skipped.len(), "operation")
@@ -284,7 +285,7 @@ impl MadeFiles {
 }
 
 /// Formats a path as a TOML string.
-fn quoted(path: &Path) -> String {
+fn toml_path(path: &Path) -> String {
     toml_text(&path.display().to_string())
 }
 

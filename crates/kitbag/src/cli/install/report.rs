@@ -52,10 +52,10 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
     } = told;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
-    let mut text = edited(told, project);
-    text.push_str(&still_readable(told));
-    text.push_str(&left_elsewhere(told));
-    text.push_str(&staying(
+    let mut text = describe_edits(told, project);
+    text.push_str(&describe_secrets(told));
+    text.push_str(&list_unmoved(told));
+    text.push_str(&describe_direct_servers(
         told,
         &format!("kitbag install --client {name}{flag} --move-servers"),
     ));
@@ -67,7 +67,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
         text.push_str(&format!("\n{needed}"));
     }
     if !project {
-        text.push_str(&hook_line(told));
+        text.push_str(&describe_hook(told));
     }
     if *changed {
         text.push_str(&format!("\nRestart {client} to apply the change."));
@@ -77,7 +77,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
 }
 
 /// Describes the edits in the client's file.
-fn edited(told: &InstallReport, project: bool) -> String {
+fn describe_edits(told: &InstallReport, project: bool) -> String {
     let (path, moved) = (told.path.display(), &told.moved);
     let mut text = match told.changed {
         true => format!("Added Kitbag to {path}"),
@@ -106,7 +106,7 @@ fn edited(told: &InstallReport, project: bool) -> String {
 }
 
 /// Reports the file with the prompt hook, or the command that adds it.
-fn hook_line(told: &InstallReport) -> String {
+fn describe_hook(told: &InstallReport) -> String {
     let Ok(hook) = told.client.prompt_hook() else {
         return String::new();
     };
@@ -126,7 +126,7 @@ fn hook_line(told: &InstallReport) -> String {
 }
 
 /// Reports secrets that are encrypted now but still readable in the client's file.
-fn still_readable(told: &InstallReport) -> String {
+fn describe_secrets(told: &InstallReport) -> String {
     let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
     if secrets == 0 {
         return String::new();
@@ -145,12 +145,12 @@ fn still_readable(told: &InstallReport) -> String {
 }
 
 /// Lists the servers that `--move-servers` did not move.
-fn left_elsewhere(told: &InstallReport) -> String {
-    told.left.iter().map(LeftServers::line).collect()
+fn list_unmoved(told: &InstallReport) -> String {
+    told.left.iter().map(LeftServers::describe).collect()
 }
 
 impl LeftServers {
-    fn line(&self) -> String {
+    fn describe(&self) -> String {
         let (number, names) = (
             pluralize(self.servers.len(), "server"),
             self.servers.join(", "),
@@ -166,7 +166,7 @@ impl LeftServers {
 }
 
 /// Lists the servers that the client still connects to directly, with the reason.
-fn staying(told: &InstallReport, moving: &str) -> String {
+fn describe_direct_servers(told: &InstallReport, moving: &str) -> String {
     let refused = told
         .servers
         .iter()

@@ -14,7 +14,7 @@ use crate::cli::program::invoked_path;
 /// Returns an entry that launches Kitbag. Desktop programs start with a minimal `PATH`, so the
 /// user's own file has the full path; a project file is shared with people who have the program
 /// elsewhere. The configuration path is explicit, since the client may launch Kitbag in any folder.
-pub(super) fn launched(
+pub(super) fn launch_entry(
     spot: &ClientFile,
     config: &Config,
     invocation: &Invocation,
@@ -26,9 +26,9 @@ pub(super) fn launched(
             args,
         });
     }
-    args.extend(configuration(config, invocation)?);
+    args.extend(config_flags(config, invocation)?);
     Ok(KitbagEntry::Stdio {
-        command: text(&invoked_path()?),
+        command: path_text(&invoked_path()?),
         args,
     })
 }
@@ -44,27 +44,27 @@ pub(super) fn hook_command(
     config: &Config,
     invocation: &Invocation,
 ) -> anyhow::Result<HookCommand> {
-    let mut words = vec![text(&invoked_path()?)];
+    let mut words = vec![path_text(&invoked_path()?)];
     words.extend(["hook".to_owned(), hook.client.name().to_owned()]);
-    words.extend(configuration(config, invocation)?);
-    let words: Vec<_> = words.iter().map(|word| for_shell(word)).collect();
+    words.extend(config_flags(config, invocation)?);
+    let words: Vec<_> = words.iter().map(|word| quote_for_shell(word)).collect();
     let line = words.join(" ");
     Ok(HookCommand { hook, line })
 }
 
 /// Returns the flags that select the current configuration and data directory.
-fn configuration(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
+fn config_flags(config: &Config, invocation: &Invocation) -> anyhow::Result<Vec<String>> {
     invocation.reject_store_override()?;
     let own = std::path::absolute(invocation.at.editable_file()?)?;
-    let mut flags = vec!["--config".to_owned(), text(&own)];
+    let mut flags = vec!["--config".to_owned(), path_text(&own)];
     if invocation.at.overrides.data_dir.is_some() {
         let data_dir = std::path::absolute(&config.data_dir)?;
-        flags.extend(["--data-dir".to_owned(), text(&data_dir)]);
+        flags.extend(["--data-dir".to_owned(), path_text(&data_dir)]);
     }
     Ok(flags)
 }
 
-pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
+pub(super) fn http_entry(config: &Config) -> anyhow::Result<KitbagEntry> {
     if !config.serve.allows_keyless() {
         return Err(anyhow!(
             "connecting over HTTP needs a key, which does not belong in a readable file"
@@ -77,12 +77,12 @@ pub(super) fn running(config: &Config) -> anyhow::Result<KitbagEntry> {
     })
 }
 
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
 /// Quotes the word for a shell, unless it is plain.
-fn for_shell(word: &str) -> String {
+fn quote_for_shell(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
     } else {
@@ -106,7 +106,7 @@ mod tests {
             ("it's $HOME", r"'it'\''s $HOME'"),
             ("", "''"),
         ] {
-            assert_eq!(for_shell(word), expected);
+            assert_eq!(quote_for_shell(word), expected);
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::cli::output::{Output, stderr, strip_controls};
 use crate::cli::progress::ProgressDisplay;
 
 /// A browser on this machine, which is redirected to a local listener.
-pub(in crate::cli) struct AtBrowser {
+pub(in crate::cli) struct LocalBrowser {
     output: Output,
     listener: Option<TcpListener>,
     waiting: Option<ProgressDisplay>,
@@ -29,12 +29,12 @@ pub(in crate::cli) struct AtBrowser {
 
 /// A browser on another machine, where nothing listens; the user pastes the URL that it was
 /// redirected to.
-pub(in crate::cli) struct Elsewhere {
+pub(in crate::cli) struct RemoteBrowser {
     output: Output,
     waiting: Option<ProgressDisplay>,
 }
 
-impl AtBrowser {
+impl LocalBrowser {
     pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
@@ -44,7 +44,7 @@ impl AtBrowser {
     }
 }
 
-impl Elsewhere {
+impl RemoteBrowser {
     pub(in crate::cli) fn new(output: Output) -> Self {
         Self {
             output,
@@ -54,7 +54,7 @@ impl Elsewhere {
 }
 
 #[async_trait]
-impl Person for AtBrowser {
+impl Person for LocalBrowser {
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         let listener = listen(port).await?;
         let url = address(&listener)?;
@@ -64,16 +64,16 @@ impl Person for AtBrowser {
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
         let listener = self.listener.take().expect("`redirect` is called first");
-        if open(url) {
-            tell(&format!(
+        if open_browser(url) {
+            print_line(&format!(
                 "Opening your browser. If it does not open, go to\n\n  {url}\n"
             ));
         } else {
-            tell(&format!(
+            print_line(&format!(
                 "In a browser on this machine, go to\n\n  {url}\n\nFor a browser on another machine, use --headless.\n"
             ));
         }
-        let answered = tokio::time::timeout(PATIENCE, answer(listener, url));
+        let answered = tokio::time::timeout(PATIENCE, await_redirect(listener, url));
         let answered = self
             .output
             .with_progress("Waiting for the login in the browser", answered)
@@ -86,13 +86,13 @@ impl Person for AtBrowser {
     }
 
     fn show(&mut self, code: &DeviceCode) {
-        show(code);
+        show_code(code);
         self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
 
 #[async_trait]
-impl Person for Elsewhere {
+impl Person for RemoteBrowser {
     /// Kitbag does not listen there; a free port only avoids other programs.
     async fn redirect(&mut self, port: RedirectPort) -> Result<Url, LoginError> {
         match port {
@@ -102,7 +102,7 @@ impl Person for Elsewhere {
     }
 
     async fn browse(&mut self, url: &Url) -> Result<String, LoginError> {
-        tell(&format!(
+        print_line(&format!(
             "Go to\n\n  {url}\n\nAfter the login, the browser fails to open an address that begins with\n\
              http://127.0.0.1. Copy that address, paste it here, and press Enter:"
         ));
@@ -124,7 +124,7 @@ impl Person for Elsewhere {
     }
 
     fn show(&mut self, code: &DeviceCode) {
-        show(code);
+        show_code(code);
         self.waiting = Some(self.output.progress(WAITING_FOR_THE_CODE));
     }
 }
@@ -167,7 +167,7 @@ fn callback(port: u16) -> Url {
 }
 
 /// Waits for the redirect of this request and answers it with a success page.
-async fn answer(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
+async fn await_redirect(listener: TcpListener, request: &Url) -> Result<String, LoginError> {
     let (came, mut coming) = mpsc::channel::<String>(1);
     let visit = Callback {
         state: parameter(request.query(), "state"),
@@ -220,8 +220,8 @@ const PAGE: &str = "<!doctype html><meta charset=utf-8><title>Kitbag</title>\
     <p style=\"font:1.2em sans-serif;margin:4em\">Done. You can close this page and return to the terminal.";
 
 /// Opens the URL in a browser; false if there is none.
-fn open(url: &Url) -> bool {
-    let Some((program, arguments)) = browser() else {
+fn open_browser(url: &Url) -> bool {
+    let Some((program, arguments)) = browser_command() else {
         return false;
     };
     let mut command = Command::new(program);
@@ -233,7 +233,7 @@ fn open(url: &Url) -> bool {
     command.spawn().is_ok()
 }
 
-fn browser() -> Option<(String, &'static [&'static str])> {
+fn browser_command() -> Option<(String, &'static [&'static str])> {
     if let Some(chosen) = std::env::var("BROWSER").ok().filter(|it| !it.is_empty()) {
         return Some((chosen, &[]));
     }
@@ -249,19 +249,19 @@ fn browser() -> Option<(String, &'static [&'static str])> {
     has_screen.then(|| ("xdg-open".to_owned(), [].as_slice()))
 }
 
-fn show(code: &DeviceCode) {
+fn show_code(code: &DeviceCode) {
     let direct = code.verification_uri_complete.as_ref();
     let direct = direct
         .map(|url| format!("\n\nor open\n\n  {url}"))
         .unwrap_or_default();
-    tell(&format!(
+    print_line(&format!(
         "Go to\n\n  {}\n\nand enter the code\n\n  {}{direct}\n",
         code.verification_uri, code.user_code
     ));
 }
 
 /// Prints to stderr, even with `--json`: the user needs the text in any case.
-fn tell(text: &str) {
+fn print_line(text: &str) {
     let _unheard = writeln!(stderr(), "{}", strip_controls(text));
 }
 

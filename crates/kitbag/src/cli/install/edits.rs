@@ -5,7 +5,7 @@ use kitbag_clients::{
     Scope, Uninstalled, install_into, uninstall_from,
 };
 
-use super::door::HookCommand;
+use super::entry::HookCommand;
 
 /// The hook to install.
 pub(super) struct WantedHook {
@@ -16,7 +16,7 @@ pub(super) struct WantedHook {
 
 impl WantedHook {
     /// Returns the client's hook if it was requested or is installed already.
-    pub(super) fn of(
+    pub(super) fn for_client(
         spot: &ClientFile,
         places: &ClientDirectories,
         asked: bool,
@@ -43,7 +43,7 @@ pub(super) struct InstallEdits<'a> {
 impl InstallEdits<'_> {
     /// Adds Kitbag, then the hook. A hook in the same file is removed first, so that the backup contains
     /// neither.
-    pub(super) fn carry_out(&self) -> Result<Installed, FileError> {
+    pub(super) fn apply(&self) -> Result<Installed, FileError> {
         let Some(HookCommand { hook, line }) = &self.hook else {
             return self.add_server();
         };
@@ -62,15 +62,15 @@ impl InstallEdits<'_> {
 }
 
 /// What was removed from the client's files.
-pub(super) struct TakenOut {
+pub(super) struct RemovedEntries {
     pub(super) hook: Uninstalled,
     pub(super) server: Uninstalled,
 }
 
-pub(super) fn take_out(
+pub(super) fn remove_entries(
     spot: &ClientFile,
     places: &ClientDirectories,
-) -> Result<TakenOut, FileError> {
+) -> Result<RemovedEntries, FileError> {
     let hook = match spot.client.prompt_hook() {
         Ok(hook) if spot.scope == Scope::User && hook.is_in_place(places) => {
             hook.uninstall(places)?
@@ -79,5 +79,5 @@ pub(super) fn take_out(
         _ => Uninstalled::NotThere,
     };
     let server = uninstall_from(spot, places)?;
-    Ok(TakenOut { hook, server })
+    Ok(RemovedEntries { hook, server })
 }

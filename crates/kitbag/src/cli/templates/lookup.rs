@@ -32,7 +32,7 @@ pub(super) enum FoundTemplate<'a> {
 }
 
 impl KnownTemplates {
-    pub(super) async fn read(config: &Config, store: &Store) -> anyhow::Result<Self> {
+    pub(super) async fn load(config: &Config, store: &Store) -> anyhow::Result<Self> {
         let folder = config.code.templates.clone();
         let TemplateFolder { files, unreadable } = TemplateFolder::read(&folder);
         let mut all = built_in::files();
@@ -43,7 +43,7 @@ impl KnownTemplates {
             .iter()
             .map(|(path, error)| format!("cannot read {}: {error}", path.display()));
         let complaints = unreadable
-            .chain(complaints.iter().map(complaint))
+            .chain(complaints.iter().map(format_complaint))
             .chain(broken.iter().map(ToString::to_string))
             .collect();
         Ok(Self {
@@ -65,7 +65,7 @@ impl KnownTemplates {
 
     /// Finds a template by its name, or a learned one by its ID.
     pub(super) fn find(&self, named: &NamedTemplate) -> anyhow::Result<FoundTemplate<'_>> {
-        let fits: Vec<_> = self.all().filter(|found| found.is(named)).collect();
+        let fits: Vec<_> = self.all().filter(|found| found.matches(named)).collect();
         match fits.as_slice() {
             [only] => Ok(*only),
             [] => Err(anyhow!("no template `{}`", named.name))
@@ -98,7 +98,7 @@ impl<'a> FoundTemplate<'a> {
         }
     }
 
-    fn is(&self, named: &NamedTemplate) -> bool {
+    fn matches(&self, named: &NamedTemplate) -> bool {
         let named_so = self.template().name().as_str() == named.name || self.has_id(&named.name);
         named_so && (named.tenant.is_none() || named.tenant.as_ref() == self.tenant())
     }
@@ -108,7 +108,7 @@ impl<'a> FoundTemplate<'a> {
     }
 }
 
-fn complaint(complaint: &TemplateComplaint) -> String {
+fn format_complaint(complaint: &TemplateComplaint) -> String {
     match complaint.remedy() {
         Some(remedy) => format!("{complaint}\n  try: {remedy}"),
         None => complaint.to_string(),

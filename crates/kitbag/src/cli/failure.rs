@@ -239,11 +239,11 @@ const ADDRESS_IN_USE: &str = "\
 `kitbag serve` may already be running; if not, choose another port: --bind 127.0.0.1:7421";
 
 fn last_words(cause: &(dyn Error + 'static)) -> Option<String> {
-    let said = match cause.downcast_ref::<CallError>() {
+    let stderr_text = match cause.downcast_ref::<CallError>() {
         Some(call) => call.stderr(),
         None => cause.downcast_ref::<StartError>()?.stderr(),
     };
-    said.map(str::to_owned)
+    stderr_text.map(str::to_owned)
 }
 
 impl fmt::Display for CommandFailure {

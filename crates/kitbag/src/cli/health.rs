@@ -40,15 +40,15 @@ pub(super) async fn run(
     invocation.at.overrides.bind = arguments.bind;
     let config = invocation.config()?;
     let mut url = health_url(config.serve.bind);
-    let mut asked = check_health(&url).await;
-    if asked.is_err()
+    let mut answered = check_health(&url).await;
+    if answered.is_err()
         && arguments.bind.is_none()
         && let Some(address) = find_running_address(&config, &invocation).await
     {
         url = health_url(address);
-        asked = check_health(&url).await;
+        answered = check_health(&url).await;
     }
-    asked.advise(|| "start one: kitbag serve".to_owned())?;
+    answered.advise(|| "start one: kitbag serve".to_owned())?;
     invocation
         .output
         .show(&json!({ "url": url, "up": true }), |_| {

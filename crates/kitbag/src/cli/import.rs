@@ -303,8 +303,8 @@ fn format_files(rows: &[ImportRow]) -> String {
 /// Returns the server's name in the client, unless it is obvious from ours.
 fn describe_rename(row: &ImportRow) -> Option<String> {
     let origin = row.from.first()?;
-    let ours = keep_alphanumerics(row.name.as_str());
-    let plain = keep_alphanumerics(&origin.name).starts_with(&ours);
+    let local_name = keep_alphanumerics(row.name.as_str());
+    let plain = keep_alphanumerics(&origin.name).starts_with(&local_name);
     (!plain).then(|| format!("called `{}` in {}", origin.name, origin.client))
 }
 
@@ -321,7 +321,7 @@ pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> S
             .iter()
             .filter(|it| it.source != VariableSource::Foreign)
         {
-            let asked = match &variable.source {
+            let comment = match &variable.source {
                 VariableSource::Asked(question) if !question.is_empty() => {
                     format!("   # {question}")
                 }
@@ -332,8 +332,8 @@ pub(super) fn format_missing<'a>(rows: impl Iterator<Item = &'a ImportRow>) -> S
                 _ => String::new(),
             };
             lines.insert(match variable.name.strip_prefix("secret:") {
-                Some(secret) => format!("  kitbag secret set {secret}{asked}"),
-                None => format!("  export {}=…{asked}", variable.name),
+                Some(secret) => format!("  kitbag secret set {secret}{comment}"),
+                None => format!("  export {}=…{comment}", variable.name),
             });
         }
     }

@@ -44,13 +44,13 @@ impl<S: Subscriber> Layer<S> for JournalLayer {
         let mut text = EventText::default();
         event.record(&mut text);
         let target = event.metadata().target();
-        let ours = target.starts_with("kitbag");
+        let is_own = target.starts_with("kitbag");
         let line = LogLine::new(
             LogStream::Gateway,
             Some(to_log_level(event.metadata().level())),
             &text.0,
         );
-        file.append(&line.with_logger((!ours).then(|| target.to_owned())));
+        file.append(&line.with_logger((!is_own).then(|| target.to_owned())));
     }
 }
 

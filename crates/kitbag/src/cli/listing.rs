@@ -58,11 +58,11 @@ impl ListArguments {
     ) -> anyhow::Result<Vec<T>> {
         let server = server_to_list(self.server.as_ref(), config)?;
         let mut gateway = CommandGateway::join_or_open(self.join, config, invocation).await?;
-        let asked = async {
+        let listing = async {
             gateway.fetch_listings(server, invocation.output).await?;
             T::fetch_rows(&mut gateway).await
         };
-        let listed = asked.await;
+        let listed = listing.await;
         gateway.close().await;
         let mut rows = listed?;
         if let Some(server) = &self.server {

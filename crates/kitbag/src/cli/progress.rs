@@ -83,7 +83,7 @@ fn run_writer(text: String, coming: &Receiver<String>) {
 
 /// Redraws one line.
 fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut wait = BEFORE_THE_LINE;
     loop {
         match next_event(coming, wait) {
@@ -91,10 +91,10 @@ fn draw_line(mut text: String, coming: &Receiver<String>) -> io::Result<()> {
             ProgressEvent::Text(newer) => text = newer,
             ProgressEvent::None => {}
         }
-        if begun.elapsed() >= BEFORE_THE_LINE {
+        if started.elapsed() >= BEFORE_THE_LINE {
             let width =
                 terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0);
-            let line = format_frame(&text, begun.elapsed(), usize::from(width));
+            let line = format_frame(&text, started.elapsed(), usize::from(width));
             let mut stderr = io::stderr().lock();
             clear_line(&mut stderr)?;
             SHOWN.store(line.chars().count(), Ordering::Relaxed);

@@ -113,9 +113,9 @@ async fn get_prompt(wanted: GetArguments, invocation: &Invocation) -> anyhow::Re
     let given = parse_texts(base, &wanted.words)?;
     let mut gateway =
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
-    let asked = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
+    let fetched = fetch_prompt(&mut gateway, &wanted.name, given, invocation.output).await;
     gateway.close().await;
-    invocation.output.show(&asked?, for_people)
+    invocation.output.show(&fetched?, for_people)
 }
 
 /// Servers that were never listed are listed only if no other server has the prompt.
@@ -147,14 +147,14 @@ fn for_people(result: &Value) -> String {
         .and_then(Value::as_array)
         .map(Vec::as_slice)
         .unwrap_or_default();
-    let said = messages.iter().map(|message| {
+    let texts = messages.iter().map(|message| {
         let role = to_one_line(get_str(message, "role").unwrap_or("unknown"));
         format!("{role}:\n{}", indent(&format_content(message)))
     });
     let shown: Vec<String> = get_str(result, "description")
         .map(to_one_line)
         .into_iter()
-        .chain(said)
+        .chain(texts)
         .collect();
     strip_controls(&if shown.is_empty() {
         format!("{result:#}")

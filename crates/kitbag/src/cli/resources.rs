@@ -116,9 +116,9 @@ fn cells(row: &ResourceRow) -> [String; 4] {
 async fn read_resource(wanted: &ReadArguments, invocation: &Invocation) -> anyhow::Result<()> {
     let mut gateway =
         CommandGateway::join_or_open(wanted.join, &invocation.config()?, invocation).await?;
-    let asked = fetch_resource(&mut gateway, &wanted.uri, invocation.output).await;
+    let fetched = fetch_resource(&mut gateway, &wanted.uri, invocation.output).await;
     gateway.close().await;
-    let result = asked?;
+    let result = fetched?;
     match &wanted.output {
         Some(path) => save_to_file(&result, path, wanted, invocation.output),
         None if invocation.output.json => invocation.output.show(&result, |_| String::new()),

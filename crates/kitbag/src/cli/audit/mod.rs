@@ -104,19 +104,19 @@ async fn follow(
     let mut unfinished = Vec::new();
     loop {
         query.page = AuditPage::WrittenAfter { id: newest };
-        let (begun, mut ended): (Vec<_>, Vec<_>) = store
+        let (started, mut ended): (Vec<_>, Vec<_>) = store
             .read_audit(&query)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
-        let rows = begun.iter().chain(&ended);
+        let rows = started.iter().chain(&ended);
         newest = rows.map(|row| row.id).max().unwrap_or(newest);
         let (still, done): (Vec<_>, Vec<_>) = store
             .read_audit_rows(&unfinished)
             .await?
             .into_iter()
             .partition(|row| row.outcome == Outcome::Unfinished);
-        unfinished = still.into_iter().chain(begun).map(|row| row.id).collect();
+        unfinished = still.into_iter().chain(started).map(|row| row.id).collect();
         ended.extend(done);
         ended.sort_by_key(|row| row.id);
         print_rows(&ended, output)?;

@@ -169,8 +169,8 @@ fn show_import(imported: ImportedFacts, invocation: &Invocation) -> anyhow::Resu
         replaced,
         known,
     } = imported;
-    let told = json!({ "added": added, "known": known, "replaced": replaced });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "added": added, "known": known, "replaced": replaced });
+    invocation.output.show(&report, |_| {
         let mut text = format!("Imported {}", pluralize(added as usize, "fact"));
         if known > 0 {
             text.push_str(&format!("; {known} already known"));
@@ -244,8 +244,8 @@ async fn forget(
         _ => None,
     };
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "forgotten": forgotten });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "forgotten": forgotten });
+    invocation.output.show(&report, |_| {
         format!("Deleted {}", pluralize(forgotten as usize, "fact"))
     })
 }

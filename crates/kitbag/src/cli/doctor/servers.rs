@@ -111,13 +111,13 @@ async fn list_servers(
     };
     let progress = output.progress(&format!("Asking {}", pluralize(able.len(), "server")));
     let mut waiting: BTreeSet<&ServerName> = able.iter().map(|spec| &spec.name).collect();
-    let mut asked = futures::stream::iter(
+    let mut reports = futures::stream::iter(
         able.iter()
             .map(|spec| async { (*spec, app.server_report(&spec.name, true).await) }),
     )
     .buffer_unordered(MAX_STARTS);
     let (mut findings, mut listed) = (Vec::new(), BTreeSet::new());
-    while let Some((spec, outcome)) = asked.next().await {
+    while let Some((spec, outcome)) = reports.next().await {
         waiting.remove(&spec.name);
         if !waiting.is_empty() {
             still_waiting(&progress, &waiting);
@@ -130,7 +130,7 @@ async fn list_servers(
             Err(error) => findings.push(failure(spec, &error)),
         }
     }
-    drop(asked);
+    drop(reports);
     findings.extend(find_drift(config, &app));
     if whole {
         findings.extend(unknown_tools(config, &listed, &app));

@@ -259,15 +259,15 @@ fn describe_progress(standing: EvalProgress) -> String {
         unanswered,
         cost_usd,
     } = standing;
-    let mut told = format!("Asking models: {done} of {total} answered");
+    let mut progress = format!("Asking models: {done} of {total} answered");
     if unanswered > 0 {
-        told += &format!(", {unanswered} failed");
+        progress += &format!(", {unanswered} failed");
     }
     // Without prices, any cost would be a guess.
     if let Some(cost) = cost_usd.filter(|cost| *cost > 0.0) {
-        told += &format!(", {cost:.4} USD so far");
+        progress += &format!(", {cost:.4} USD so far");
     }
-    told
+    progress
 }
 
 fn explain_error(stopped: EvalError, resume: Option<&Path>) -> anyhow::Error {

@@ -187,9 +187,9 @@ or --model http://localhost:11434/v1#MODEL; or show what would be sent with --dr
 
 impl<T> HostValue<T> {
     /// Returns the value for this host, or else the value for all hosts.
-    fn find_for_host<'a>(said: &'a [Self], host: &str) -> Option<&'a T> {
-        let own = said.iter().find(|it| it.host.as_deref() == Some(host));
-        let found = own.or_else(|| said.iter().find(|it| it.host.is_none()));
+    fn find_for_host<'a>(values: &'a [Self], host: &str) -> Option<&'a T> {
+        let own = values.iter().find(|it| it.host.as_deref() == Some(host));
+        let found = own.or_else(|| values.iter().find(|it| it.host.is_none()));
         found.map(|it| &it.value)
     }
 }

@@ -14,8 +14,8 @@ use crate::cli::output::{format_table, pluralize, strip_controls};
 const ENOUGH: usize = 20;
 
 pub(super) fn format_report(report: &EvalReport) -> String {
-    let asked = report.models.iter().filter(|it| it.asked > 0);
-    let mut parts: Vec<String> = asked.map(model_table).collect();
+    let measured = report.models.iter().filter(|it| it.asked > 0);
+    let mut parts: Vec<String> = measured.map(model_table).collect();
     parts.extend(task_figures::format_tasks(report));
     parts.extend(group_table(report, "TOOL", |it| &it.by_tool));
     parts.extend(group_table(report, "CATEGORY", |it| &it.by_category));
@@ -359,13 +359,13 @@ fn called_or_said(it: &Record) -> String {
         .and_then(|it| it.why.as_deref())
         .or(it.stop.map(StopReason::as_str));
     let looked = it.discovery_calls.last().filter(|_| first.is_none());
-    let said = [
+    let facts = [
         first.map(ToString::to_string),
         looked.map(|it| format!("last: {it}")),
         it.text.clone(),
         why.map(str::to_owned),
     ];
-    said.into_iter().flatten().collect::<Vec<_>>().join("\n")
+    facts.into_iter().flatten().collect::<Vec<_>>().join("\n")
 }
 
 /// Returns `None` if the suite has nothing of this kind.

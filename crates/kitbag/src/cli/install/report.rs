@@ -43,20 +43,20 @@ pub(super) struct LeftServers {
     pub(super) servers: Vec<String>,
 }
 
-pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
+pub(super) fn for_people(report: &InstallReport, project: bool) -> String {
     let InstallReport {
         client,
         changed,
         servers,
         ..
-    } = told;
+    } = report;
     let name = client.name();
     let flag = if project { " --project" } else { "" };
-    let mut text = describe_edits(told, project);
-    text.push_str(&describe_secrets(told));
-    text.push_str(&list_unmoved(told));
+    let mut text = describe_edits(report, project);
+    text.push_str(&describe_secrets(report));
+    text.push_str(&list_unmoved(report));
     text.push_str(&describe_direct_servers(
-        told,
+        report,
         &format!("kitbag install --client {name}{flag} --move-servers"),
     ));
     let behind = servers
@@ -67,7 +67,7 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
         text.push_str(&format!("\n{needed}"));
     }
     if !project {
-        text.push_str(&describe_hook(told));
+        text.push_str(&describe_hook(report));
     }
     if *changed {
         text.push_str(&format!("\nRestart {client} to apply the change."));
@@ -77,9 +77,9 @@ pub(super) fn for_people(told: &InstallReport, project: bool) -> String {
 }
 
 /// Describes the edits in the client's file.
-fn describe_edits(told: &InstallReport, project: bool) -> String {
-    let (path, moved) = (told.path.display(), &told.moved);
-    let mut text = match told.changed {
+fn describe_edits(report: &InstallReport, project: bool) -> String {
+    let (path, moved) = (report.path.display(), &report.moved);
+    let mut text = match report.changed {
         true => format!("Added Kitbag to {path}"),
         false => format!("Kitbag is already in {path}"),
     };
@@ -92,12 +92,12 @@ fn describe_edits(told: &InstallReport, project: bool) -> String {
             "\nEveryone on the project needs `kitbag` on the PATH{servers}."
         ));
     }
-    if let Some(backup) = &told.backup {
+    if let Some(backup) = &report.backup {
         text.push_str(&format!("\nBackup: {}", backup.display()));
     }
     if !moved.is_empty() {
         let (number, names) = (pluralize(moved.len(), "server"), moved.join(", "));
-        let client = told.client;
+        let client = report.client;
         text.push_str(&format!(
             "\nMoved to Kitbag and disabled in {client}: {number} ({names})"
         ));
@@ -106,12 +106,12 @@ fn describe_edits(told: &InstallReport, project: bool) -> String {
 }
 
 /// Reports the file with the prompt hook, or the command that adds it.
-fn describe_hook(told: &InstallReport) -> String {
-    let Ok(hook) = told.client.prompt_hook() else {
+fn describe_hook(report: &InstallReport) -> String {
+    let Ok(hook) = report.client.prompt_hook() else {
         return String::new();
     };
     let name = hook.client.name();
-    match &told.hook {
+    match &report.hook {
         Some(path) => {
             let trust = hook.trust.map(|it| format!("\n{it}")).unwrap_or_default();
             format!(
@@ -126,14 +126,14 @@ fn describe_hook(told: &InstallReport) -> String {
 }
 
 /// Reports secrets that are encrypted now but still readable in the client's file.
-fn describe_secrets(told: &InstallReport) -> String {
-    let secrets: usize = told.servers.iter().map(|row| row.secrets.len()).sum();
+fn describe_secrets(report: &InstallReport) -> String {
+    let secrets: usize = report.servers.iter().map(|row| row.secrets.len()).sum();
     if secrets == 0 {
         return String::new();
     }
-    let (number, path) = (pluralize(secrets, "secret"), told.path.display());
+    let (number, path) = (pluralize(secrets, "secret"), report.path.display());
     let is = if secrets == 1 { "is" } else { "are" };
-    let backup = told
+    let backup = report
         .backup
         .as_ref()
         .map(|backup| format!(" and {}", backup.display()))
@@ -145,8 +145,8 @@ fn describe_secrets(told: &InstallReport) -> String {
 }
 
 /// Lists the servers that `--move-servers` did not move.
-fn list_unmoved(told: &InstallReport) -> String {
-    told.left.iter().map(LeftServers::describe).collect()
+fn list_unmoved(report: &InstallReport) -> String {
+    report.left.iter().map(LeftServers::describe).collect()
 }
 
 impl LeftServers {
@@ -166,8 +166,8 @@ impl LeftServers {
 }
 
 /// Lists the servers that the client still connects to directly, with the reason.
-fn describe_direct_servers(told: &InstallReport, moving: &str) -> String {
-    let refused = told
+fn describe_direct_servers(report: &InstallReport, moving: &str) -> String {
+    let refused = report
         .servers
         .iter()
         .filter(|row| row.action == ImportAction::Refused);
@@ -176,17 +176,17 @@ fn describe_direct_servers(told: &InstallReport, moving: &str) -> String {
         let reason = row.reason.as_deref().unwrap_or_default();
         text.push_str(&format!(
             "\nStays in {}, because Kitbag cannot use it: {} ({reason})",
-            told.client, row.name
+            report.client, row.name
         ));
     }
-    if text.is_empty() && !told.beside.is_empty() {
+    if text.is_empty() && !report.beside.is_empty() {
         let (servers, names) = (
-            pluralize(told.beside.len(), "server"),
-            told.beside.join(", "),
+            pluralize(report.beside.len(), "server"),
+            report.beside.join(", "),
         );
         text = format!(
             "\n{} still connects directly to {servers} ({names}). To move them to Kitbag:\n  {moving}",
-            told.client
+            report.client
         );
     }
     text

@@ -53,8 +53,8 @@ pub(super) fn export(
         return invocation.output.print(&text);
     };
     write_new(path, &text)?;
-    let told = json!({ "lessons": lessons.len(), "file": path });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "lessons": lessons.len(), "file": path });
+    invocation.output.show(&report, |_| {
         let lessons = pluralize(lessons.len(), "lesson");
         format!("Wrote {lessons} to {}", path.display())
     })
@@ -81,8 +81,8 @@ pub(super) async fn import(
     let event = trail::change_event("kitbag learned import", Action::LessonsImported, &subject);
     let tenant = tenant.cloned();
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "lessons": lessons.len() });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "lessons": lessons.len() });
+    invocation.output.show(&report, |_| {
         format!("Imported {}", pluralize(lessons.len(), "lesson"))
     })
 }

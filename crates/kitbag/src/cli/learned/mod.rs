@@ -197,8 +197,8 @@ async fn forget(
     let event = trail::change_event("kitbag learned forget", Action::LessonsForgotten, &subject);
     let tenant = filter.tenant.clone();
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "forgotten": forgotten });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "forgotten": forgotten });
+    invocation.output.show(&report, |_| {
         format!("Deleted {}", pluralize(forgotten as usize, "lesson"))
     })
 }

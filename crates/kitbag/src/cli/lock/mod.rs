@@ -185,7 +185,7 @@ async fn status(
     let listed = ListedServers::fetch(servers, join, config, invocation).await?;
     let rows = listed.detect_drift(file, &[])?;
     let unlocked = listed::unlocked_servers(file, config);
-    let told = json!({
+    let status = json!({
         "drift": rows,
         "locked": file.servers.keys().collect::<Vec<_>>(),
         "not_locked": unlocked,
@@ -194,9 +194,9 @@ async fn status(
     if rows.is_empty() {
         let servers = pluralize(listed.listed.len(), "server");
         let text = format!("{servers} checked: no drift");
-        invocation.output.show(&told, |_| text)?;
+        invocation.output.show(&status, |_| text)?;
     } else {
-        invocation.output.show(&told, |_| {
+        invocation.output.show(&status, |_| {
             let heads = ["NAME", "KIND", "DRIFT"];
             format_table(heads, rows.iter().map(DriftRow::cells))
         })?;

@@ -66,12 +66,12 @@ pub(super) async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut sources = open_sources(arguments, &invocation.config()?)?;
     let view = LogView::new(&sources, invocation.output);
-    let mut told = read_sources(&mut sources, Tail::read_all)?;
-    told.drain(..told.len().saturating_sub(arguments.lines));
-    if told.is_empty() && !arguments.follow {
+    let mut lines = read_sources(&mut sources, Tail::read_all)?;
+    lines.drain(..lines.len().saturating_sub(arguments.lines));
+    if lines.is_empty() && !arguments.follow {
         invocation.output.note("No log lines yet.");
     }
-    view.print(&told)?;
+    view.print(&lines)?;
     if arguments.follow {
         tokio::select! {
             ended = follow(&mut sources, &view) => ended?,
@@ -128,16 +128,16 @@ fn read_sources(
     sources: &mut [LogSource],
     read: fn(&mut Tail) -> std::io::Result<Vec<LogLine>>,
 ) -> anyhow::Result<Vec<SourcedLine>> {
-    let mut told = Vec::new();
+    let mut lines = Vec::new();
     for source in sources {
-        let lines = read(&mut source.tail).context("cannot read a log")?;
-        told.extend(lines.into_iter().map(|line| SourcedLine {
+        let added = read(&mut source.tail).context("cannot read a log")?;
+        lines.extend(added.into_iter().map(|line| SourcedLine {
             server: source.server.clone(),
             line,
         }));
     }
-    told.sort_by_key(|it| it.line.time);
-    Ok(told)
+    lines.sort_by_key(|it| it.line.time);
+    Ok(lines)
 }
 
 struct LogView {
@@ -160,15 +160,15 @@ impl LogView {
         }
     }
 
-    fn print(&self, told: &[SourcedLine]) -> anyhow::Result<()> {
-        if told.is_empty() {
+    fn print(&self, lines: &[SourcedLine]) -> anyhow::Result<()> {
+        if lines.is_empty() {
             return Ok(());
         }
-        let told = told.iter();
+        let lines = lines.iter();
         let lines: Vec<_> = if self.output.json {
-            told.map(serde_json::to_string).collect::<Result<_, _>>()?
+            lines.map(serde_json::to_string).collect::<Result<_, _>>()?
         } else {
-            told.map(|it| self.format_line(it)).collect()
+            lines.map(|it| self.format_line(it)).collect()
         };
         self.output.print(&lines.join("\n"))
     }

@@ -73,11 +73,11 @@ fn read_rest(file: &mut File, partial: &mut Vec<u8>) -> io::Result<Vec<LogLine>>
 
 /// True if the path now refers to another file.
 fn is_replaced(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
+    let opened = file.metadata()?;
     let there = fs::metadata(path)
         .map(Some)
         .or_else(default_if_missing(|| None))?;
-    Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (ours.dev(), ours.ino())))
+    Ok(there.is_some_and(|there| (there.dev(), there.ino()) != (opened.dev(), opened.ino())))
 }
 
 /// Skips lines that cannot be parsed, which a crash cut short.
@@ -124,31 +124,31 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
         };
         let mut tail = Tail::new(path.clone());
-        let told = |lines: Vec<LogLine>| {
+        let messages = |lines: Vec<LogLine>| {
             lines
                 .into_iter()
                 .map(|it| it.message)
                 .collect::<Vec<_>>()
                 .join(" ")
         };
-        assert_eq!(told(tail.read_all().unwrap()), "");
+        assert_eq!(messages(tail.read_all().unwrap()), "");
 
         append(&LogFile::rotated_path(&path), &line("a"));
         append(&path, &(line("b") + "torn\n" + &line("c")));
-        assert_eq!(told(tail.read_all().unwrap()), "a b c");
+        assert_eq!(messages(tail.read_all().unwrap()), "a b c");
         let next = line("d");
         append(&path, &next[..9]);
-        assert_eq!(told(tail.read_new().unwrap()), "");
+        assert_eq!(messages(tail.read_new().unwrap()), "");
         append(&path, &next[9..]);
         append(&path, &line("e"));
         fs::rename(&path, LogFile::rotated_path(&path)).unwrap();
-        assert_eq!(told(tail.read_new().unwrap()), "d e");
+        assert_eq!(messages(tail.read_new().unwrap()), "d e");
         append(&LogFile::rotated_path(&path), &line("f"));
         append(&path, &line("g"));
-        assert_eq!(told(tail.read_new().unwrap()), "f g");
+        assert_eq!(messages(tail.read_new().unwrap()), "f g");
         fs::write(&path, "").unwrap();
-        assert_eq!(told(tail.read_new().unwrap()), "");
+        assert_eq!(messages(tail.read_new().unwrap()), "");
         append(&path, &line("h"));
-        assert_eq!(told(tail.read_new().unwrap()), "h");
+        assert_eq!(messages(tail.read_new().unwrap()), "h");
     }
 }

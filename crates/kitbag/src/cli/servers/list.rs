@@ -133,7 +133,7 @@ fn cells(row: &ServerRow) -> [String; 4] {
         None => "not listed yet".to_owned(),
     };
     let ServerState { login, missing } = &row.state;
-    let told = match (login, missing.first()) {
+    let status = match (login, missing.first()) {
         _ if !row.enabled => "disabled".to_owned(),
         (_, Some(variable)) => format!("needs {variable}"),
         (Some(Login::Needed), None) => "login needed".to_owned(),
@@ -144,7 +144,7 @@ fn cells(row: &ServerRow) -> [String; 4] {
         row.name.to_string(),
         row.transport.to_owned(),
         row.target.clone(),
-        told,
+        status,
     ]
 }
 

@@ -182,8 +182,8 @@ impl ListedOffer {
             ),
         ];
         facts.extend(self.problems.iter().map(|it| ("Problem:", it.clone())));
-        let said = self.instructions.iter();
-        facts.extend(said.map(|it| {
+        let instructions = self.instructions.iter();
+        facts.extend(instructions.map(|it| {
             (
                 "Instructions:",
                 ShortText::cut(&to_one_line(it)).to_string(),

@@ -65,9 +65,9 @@ impl Manager {
 fn run_systemctl(words: &[&str]) -> anyhow::Result<String> {
     let output = systemctl_output(words)?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let stderr = String::from_utf8_lossy(&output.stderr).trim().to_owned();
         return Err(anyhow!(
-            "`systemctl --user {}` failed: {said}",
+            "`systemctl --user {}` failed: {stderr}",
             words.join(" ")
         ));
     }

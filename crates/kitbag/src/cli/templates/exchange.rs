@@ -27,8 +27,8 @@ pub(super) fn export(
         return invocation.output.print(&text);
     };
     write_new(path, &text)?;
-    let told = json!({ "name": template.name(), "file": path });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "name": template.name(), "file": path });
+    invocation.output.show(&report, |_| {
         format!("Wrote {} to {}", template.name(), path.display())
     })
 }
@@ -70,8 +70,8 @@ pub(super) async fn import(
         },
     )
     .await?;
-    let told = json!({ "name": name, "tenant": tenant, "state": "candidate" });
-    invocation.output.show(&told, |_| {
+    let report = json!({ "name": name, "tenant": tenant, "state": "candidate" });
+    invocation.output.show(&report, |_| {
         format!(
             "Imported {name} for tenant `{tenant}`. It is inactive until approved: review it with `kitbag templates show \
              {name}`, then run `kitbag templates approve {name}`"

@@ -207,10 +207,10 @@ async fn decide(
     let event = trail::change_event(verdict.command(), verdict.action(), name.as_str());
     let tenant = Some(tenant.clone());
     trail::record_event(store, Event { tenant, ..event }).await?;
-    let told = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
+    let report = json!({ "name": name, "tenant": row.tenant, "state": verdict.state() });
     invocation
         .output
-        .show(&told, |_| format!("{} {name}", verdict.message()))
+        .show(&report, |_| format!("{} {name}", verdict.message()))
 }
 
 /// Returns the learned template; only those are in the store.

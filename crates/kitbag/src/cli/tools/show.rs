@@ -90,11 +90,11 @@ fn for_people(name: &str, definition: &Value) -> String {
     let call = format!("To call it: kitbag call {name}{}", needed.concat());
     let description = strip_controls(description.trim());
     let hints = match describe_hints(definition) {
-        said if said.is_empty() && reads_by_name(name, definition) => {
+        effects if effects.is_empty() && reads_by_name(name, definition) => {
             "No hints from its server; judging by its name and description, it only reads."
                 .to_owned()
         }
-        said => said,
+        effects => effects,
     };
     let head: Vec<_> = [name, &description, &hints]
         .into_iter()
@@ -118,21 +118,21 @@ fn describe_hints(definition: &Value) -> String {
     let only_reads = hint(definition, "readOnlyHint");
     let destroys = hint(definition, "destructiveHint") == Some(true) && only_reads != Some(true);
     let repeatable = hint(definition, "idempotentHint") == Some(true);
-    let said = [
+    let effects = [
         (only_reads == Some(true), "only reads"),
         (only_reads == Some(false), "writes"),
         (destroys, "may be destructive"),
         (repeatable, "is idempotent"),
     ];
-    let said: Vec<_> = said
+    let effects: Vec<_> = effects
         .into_iter()
         .filter(|(holds, _)| *holds)
         .map(|(_, words)| words)
         .collect();
-    if said.is_empty() {
+    if effects.is_empty() {
         String::new()
     } else {
-        format!("According to its server, it {}.", said.join(", "))
+        format!("According to its server, it {}.", effects.join(", "))
     }
 }
 
@@ -211,7 +211,7 @@ impl DescribedParameter {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::to_json;
+    use serde_json::json;
 
     use super::*;
 
@@ -228,14 +228,14 @@ mod tests {
                 "required": ["title"],
             },
         });
-        let told = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
-        let lines: Vec<Vec<&str>> = told
+        let text = anstream::adapter::strip_str(&for_people("git__open", &definition)).to_string();
+        let lines: Vec<Vec<&str>> = text
             .lines()
             .map(|line| line.split_whitespace().collect())
             .collect();
         assert_eq!(lines[0], ["git__open"]);
         assert_eq!(
-            told.lines().nth(4),
+            text.lines().nth(4),
             Some("According to its server, it writes.")
         );
         assert_eq!(
@@ -244,8 +244,8 @@ mod tests {
         );
         assert_eq!(lines[8], ["labels", "string[]", "default", "[]"]);
         assert!(
-            told.ends_with("To call it: kitbag call git__open title=…"),
-            "{told}"
+            text.ends_with("To call it: kitbag call git__open title=…"),
+            "{text}"
         );
         assert!(for_people("a__b", &json!({})).contains("No parameters"));
     }

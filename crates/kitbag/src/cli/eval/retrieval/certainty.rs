@@ -40,8 +40,8 @@ pub(super) struct RecognisedShares {
 }
 
 impl Certainty {
-    pub(super) fn new(asked: &[RequestResult]) -> Self {
-        let (possible, absent): (Vec<_>, Vec<_>) = asked.iter().partition(|it| it.has_answer());
+    pub(super) fn new(results: &[RequestResult]) -> Self {
+        let (possible, absent): (Vec<_>, Vec<_>) = results.iter().partition(|it| it.has_answer());
         let answered = possible.iter().filter(|it| it.is_answered());
         let answered: Vec<Confidence> = answered.filter_map(|it| it.confidence).collect();
         let absent: Vec<Confidence> = absent.iter().filter_map(|it| it.confidence).collect();

@@ -122,16 +122,16 @@ async fn measure_retrieval(
         index,
         built: &built,
     };
-    let mut asked: Vec<RequestResult> = Vec::with_capacity(queries.len());
+    let mut results: Vec<RequestResult> = Vec::with_capacity(queries.len());
     let all = pluralize(queries.len(), "request");
     for (number, query) in queries.into_iter().enumerate() {
         going_on.update(&format!("Searching: {number} of {all}"));
-        asked.push(asker.run_request(query).await?);
+        results.push(asker.run_request(query).await?);
     }
-    let mut report = RetrievalReport::new(&asked, built.len(), build);
-    report.misses = arguments.misses.then(|| report::list_misses(&asked));
+    let mut report = RetrievalReport::new(&results, built.len(), build);
+    report.misses = arguments.misses.then(|| report::list_misses(&results));
     report.by_kind = arguments
         .by
-        .map(|Grouping::Kind| report::figures_by_kind(&asked));
+        .map(|Grouping::Kind| report::figures_by_kind(&results));
     Ok(report)
 }

@@ -33,16 +33,16 @@ pub(super) struct KindFigures {
 }
 
 /// Returns requests without a right tool in the top three, with the top three.
-pub(super) fn list_misses(asked: &[RequestResult]) -> Vec<Value> {
-    asked
+pub(super) fn list_misses(results: &[RequestResult]) -> Vec<Value> {
+    results
         .iter()
         .filter_map(RequestResult::describe_miss)
         .collect()
 }
 
-pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
+pub(super) fn figures_by_kind(results: &[RequestResult]) -> Vec<KindFigures> {
     let mut kinds: BTreeMap<&str, Vec<JudgedQuery<'_>>> = BTreeMap::new();
-    for request in asked {
+    for request in results {
         let kind = request.query.kind.as_deref().unwrap_or("no kind");
         kinds.entry(kind).or_default().push(request.to_judged());
     }
@@ -55,16 +55,16 @@ pub(super) fn figures_by_kind(asked: &[RequestResult]) -> Vec<KindFigures> {
 }
 
 impl RetrievalReport {
-    pub(super) fn new(asked: &[RequestResult], tools: usize, build: Duration) -> Self {
-        let judged: Vec<_> = asked.iter().map(RequestResult::to_judged).collect();
-        let mut latencies: Vec<_> = asked.iter().map(|it| it.took).collect();
+    pub(super) fn new(results: &[RequestResult], tools: usize, build: Duration) -> Self {
+        let judged: Vec<_> = results.iter().map(RequestResult::to_judged).collect();
+        let mut latencies: Vec<_> = results.iter().map(|it| it.took).collect();
         latencies.sort_unstable();
         Self {
             tools,
-            requests: asked.len(),
+            requests: results.len(),
             has_right_tools: judged.iter().any(|it| !it.relevant.is_empty()),
             metrics: Metrics::from_queries(&judged),
-            certainty: Certainty::new(asked),
+            certainty: Certainty::new(results),
             latencies,
             build,
             misses: None,

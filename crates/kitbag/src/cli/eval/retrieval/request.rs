@@ -39,7 +39,7 @@ const SHOWN: usize = 5;
 
 impl RequestRunner<'_> {
     pub(super) async fn run_request(&self, query: QueryLine) -> anyhow::Result<RequestResult> {
-        let asked = Instant::now();
+        let started = Instant::now();
         let intent = if self.ranker.has_vectors() {
             let corrected = self.index.correct_spelling(self.built, &query.query).await;
             embed_request(self.index, corrected.as_deref().unwrap_or(&query.query)).await?
@@ -47,7 +47,7 @@ impl RequestRunner<'_> {
             EmbeddedQuery::without_vectors(query.query.clone())
         };
         let found = self.retrieve_without(&intent, &HashSet::new());
-        let took = asked.elapsed();
+        let took = started.elapsed();
         let (tools, servers) = self.right_positions(&query);
         Ok(RequestResult {
             slots: found.candidates.iter().map(slot_names).collect(),

@@ -33,12 +33,12 @@ pub(super) fn collect_answers(
         answers.add(input, context.to_config_value(input, value)?)?;
     }
     if !output.json && ask::is_interactive() {
-        let asked: Vec<_> = plan
+        let missing: Vec<_> = plan
             .inputs
             .iter()
             .filter(|it| it.required && !answers.has(it))
             .collect();
-        for input in asked {
+        for input in missing {
             ask_for_input(input, context, &mut answers)
                 .with_context(|| format!("no value for `{}`", input.name))?;
         }
@@ -69,9 +69,9 @@ pub(super) fn missing_error(
     for input in missing {
         command.push_str(&format!(" --set {}=…", input.name));
     }
-    let told = anyhow!(lines.join("\n"));
+    let error = anyhow!(lines.join("\n"));
     let values = pluralize(missing.len(), "value");
-    with_advice(told.context(format!("`{name}` needs {values}")), command)
+    with_advice(error.context(format!("`{name}` needs {values}")), command)
 }
 
 fn format_input(input: &PlanInput, width: usize) -> String {

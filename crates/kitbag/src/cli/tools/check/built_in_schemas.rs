@@ -42,7 +42,7 @@ fn to_finding(name: &str, part: LoosePart) -> CheckFinding {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::to_json;
+    use serde_json::json;
 
     use super::*;
 

@@ -44,8 +44,8 @@ Examples:
   kitbag audit --run 4f1c09d2
   kitbag audit export --format csv --output audit.csv --since 30d
 
-Results of calls are not recorded; arguments only if [audit] says so. With --json,
-each row is one line.";
+Results of calls are not recorded; arguments only if [audit] says so.
+With --json, each row is one line.";
 
 #[derive(Debug, Subcommand)]
 enum Verb {

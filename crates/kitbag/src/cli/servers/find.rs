@@ -31,8 +31,8 @@ Examples:
   kitbag servers find brave search --limit 5
   kitbag servers find github --json
 
-A registry entry is written by the server's publisher; the registry verifies only
-the owner in front of the name.";
+A registry entry is written by the server's publisher; the registry verifies
+only the owner in front of the name.";
 
 /// Option for the registry to search.
 #[derive(Debug, Args)]

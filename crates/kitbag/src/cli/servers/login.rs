@@ -50,8 +50,8 @@ Examples:
   kitbag servers login tracker --headless
   kitbag servers login tracker --scope issues:read --scope issues:write
 
-Tokens are stored encrypted and renewed automatically. A running gateway uses the
-new login at once.";
+Tokens are stored encrypted and renewed automatically. A running gateway uses
+the new login at once.";
 
 pub(super) async fn login(
     arguments: LoginArguments,

@@ -44,7 +44,7 @@ Examples:
   kitbag service status
   kitbag service uninstall
 
-Clients that launch `kitbag serve --stdio`, and all commands that accept `--own`,
+Clients that launch `kitbag serve --stdio`, and commands that accept `--own`,
 join the running gateway and share its servers.";
 
 #[derive(Debug, Subcommand)]

@@ -56,8 +56,8 @@ tools.jsonl:   {\"id\", \"server\"?, \"group\"?, \"name\", \"description\",
 queries.jsonl: {\"id\", \"query\", \"relevant\": [ids], \"kind\"?}; no ids if no
                tool answers
 
-Equivalent tools of different servers share a rank, which is right if any of them
-is.";
+Equivalent tools of different servers share a rank, which is right if any of
+them is.";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Ranker {

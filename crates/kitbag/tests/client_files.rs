@@ -1,4 +1,4 @@
-//! Servers out of the clients' files, and Kitbag into them, through the real binary.
+//! Importing servers from clients' files and adding Kitbag to them, through the real binary.
 
 #![expect(clippy::unwrap_used, reason = "a test says so by failing")]
 
@@ -17,7 +17,7 @@ const CURSOR: &str = ".cursor/mcp.json";
 const CODEX: &str = ".codex/config.toml";
 const VSCODE: &str = ".vscode/mcp.json";
 
-/// A home with three clients that share a server and disagree about another.
+/// A home with three clients that share one server and have another with different settings.
 fn home() -> Home {
     let home = Home::new();
     let write = |path: &str, text: &str| home.write(path, text);
@@ -223,7 +223,7 @@ fn a_server_that_cannot_be_taken_over_stays_with_its_client() {
             && aside.contains("\"git hub\""),
         "{text}"
     );
-    // Seen again, Kitbag is not taken for a server, nor are those that are behind it.
+    // A second import treats neither Kitbag nor the servers behind it as new servers.
     assert_eq!(
         names(&home.json(&["import", "--from", "cursor", "--dry-run"])),
         [""; 0]
@@ -439,7 +439,7 @@ fn a_client_is_told_the_path_kitbag_was_called_by_and_the_configuration_that_is_
     let link = home.path("bin/kitbag");
     fs::create_dir_all(home.path("bin")).unwrap();
     std::os::unix::fs::symlink(kitbag(), &link).unwrap();
-    // What a project brings along is not what a person's own client is to launch.
+    // A user's own client must not launch a project's servers.
     home.write("kitbag.toml", "[servers.evil]\ncommand = 'evil'\n");
     let entry = |command: &mut Command| {
         assert!(

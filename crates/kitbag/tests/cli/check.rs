@@ -1,4 +1,4 @@
-//! `kitbag tools check`: each check finds what was planted, and nothing in the catalog of this repository.
+//! `kitbag tools check`: each check finds planted mistakes, and nothing in this repository's catalog.
 
 use kitbag_testkit::home::{CONFIG, CommandOutcome, Home};
 use serde_json::json;
@@ -54,7 +54,7 @@ const TOOL: &str = "cat/tools/ticket.toml";
 const PAGE: &str = "docs/tools/ticket.md";
 const DATA: &str = "cat/data/models.toml";
 
-/// A whole catalog of one tool, in which nothing is wrong.
+/// A whole catalog of one tool without mistakes.
 fn sound() -> Home {
     let home = Home::new();
     home.write(TOOL, TICKET);
@@ -64,7 +64,7 @@ fn sound() -> Home {
     home
 }
 
-/// Plants a mistake, and holds the one line that the check tells against what is expected.
+/// Plants a mistake and compares the first line of the report.
 #[track_caller]
 fn finds(check: &str, file: &str, from: &str, to: &str, expected: &str) {
     let home = sound();
@@ -130,7 +130,7 @@ fn a_sound_catalog_and_that_of_this_repository_pass_and_say_what_was_checked() {
         "{told}"
     );
     let catalog = concat!(env!("CARGO_MANIFEST_DIR"), "/../../catalog");
-    // The day on which the newest rows of dated data were written.
+    // The newest rows of dated data are from this day.
     let told = Home::new().json(&["tools", "check", catalog, "--on", "2026-11-16"]);
     assert_eq!(told["findings"], json!([]));
     assert_eq!(told["checks"].as_array().unwrap().len(), 12, "{told:#}");

@@ -1,4 +1,4 @@
-//! The configuration, the data directory and the flags as the verbs read them.
+//! How verbs read the configuration, the data directory and flags.
 
 use std::fs;
 

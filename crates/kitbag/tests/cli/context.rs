@@ -1,4 +1,4 @@
-//! `kitbag context`: facts from files, shown and forgotten.
+//! `kitbag context`: importing, listing and deleting facts.
 
 use kitbag_testkit::home::Home;
 

@@ -1,4 +1,4 @@
-//! `kitbag tools import`: files are made, checked, never written over unasked, and what is left to do is told.
+//! `kitbag tools import`: generates and checks files, overwrites none unasked, and prints the next steps.
 
 use kitbag_testkit::home::Home;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! `kitbag servers`: adding, trying out, listing, renaming and removing servers.
+//! `kitbag servers`: adding, testing, listing, renaming and removing servers.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -88,7 +88,7 @@ fn a_new_server_is_tried_out_and_its_tools_are_there_at_once() {
     assert!(home.ok(&["call", "bed__echo", "message=hi"]).contains("hi"));
     assert_eq!(home.run(&["call", "bed__echo", "message=hi"]).stderr, "");
 
-    // A list of one server's tools says nothing of another server.
+    // Listing one server's tools leaves other servers alone.
     home.ok(&[
         "servers",
         "add",

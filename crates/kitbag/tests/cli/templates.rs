@@ -1,4 +1,4 @@
-//! `kitbag templates`: all origins, decisions that last, and files.
+//! `kitbag templates`: templates of all origins, decisions, and files.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! A person who has configured nothing is told what to do next by every verb.
+//! Every verb suggests the next step while nothing is configured.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};

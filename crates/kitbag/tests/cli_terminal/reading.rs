@@ -1,4 +1,4 @@
-//! What servers have to read and to say, at a terminal and in a pipe.
+//! Resources and prompts, at a terminal and in a pipe.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn home() -> Home {
     home
 }
 
-/// What a person sees who has stdout at a terminal, and the exit code.
+/// Returns the output with stdout at a terminal, and the exit code.
 fn seen(home: &Home, words: &[&str]) -> (String, Option<i32>) {
     let terminal = Terminal::open();
     let mut command = home.command(words);

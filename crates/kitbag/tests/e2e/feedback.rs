@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Gateway, Home};
 
-/// A report of an agent, as the tool `submit_feedback` keeps it.
+/// A report as `submit_feedback` stores it.
 fn report(tenant: &str, kind: &str, summary: &str) -> NewFeedback {
     NewFeedback {
         tenant: tenant.parse().unwrap(),

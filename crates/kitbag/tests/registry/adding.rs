@@ -1,4 +1,4 @@
-//! `kitbag servers add` with a name of the registry: the entry becomes a server.
+//! `kitbag servers add` with a registry name: the entry becomes a server.
 
 use std::fs;
 use std::io::Write as _;
@@ -76,7 +76,7 @@ async fn what_is_missing_is_named_with_the_command_that_gives_it() {
          DB_PASSWORD  Of the database (a secret)\n  try: kitbag servers add io.github.acme/ledger --set --host=… \
          --set source=… --set DB_PASSWORD=…\n"
     );
-    // What a stranger calls a variable is no reason to hand it over.
+    // The author's variable name is no reason to pass on a variable of that name.
     let output = home
         .command(&["servers", "add", WEATHER])
         .env("WEATHER_API_KEY", "s3cret")

@@ -1,4 +1,4 @@
-//! An entry of the registry is shown and asked about before it runs.
+//! A registry entry is shown and confirmed before it runs.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -107,7 +107,7 @@ async fn what_an_entry_does_beside_starting_a_server_is_marked() {
     }
 }
 
-/// Everything the terminal showed, after each question got its answer.
+/// The output at the terminal, after each prompt got its answer.
 #[track_caller]
 fn at_a_terminal(command: Command, talk: &[(&str, &str)]) -> String {
     let (shown, code) = talked(command, talk);

@@ -1,4 +1,4 @@
-//! `kitbag servers find`: what the registry has for a few words.
+//! `kitbag servers find`: searching the registry.
 
 use std::fs;
 

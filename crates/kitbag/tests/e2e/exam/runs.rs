@@ -1,4 +1,4 @@
-//! How a run of an exam is begun, paced and narrowed.
+//! Starting, pacing and narrowing an eval run.
 
 use super::*;
 
@@ -193,8 +193,8 @@ async fn any_program_or_all_servers_can_be_examined() {
     }
 }
 
-/// A model that makes every expected call shows that the suite in the repository can be passed, and
-/// what the four tools cost it.
+/// A model that makes every expected call shows that the repository's suite can be passed, and what the
+/// four tools cost.
 #[tokio::test]
 async fn a_model_that_calls_as_expected_passes_the_benchmark_for_less_than_half_of_the_raw_json() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

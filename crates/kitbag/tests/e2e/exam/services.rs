@@ -1,5 +1,4 @@
-//! Services are reached as they want to be: where the key goes, what the address looks like, and what
-//! else they are told.
+//! Each service gets the key, the URL and the parameters that it expects.
 
 use super::{EXAM, KEY, home, obey, report, right_arguments};
 use crate::harness::model::{Asked, Model};

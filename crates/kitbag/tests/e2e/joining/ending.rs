@@ -1,4 +1,4 @@
-//! Gateways that end, are killed, or come second, and what becomes of those who had joined.
+//! Gateways that end, are killed, or start second, and the programs that had joined them.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Resources and prompts from the command line, on the road of every client.
+//! Resources and prompts from the command line, on the same path as for clients.
 
 use kitbag_domain::Outcome;
 use kitbag_store::{AuditQuery, AuditRowKind, Store};

@@ -1,4 +1,4 @@
-//! What a person types, and where their browser ends up.
+//! Commands of a login, and where the browser ends up.
 
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ async fn a_server_that_asks_for_a_login_works_after_one_command() {
     }
 }
 
-/// Neither in a file of the person nor in what was printed.
+/// Checks that no token is in the user's files or in the output.
 #[track_caller]
 fn nothing_is_readable(home: &Home, guarded: &Guarded) {
     let secrets = guarded.secrets();

@@ -1,10 +1,10 @@
-//! Servers that would lead a person astray, or that we cannot log in at.
+//! Servers that would mislead the user, or that Kitbag cannot log in to.
 
 use super::{Running, browse, home, login};
 use crate::harness::guarded::{Guarded, Ways};
 use crate::harness::{Home, Testbed, until};
 
-/// Logs in, which must fail with this sentence, before the code or a token is shown to anybody.
+/// The login must fail with this error, before the code or a token is sent anywhere.
 async fn check(ways: Ways, expected: &str) {
     let guarded = Guarded::start(ways).await;
     let home = home(&guarded.table("docs", ""));
